@@ -1,0 +1,19 @@
+# Warnings, linker, compiler cache and sanitizers: what holds for every target of ours.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_compile_options(-fno-omit-frame-pointer -fstack-protector-strong)
+if(SHOAL_SANITIZE)
+  add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SHOAL_SANITIZE})
+endif()
+
+# Own code is compiled with these; third-party headers come in as SYSTEM and are exempt.
+# -Wmaybe-uninitialized stays off: g++ 12 reports it falsely inside std::optional at -O2 and above.
+set(SHOAL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wno-maybe-uninitialized -Werror)
