@@ -1,0 +1,47 @@
+// The steps from a tree of nodes to a validated Job, in the order in which parse.cc takes them:
+// overrides, decoding by the table, defaults and presets, cross-checks.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "job/errors.h"
+#include "job/fields.h"
+#include "job/job.h"
+#include "job/yaml_tree.h"
+
+namespace shoal::job {
+
+// A job under construction, with the places its fields came from.
+struct Draft {
+  Job job;
+  std::map<std::string, Place> places;  // "roles.worker.replicas" → where; only what was given
+
+  bool Has(const std::string& path) const { return places.contains(path); }
+  // Of the field, or of the innermost section around it that was given.
+  Place PlaceOf(const std::string& path) const;
+};
+
+// Sets in the tree what the --set arguments say (overrides.cc).
+void ApplyOverrides(const std::vector<std::string>& overrides, Node* root, Errors* errors);
+
+// Reads one value as the field's type; false after telling `errors` (read_value.cc).
+bool ReadValue(const Field& field, const Node& node, const std::string& path, Value* value,
+               Errors* errors);
+
+// Lower-case letters, digits and '-', a letter first, no '-' at the end, at most `most` bytes: what
+// roles, data sets, ports and outputs may be called on every engine.
+bool IsPlainName(std::string_view name, size_t most);
+inline constexpr size_t kMaxPlainName = 40;
+
+// Fills the draft from the tree by the table (decode.cc).
+void Decode(const Node& root, Draft* draft, Errors* errors);
+
+// Fills in what was left out: names, the framework's roles, success rule (presets.cc).
+void Complete(Draft* draft);
+
+// Checks what no single field shows (validate.cc).
+void Validate(const Draft& draft, Errors* errors);
+
+}  // namespace shoal::job

@@ -1,0 +1,45 @@
+// How the enumerators of a Job are called in job files and in its JSON; for this room's .cc files.
+#pragma once
+
+#include "job/job.h"
+#include "job/names.h"
+
+namespace shoal::job {
+
+inline constexpr NameEntry<Framework> kFrameworks[] = {
+    {Framework::kShoal, "shoal"},
+    {Framework::kPsLite, "ps-lite"},
+    {Framework::kTensorflow, "tensorflow"},
+    {Framework::kPytorch, "pytorch"},
+    {Framework::kMpi, "mpi"},
+    {Framework::kHorovod, "horovod"},
+    {Framework::kRabit, "rabit"},
+    {Framework::kSpark, "spark"},
+    {Framework::kGeneric, "generic"},
+};
+
+inline constexpr NameEntry<RestartWhen> kRestartWhens[] = {
+    {RestartWhen::kNever, "never"},
+    {RestartWhen::kTransient, "transient"},
+    {RestartWhen::kAlways, "always"},
+};
+
+inline constexpr NameEntry<RestartScope> kRestartScopes[] = {
+    {RestartScope::kTask, "task"},
+    {RestartScope::kRole, "role"},
+    {RestartScope::kJob, "job"},
+};
+
+inline constexpr NameEntry<SuccessRule> kSuccessRules[] = {
+    {SuccessRule::kAll, "all"},
+    {SuccessRule::kAny, "any"},
+    {SuccessRule::kFirst, "first"},
+    {SuccessRule::kCount, "count"},
+};
+
+inline constexpr NameEntry<OnControllerLoss> kControllerLosses[] = {
+    {OnControllerLoss::kStop, "stop"},
+    {OnControllerLoss::kKeep, "keep"},
+};
+
+}  // namespace shoal::job

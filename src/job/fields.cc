@@ -1,0 +1,319 @@
+#include "job/fields.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "job/enums.h"
+
+namespace shoal::job {
+namespace {
+
+constexpr double kSecond = 1000;  // durations are in milliseconds
+constexpr double kHour = 3600 * kSecond;
+constexpr double kYear = 365 * 24 * kHour;
+
+template <typename Enum, size_t n>
+Enum Pick(const NameEntry<Enum> (&table)[n], const Value& value) {
+  return ValueIn(table, value.text).value_or(table[0].first);
+}
+
+void SetRule(Success* success, SuccessRule rule, std::vector<std::string> roles) {
+  success->rule = rule;
+  success->roles = std::move(roles);
+}
+
+using V = const Value&;
+using T = const Target&;
+
+// clang-format off
+constexpr Field kFields[] = {
+  {.path = "name", .type = Type::kName, .most = 63,
+   .fallback = "the file's name without its ending",
+   .doc = "What the job is called in lists and logs; it need not be unique.",
+   .apply = [](V v, T t) { t.job->name = v.text; }},
+  {.path = "framework", .type = Type::kChoice,
+   .choices = "shoal|ps-lite|tensorflow|pytorch|mpi|horovod|rabit|spark|generic",
+   .fallback = "generic",
+   .doc = "Which cluster description the programs expect, and what role names mean. `shoal` runs the "
+          "built-in trainers, `generic` any program that reads the SHOAL_ variables.",
+   .apply = [](V v, T t) { t.job->framework = Pick(kFrameworks, v); }},
+  {.path = "queue", .type = Type::kName, .most = 63, .fallback = "default",
+   .doc = "The queue that the job waits in.",
+   .apply = [](V v, T t) { t.job->queue = v.text; }},
+  {.path = "priority", .type = Type::kInteger, .least = -1000, .most = 1000, .fallback = "0",
+   .doc = "Larger goes first within a queue whose policy knows priorities; a first-in-first-out "
+          "queue does not look at it.",
+   .apply = [](V v, T t) { t.job->priority = static_cast<int>(v.integer); }},
+  {.path = "image", .type = Type::kText, .most = 1024, .fallback = "none",
+   .doc = "The container image that the tasks run in; every role then needs a command, because an "
+          "image's own entry point is not known here.",
+   .apply = [](V v, T t) { t.job->image = v.text; }},
+  {.path = "files", .type = Type::kText, .most = 4096, .fallback = "none",
+   .doc = "Without an image: the directory that is shipped to every task.",
+   .apply = [](V v, T t) { t.job->files = v.text; }},
+  {.path = "command", .type = Type::kCommand, .most = 1000,
+   .fallback = "none; framework shoal has its own for the roles server and worker",
+   .doc = "The program and its arguments, for every role without a command of its own. No shell is "
+          "involved: for one write `[sh, -c, \"...\"]`. `@shoal` as the first word is this program.",
+   .apply = [](V v, T t) { t.job->command = v.texts; }},
+  {.path = "env", .type = Type::kVariables, .fallback = "none",
+   .doc = "Environment variables of every task. The variables that Shoal sets itself are refused.",
+   .apply = [](V v, T t) { t.job->env = v.map; }},
+  {.path = "learn", .type = Type::kLearn, .fallback = "none",
+   .doc = "Framework shoal: `algorithm` and its parameters, for example `{algorithm: word2vec, dim: "
+          "100}`. The algorithm checks them itself.",
+   .apply = [](V v, T t) { t.job->learn = v.learn; }},
+
+  {.path = "data", .type = Type::kSections, .shorthand = "source", .fallback = "none",
+   .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`."},
+  {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
+   .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
+   .apply = [](V v, T t) { t.data->sources = v.texts; }},
+  {.path = "data.*.format", .type = Type::kChoice,
+   .choices = "text|libsvm|csv|json|parquet|tfrecord", .fallback = "text",
+   .doc = "What the data is.",
+   .apply = [](V v, T t) { t.data->format = v.text; }},
+  {.path = "data.*.shard_by", .type = Type::kRole,
+   .fallback = "worker, or the first role that follows nobody",
+   .doc = "The role among whose tasks the data is split, exactly and without overlap.",
+   .apply = [](V v, T t) { t.data->shard_by = v.text; }},
+
+  {.path = "roles", .type = Type::kSections, .shorthand = "replicas",
+   .fallback = "one worker for framework shoal, else one task of a role named task",
+   .doc = "The kinds of tasks, by name (lower-case letters, digits and '-'). `worker: 4` is short for "
+          "`worker: {replicas: 4}`."},
+  {.path = "roles.*.replicas", .type = Type::kInteger, .most = kMaxReplicas, .fallback = "1",
+   .doc = "How many tasks of this role there are.",
+   .apply = [](V v, T t) { t.role->replicas = static_cast<int>(v.integer); }},
+  {.path = "roles.*.min", .type = Type::kInteger, .most = kMaxReplicas, .fallback = "replicas",
+   .doc = "With how many of them the job may start or go on.",
+   .apply = [](V v, T t) { t.role->min_replicas = static_cast<int>(v.integer); }},
+  {.path = "roles.*.processes", .type = Type::kInteger, .least = 1, .most = 1024, .fallback = "1",
+   .doc = "How many processes one task starts, for example one a GPU.",
+   .apply = [](V v, T t) { t.role->processes = static_cast<int>(v.integer); }},
+  {.path = "roles.*.resources", .type = Type::kSection, .fallback = "no limits",
+   .doc = "What one task may use."},
+  {.path = "roles.*.resources.cpu", .type = Type::kNumber, .most = kMaxCpus, .fallback = "no limit",
+   .doc = "Cores; 0.5 is half of one.",
+   .apply = [](V v, T t) { t.role->resources.cpu = v.number; }},
+  {.path = "roles.*.resources.memory", .type = Type::kSize, .least = 1 << 20,
+   .most = static_cast<double>(kMaxMemoryBytes), .fallback = "no limit",
+   .doc = "Memory of the task's whole process tree.",
+   .apply = [](V v, T t) { t.role->resources.memory_bytes = v.integer; }},
+  {.path = "roles.*.resources.gpu", .type = Type::kInteger, .most = kMaxGpus, .fallback = "0",
+   .doc = "Whole GPUs.",
+   .apply = [](V v, T t) { t.role->resources.gpu = static_cast<int>(v.integer); }},
+  {.path = "roles.*.command", .type = Type::kCommand, .most = 1000, .fallback = "the job's",
+   .doc = "The program and its arguments, for this role.",
+   .apply = [](V v, T t) { t.role->command = v.texts; }},
+  {.path = "roles.*.env", .type = Type::kVariables, .fallback = "none",
+   .doc = "Environment variables of this role's tasks, over the job's.",
+   .apply = [](V v, T t) { t.role->env = v.map; }},
+  {.path = "roles.*.ports", .type = Type::kPorts, .most = 16,
+   .fallback = "none; [ps] for the role server of framework shoal",
+   .doc = "The ports that each task gets, by name: SHOAL_PORT is the first, SHOAL_PORT_GRPC that of "
+          "the name grpc. `{name: grpc, plain: true}` instead of a name says that the program sets "
+          "neither SO_REUSEADDR nor SO_REUSEPORT.",
+   .apply = [](V v, T t) { t.role->ports = v.ports; }},
+  {.path = "roles.*.follows", .type = Type::kRole,
+   .fallback = "nobody; worker for the role server of framework shoal",
+   .doc = "The role after whose last task this one is stopped.",
+   .apply = [](V v, T t) { t.role->follows = v.text; }},
+  {.path = "roles.*.restart", .type = Type::kSection, .fallback = "see its fields",
+   .doc = "When a task that ended badly is started again."},
+  {.path = "roles.*.restart.when", .type = Type::kChoice, .choices = "never|transient|always",
+   .fallback = "transient",
+   .doc = "`transient`: after a signal, a lost machine and one out-of-memory, but not after an exit "
+          "code from 1 to 127. `always`: after every end but exit 0.",
+   .apply = [](V v, T t) { t.role->restart.when = Pick(kRestartWhens, v); }},
+  {.path = "roles.*.restart.limit", .type = Type::kInteger, .most = 1000, .fallback = "3",
+   .doc = "How often, over the life of the job.",
+   .apply = [](V v, T t) { t.role->restart.limit = static_cast<int>(v.integer); }},
+  {.path = "roles.*.restart.scope", .type = Type::kChoice, .choices = "task|role|job",
+   .fallback = "job for pytorch, mpi, horovod and rabit, else task",
+   .doc = "What is started again with it.",
+   .apply = [](V v, T t) { t.role->restart.scope = Pick(kRestartScopes, v); }},
+  {.path = "roles.*.restart.backoff", .type = Type::kDuration, .most = kHour, .fallback = "500ms",
+   .doc = "The wait before the first restart; it doubles with each.",
+   .apply = [](V v, T t) { t.role->restart.backoff = v.duration; }},
+  {.path = "roles.*.restart.backoff_max", .type = Type::kDuration, .most = kHour, .fallback = "30s",
+   .doc = "The longest such wait.",
+   .apply = [](V v, T t) { t.role->restart.backoff_max = v.duration; }},
+
+  {.path = "success", .type = Type::kSection,
+   .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody",
+   .doc = "When the job has succeeded: exactly one of `all`, `any`, `first`, `count`."},
+  {.path = "success.all", .type = Type::kRoles, .fallback = "-",
+   .doc = "When every task of these roles has ended well.",
+   .apply = [](V v, T t) { SetRule(&t.job->success, SuccessRule::kAll, v.texts); }},
+  {.path = "success.any", .type = Type::kRoles, .fallback = "-",
+   .doc = "When one task of these roles has ended well.",
+   .apply = [](V v, T t) { SetRule(&t.job->success, SuccessRule::kAny, v.texts); }},
+  {.path = "success.first", .type = Type::kRole, .fallback = "-",
+   .doc = "When task 0 of this role has ended well; its bad end fails the job.",
+   .apply = [](V v, T t) { SetRule(&t.job->success, SuccessRule::kFirst, {v.text}); }},
+  {.path = "success.count", .type = Type::kInteger, .least = 1, .most = kMaxTasks, .fallback = "-",
+   .doc = "When so many tasks of the roles in `of` have ended well.",
+   .apply = [](V v, T t) {
+     t.job->success.rule = SuccessRule::kCount;
+     t.job->success.count = static_cast<int>(v.integer);
+   }},
+  {.path = "success.of", .type = Type::kRoles, .fallback = "worker, or all that follow nobody",
+   .doc = "With `count`: whose tasks count.",
+   .apply = [](V v, T t) { t.job->success.roles = v.texts; }},
+
+  {.path = "checkpoint", .type = Type::kSection, .fallback = "none",
+   .doc = "Checkpoints of the parameter servers."},
+  {.path = "checkpoint.every", .type = Type::kDuration, .most = kYear, .fallback = "0, none",
+   .doc = "The time between two.",
+   .apply = [](V v, T t) { t.job->checkpoint.every = v.duration; }},
+  {.path = "checkpoint.keep", .type = Type::kInteger, .least = 1, .most = 1000, .fallback = "2",
+   .doc = "How many of the last ones are kept.",
+   .apply = [](V v, T t) { t.job->checkpoint.keep = static_cast<int>(v.integer); }},
+
+  {.path = "store", .type = Type::kText, .most = 4096, .fallback = "the embedded one",
+   .doc = "Where journal, logs, checkpoints and outputs of a detached job go: a path or a URL.",
+   .apply = [](V v, T t) { t.job->store = v.text; }},
+
+  {.path = "limits", .type = Type::kSection, .fallback = "see its fields",
+   .doc = "How long things may take; 0 means no limit where 0 is allowed."},
+  {.path = "limits.gather", .type = Type::kDuration, .least = 100, .most = kYear, .fallback = "5m",
+   .doc = "Until all tasks have joined; then the job gives everything back and queues again.",
+   .apply = [](V v, T t) { t.job->limits.gather = v.duration; }},
+  {.path = "limits.deadline", .type = Type::kDuration, .most = kYear, .fallback = "0, none",
+   .doc = "For the whole run.",
+   .apply = [](V v, T t) { t.job->limits.deadline = v.duration; }},
+  {.path = "limits.stall", .type = Type::kDuration, .most = kYear, .fallback = "10m",
+   .doc = "Without any progress of a job that reports it.",
+   .apply = [](V v, T t) { t.job->limits.stall = v.duration; }},
+  {.path = "limits.stop_grace", .type = Type::kDuration, .most = kHour, .fallback = "10s",
+   .doc = "Between SIGTERM and SIGKILL.",
+   .apply = [](V v, T t) { t.job->limits.stop_grace = v.duration; }},
+  {.path = "limits.coordinator_timeout", .type = Type::kDuration, .least = 100, .most = kHour,
+   .fallback = "30s",
+   .doc = "How long a task goes on without its coordinator.",
+   .apply = [](V v, T t) { t.job->limits.coordinator_timeout = v.duration; }},
+
+  {.path = "on_controller_loss", .type = Type::kChoice, .choices = "stop|keep",
+   .fallback = "stop in the foreground on one machine, keep with a server or --detach",
+   .doc = "What becomes of the job when its controller dies.",
+   .apply = [](V v, T t) { t.job->on_controller_loss = Pick(kControllerLosses, v); }},
+  {.path = "outputs", .type = Type::kTextMap, .fallback = "none",
+   .doc = "Named directories that the job writes; SHOAL_OUTPUT is the one named model, or the only "
+          "one.",
+   .apply = [](V v, T t) { t.job->outputs = v.map; }},
+};
+// clang-format on
+
+std::string Number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.15g", value);
+  return buffer;
+}
+
+// The largest of `units` (name, factor; ascending) that divides the value.
+template <size_t n>
+std::string WithUnit(double value, const std::pair<const char*, double> (&units)[n]) {
+  std::string text = Number(value);
+  for (const auto& [unit, factor] : units) {
+    const double count = value / factor;
+    if (value > 0 && count == static_cast<double>(static_cast<int64_t>(count))) {
+      text = Number(count) + unit;
+    }
+  }
+  return text;
+}
+
+std::string SizeText(double bytes) {
+  return WithUnit(
+      bytes, {{"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}});
+}
+
+std::string DurationText(double ms) {
+  return WithUnit(
+      ms, {{"ms", 1.0}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", kHour}, {"d", 24 * kHour}});
+}
+
+std::string OneOf(std::string_view choices) {
+  std::string text = "one of ";
+  for (const char c : choices) text += c == '|' ? std::string(", ") : std::string(1, c);
+  return text;
+}
+
+}  // namespace
+
+std::span<const Field> Fields() { return kFields; }
+
+const Field* FindField(std::string_view path) {
+  for (const Field& field : kFields) {
+    if (field.path == path) return &field;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> FieldsBelow(std::string_view section) {
+  std::vector<std::string> names;
+  const std::string prefix = section.empty() ? std::string() : std::string(section) + ".";
+  for (const Field& field : kFields) {
+    if (!field.path.starts_with(prefix)) continue;
+    const std::string_view rest = field.path.substr(prefix.size());
+    if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
+  }
+  return names;
+}
+
+std::string Expected(const Field& field) {
+  switch (field.type) {
+    case Type::kText:
+      return "a text of at most " + Number(field.most) + " bytes";
+    case Type::kName:
+      return "a name of letters, digits, '-', '_' and '.', at most 63";
+    case Type::kInteger:
+      return "an integer from " + Number(field.least) + " to " + Number(field.most);
+    case Type::kNumber:
+      return "a number from " + Number(field.least) + " to " + Number(field.most);
+    case Type::kSize:
+      return "a size from " + SizeText(field.least) + " to " + SizeText(field.most) +
+             ", such as 512Mi or 2Gi";
+    case Type::kDuration:
+      return "a time from " + DurationText(field.least) + " to " + DurationText(field.most) +
+             ", such as 100ms, 60s, 5m or 4h";
+    case Type::kChoice:
+      return OneOf(field.choices);
+    case Type::kTexts:
+      return "a text or a list of texts";
+    case Type::kCommand:
+      return "a list of words, such as [python, train.py]";
+    case Type::kTextMap:
+      return "named texts, such as {model: vectors}";
+    case Type::kVariables:
+      return "named texts, such as {OMP_NUM_THREADS: \"1\"}";
+    case Type::kLearn:
+      return "named texts and numbers, such as {algorithm: word2vec, dim: 100}";
+    case Type::kRole:
+      return "the name of a role";
+    case Type::kRoles:
+      return "the name of a role or a list of such";
+    case Type::kPorts:
+      return "a list of port names, such as [grpc]";
+    case Type::kSection:
+      return "fields";
+    case Type::kSections:
+      return "named sections of fields";
+  }
+  return "a value";
+}
+
+bool IsReservedVariable(std::string_view name) {
+  constexpr std::string_view kReserved[] = {
+      "SHOAL_JOB_ID",   "SHOAL_JOB_NAME",   "SHOAL_ROLE",         "SHOAL_INDEX",
+      "SHOAL_REPLICAS", "SHOAL_ATTEMPT",    "SHOAL_GENERATION",   "SHOAL_CLUSTER",
+      "SHOAL_PORT",     "SHOAL_TOKEN_FILE", "SHOAL_CLUSTER_FILE", "SHOAL_SCRATCH",
+      "SHOAL_JOB_DIR",  "SHOAL_OUTPUT",     "SHOAL_REPORT_FD",    "SHOAL_LEARN",
+      "SHOAL_DATA",     "SHOAL_OUTPUTS",    "SHOAL_CHECKPOINT",
+  };
+  return name.starts_with("SHOAL_PORT_") ||
+         std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+
+}  // namespace shoal::job

@@ -1,0 +1,154 @@
+// The job: one validated description of a distributed training run (design.md §5), whatever file or
+// dialect it came from.
+//
+// parse.h makes it from YAML, plan.h turns it into tasks, policy.h judges its end. Plain data,
+// copyable.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shoal::job {
+
+// Bounds that keep sums over a whole job well inside 64 bits.
+inline constexpr int kMaxTasks = 100'000;  // of one job, over all its roles
+inline constexpr int kMaxReplicas = kMaxTasks;
+inline constexpr int64_t kMaxMemoryBytes = int64_t{16} << 40;  // of one task
+inline constexpr int kMaxGpus = 1024;                          // of one task
+inline constexpr double kMaxCpus = 65536;                      // of one task
+
+enum class Framework : uint8_t {
+  kShoal,
+  kPsLite,
+  kTensorflow,
+  kPytorch,
+  kMpi,
+  kHorovod,
+  kRabit,
+  kSpark,
+  kGeneric,
+};
+
+// What one task may use. 0 means no limit was asked for.
+struct Resources {
+  double cpu = 0;            // cores
+  int64_t memory_bytes = 0;  // of the task's whole process tree
+  int gpu = 0;               // whole devices
+
+  bool operator==(const Resources&) const = default;
+};
+
+enum class RestartWhen : uint8_t { kNever, kTransient, kAlways };
+enum class RestartScope : uint8_t { kTask, kRole, kJob };
+
+struct Restart {
+  RestartWhen when = RestartWhen::kTransient;
+  int limit = 3;  // restarts of one task (scope task) or of the scope, over the life of the job
+  RestartScope scope = RestartScope::kTask;
+  std::chrono::milliseconds backoff{500};  // before the first restart; doubles up to backoff_max
+  std::chrono::milliseconds backoff_max{30'000};
+
+  bool operator==(const Restart&) const = default;
+};
+
+// A port the launcher leases for a task. `plain`: the program sets neither SO_REUSEADDR nor
+// SO_REUSEPORT, so the lease is let go at exec.
+struct Port {
+  std::string name;
+  bool plain = false;
+
+  bool operator==(const Port&) const = default;
+};
+
+struct Role {
+  std::string name;
+  int replicas = 1;
+  std::optional<int> min_replicas;  // elastic lower bound
+  int processes = 1;                // a task starts this many
+  Resources resources;
+  std::vector<std::string> command;  // empty: the job's
+  std::map<std::string, std::string> env;
+  std::vector<Port> ports;
+  std::string follows;  // role name: stopped when that role has ended; empty for none
+  Restart restart;
+
+  bool operator==(const Role&) const = default;
+};
+
+enum class SuccessRule : uint8_t { kAll, kAny, kFirst, kCount };
+
+struct Success {
+  SuccessRule rule = SuccessRule::kAll;
+  std::vector<std::string> roles;  // whose tasks count; for kFirst the role whose task 0 decides
+  int count = 0;                   // for kCount
+
+  bool operator==(const Success&) const = default;
+};
+
+struct DataSource {
+  std::string name;
+  std::vector<std::string> sources;  // paths or URLs, in the order in which they make up the data
+  std::string format = "text";
+  std::string shard_by;  // role among whose tasks the data is split
+
+  bool operator==(const DataSource&) const = default;
+};
+
+struct Checkpoint {
+  std::chrono::milliseconds every{0};  // 0: none
+  int keep = 2;
+
+  bool operator==(const Checkpoint&) const = default;
+};
+
+struct Limits {
+  std::chrono::milliseconds gather{300'000};
+  std::chrono::milliseconds deadline{0};  // of the whole run; 0: none
+  std::chrono::milliseconds stall{600'000};
+  std::chrono::milliseconds stop_grace{10'000};
+  std::chrono::milliseconds coordinator_timeout{30'000};
+
+  bool operator==(const Limits&) const = default;
+};
+
+enum class OnControllerLoss : uint8_t { kStop, kKeep };
+
+// A value of the job file's `learn` section with the place where it stood, so that the algorithm,
+// which alone knows its parameters, can complain as well as the parser does.
+struct LearnValue {
+  std::string text;  // the scalar as written
+  int line = 0;      // 1-based; 0: from --set or from a command line
+  int column = 0;
+
+  bool operator==(const LearnValue&) const = default;
+};
+
+struct Job {
+  std::string file;  // where it was read, for messages; empty if made by a command
+  std::string name;
+  Framework framework = Framework::kGeneric;
+  std::string queue = "default";
+  int priority = 0;
+  std::string image;
+  std::string files;  // directory to ship; empty for none
+  std::vector<std::string> command;
+  std::map<std::string, std::string> env;
+  std::map<std::string, LearnValue> learn;  // framework shoal: algorithm and its parameters
+  std::vector<DataSource> data;
+  std::vector<Role> roles;  // in the file's order
+  Success success;
+  Checkpoint checkpoint;
+  std::string store;  // file:///…; empty: the embedded one
+  Limits limits;
+  std::optional<OnControllerLoss> on_controller_loss;
+  std::map<std::string, std::string> outputs;  // "model" → directory
+
+  const Role* FindRole(const std::string& role) const;
+  bool operator==(const Job&) const = default;
+};
+
+}  // namespace shoal::job

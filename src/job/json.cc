@@ -1,0 +1,332 @@
+#include "job/json.h"
+
+#include <charconv>
+#include <chrono>
+#include <limits>
+
+#include "job/enums.h"
+
+namespace shoal::job {
+namespace {
+
+constexpr size_t kMaxJsonBytes = size_t{16} << 20;
+
+// The shortest text that reads back as the same double: Boost.JSON's own reading of numbers may be
+// off by one unit in the last place.
+std::string Exact(double value) {
+  char buffer[64];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return error == std::errc() ? std::string(buffer, end) : "0";
+}
+
+json::array Texts(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
+json::object TextMap(const std::map<std::string, std::string>& map) {
+  json::object object;
+  for (const auto& [key, text] : map) object[key] = text;
+  return object;
+}
+
+json::object Encode(const Role& role) {
+  json::object object;
+  object["name"] = role.name;
+  object["replicas"] = role.replicas;
+  if (role.min_replicas) object["min"] = *role.min_replicas;
+  object["processes"] = role.processes;
+  object["cpu"] = Exact(role.resources.cpu);
+  object["memory_bytes"] = role.resources.memory_bytes;
+  object["gpu"] = role.resources.gpu;
+  object["command"] = Texts(role.command);
+  object["env"] = TextMap(role.env);
+  json::array ports;
+  for (const Port& port : role.ports) {
+    ports.push_back(json::object{{"name", port.name}, {"plain", port.plain}});
+  }
+  object["ports"] = std::move(ports);
+  object["follows"] = role.follows;
+  const Restart& restart = role.restart;
+  object["restart"] = json::object{
+      {"when", NameIn(kRestartWhens, restart.when)},    {"limit", restart.limit},
+      {"scope", NameIn(kRestartScopes, restart.scope)}, {"backoff_ms", restart.backoff.count()},
+      {"backoff_max_ms", restart.backoff_max.count()},
+  };
+  return object;
+}
+
+json::object Encode(const DataSource& data) {
+  json::object object;
+  object["name"] = data.name;
+  object["sources"] = Texts(data.sources);
+  object["format"] = data.format;
+  object["shard_by"] = data.shard_by;
+  return object;
+}
+
+json::object Encode(const Limits& limits) {
+  return {{"gather_ms", limits.gather.count()},
+          {"deadline_ms", limits.deadline.count()},
+          {"stall_ms", limits.stall.count()},
+          {"stop_grace_ms", limits.stop_grace.count()},
+          {"coordinator_timeout_ms", limits.coordinator_timeout.count()}};
+}
+
+json::object EncodeLearn(const std::map<std::string, LearnValue>& learn) {
+  json::object object;
+  for (const auto& [key, value] : learn) {
+    object[key] =
+        json::object{{"text", value.text}, {"line", value.line}, {"column", value.column}};
+  }
+  return object;
+}
+
+// ---- Decoding -----------------------------------------------------------------------------------
+
+Status Wrong(std::string_view field, std::string_view expected) {
+  return InvalidArgument("field '" + std::string(field) + "': expected " + std::string(expected));
+}
+
+Result<const json::object*> GetObject(const json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  if (value == nullptr || !value->is_object()) return Wrong(field, "an object");
+  return &value->get_object();
+}
+
+Result<const json::array*> GetArray(const json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  if (value == nullptr || !value->is_array()) return Wrong(field, "an array");
+  return &value->get_array();
+}
+
+Status GetTexts(const json::object& object, std::string_view field, std::vector<std::string>* out) {
+  TRY_ASSIGN(const json::array* array, GetArray(object, field));
+  for (const json::value& item : *array) {
+    if (!item.is_string()) return Wrong(field, "an array of strings");
+    out->emplace_back(item.get_string());
+  }
+  return Status::Ok();
+}
+
+Status GetTextMap(const json::object& object, std::string_view field,
+                  std::map<std::string, std::string>* out) {
+  TRY_ASSIGN(const json::object* map, GetObject(object, field));
+  for (const auto& [key, item] : *map) {
+    if (!item.is_string()) return Wrong(field, "an object of strings");
+    out->emplace(std::string(key), std::string(item.get_string()));
+  }
+  return Status::Ok();
+}
+
+template <typename Integer>
+Status GetIn(const json::object& object, std::string_view field, int64_t least, int64_t most,
+             Integer* out) {
+  TRY_ASSIGN(const int64_t value, GetInt(object, field));
+  if (value < least || value > most) {
+    return Wrong(field, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+  *out = static_cast<Integer>(value);
+  return Status::Ok();
+}
+
+Status GetMs(const json::object& object, std::string_view field, std::chrono::milliseconds* out) {
+  int64_t ms = 0;
+  // A thousand years: sums of a few of them never overflow nanoseconds' 292 years where it matters.
+  TRY(GetIn(object, field, 0, int64_t{1000} * 366 * 86'400'000, &ms));
+  *out = std::chrono::milliseconds(ms);
+  return Status::Ok();
+}
+
+template <typename Enum, size_t n>
+Status GetEnum(const json::object& object, std::string_view field,
+               const NameEntry<Enum> (&table)[n], Enum* out) {
+  TRY_ASSIGN(const std::string name, GetString(object, field));
+  const auto value = ValueIn(table, name);
+  if (!value) return Wrong(field, "a known name, got '" + name.substr(0, 40) + "'");
+  *out = *value;
+  return Status::Ok();
+}
+
+constexpr int64_t kInt = std::numeric_limits<int>::max();
+
+Status DecodeCpu(const json::object& object, double* out) {
+  TRY_ASSIGN(const std::string text, GetString(object, "cpu"));
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *out);
+  if (error != std::errc() || stop != end || !(*out >= 0 && *out <= kMaxCpus)) {
+    return Wrong("cpu", "a number from 0 to 65536 as text");
+  }
+  return Status::Ok();
+}
+
+Status DecodePorts(const json::object& object, std::vector<Port>* out) {
+  TRY_ASSIGN(const json::array* ports, GetArray(object, "ports"));
+  for (const json::value& item : *ports) {
+    if (!item.is_object()) return Wrong("ports", "an array of objects");
+    Port port;
+    TRY_ASSIGN(port.name, GetString(item.get_object(), "name"));
+    TRY_ASSIGN(port.plain, GetBool(item.get_object(), "plain"));
+    out->push_back(std::move(port));
+  }
+  return Status::Ok();
+}
+
+Status Decode(const json::object& object, Restart* restart) {
+  TRY(GetEnum(object, "when", kRestartWhens, &restart->when));
+  TRY(GetIn(object, "limit", 0, kInt, &restart->limit));
+  TRY(GetEnum(object, "scope", kRestartScopes, &restart->scope));
+  TRY(GetMs(object, "backoff_ms", &restart->backoff));
+  return GetMs(object, "backoff_max_ms", &restart->backoff_max);
+}
+
+Status Decode(const json::object& object, Role* role) {
+  TRY_ASSIGN(role->name, GetString(object, "name"));
+  TRY(GetIn(object, "replicas", 0, kMaxReplicas, &role->replicas));
+  if (object.contains("min")) {
+    int least = 0;
+    TRY(GetIn(object, "min", 0, kMaxReplicas, &least));
+    role->min_replicas = least;
+  }
+  TRY(GetIn(object, "processes", 1, kInt, &role->processes));
+  TRY(DecodeCpu(object, &role->resources.cpu));
+  TRY(GetIn(object, "memory_bytes", 0, kMaxMemoryBytes, &role->resources.memory_bytes));
+  TRY(GetIn(object, "gpu", 0, kMaxGpus, &role->resources.gpu));
+  TRY(GetTexts(object, "command", &role->command));
+  TRY(GetTextMap(object, "env", &role->env));
+  TRY(DecodePorts(object, &role->ports));
+  TRY_ASSIGN(role->follows, GetString(object, "follows"));
+  TRY_ASSIGN(const json::object* restart, GetObject(object, "restart"));
+  return Decode(*restart, &role->restart).With("restart");
+}
+
+Status Decode(const json::object& object, DataSource* data) {
+  TRY_ASSIGN(data->name, GetString(object, "name"));
+  TRY(GetTexts(object, "sources", &data->sources));
+  TRY_ASSIGN(data->format, GetString(object, "format"));
+  TRY_ASSIGN(data->shard_by, GetString(object, "shard_by"));
+  return Status::Ok();
+}
+
+template <typename Item>
+Status DecodeItems(const json::object& object, std::string_view field, std::vector<Item>* out) {
+  TRY_ASSIGN(const json::array* array, GetArray(object, field));
+  for (const json::value& item : *array) {
+    if (!item.is_object()) return Wrong(field, "an array of objects");
+    Item decoded;
+    TRY(Decode(item.get_object(), &decoded)
+            .With(std::string(field) + "[" + std::to_string(out->size()) + "]"));
+    out->push_back(std::move(decoded));
+  }
+  return Status::Ok();
+}
+
+Status DecodeLearn(const json::object& object, std::map<std::string, LearnValue>* out) {
+  TRY_ASSIGN(const json::object* learn, GetObject(object, "learn"));
+  for (const auto& [key, item] : *learn) {
+    if (!item.is_object()) return Wrong("learn", "an object of objects");
+    LearnValue value;
+    TRY_ASSIGN(value.text, GetString(item.get_object(), "text"));
+    TRY(GetIn(item.get_object(), "line", 0, kInt, &value.line));
+    TRY(GetIn(item.get_object(), "column", 0, kInt, &value.column));
+    out->emplace(std::string(key), std::move(value));
+  }
+  return Status::Ok();
+}
+
+Status DecodeSuccess(const json::object& object, Success* success) {
+  TRY_ASSIGN(const json::object* rule, GetObject(object, "success"));
+  TRY(GetEnum(*rule, "rule", kSuccessRules, &success->rule));
+  TRY(GetTexts(*rule, "roles", &success->roles));
+  return GetIn(*rule, "count", 0, kInt, &success->count);
+}
+
+Status DecodeLimits(const json::object& object, Limits* limits) {
+  TRY_ASSIGN(const json::object* fields, GetObject(object, "limits"));
+  TRY(GetMs(*fields, "gather_ms", &limits->gather));
+  TRY(GetMs(*fields, "deadline_ms", &limits->deadline));
+  TRY(GetMs(*fields, "stall_ms", &limits->stall));
+  TRY(GetMs(*fields, "stop_grace_ms", &limits->stop_grace));
+  return GetMs(*fields, "coordinator_timeout_ms", &limits->coordinator_timeout);
+}
+
+Status DecodeHead(const json::object& object, Job* job) {
+  TRY_ASSIGN(job->file, GetString(object, "file"));
+  TRY_ASSIGN(job->name, GetString(object, "name"));
+  TRY(GetEnum(object, "framework", kFrameworks, &job->framework));
+  TRY_ASSIGN(job->queue, GetString(object, "queue"));
+  TRY(GetIn(object, "priority", -kInt, kInt, &job->priority));
+  TRY_ASSIGN(job->image, GetString(object, "image"));
+  TRY_ASSIGN(job->files, GetString(object, "files"));
+  TRY(GetTexts(object, "command", &job->command));
+  TRY(GetTextMap(object, "env", &job->env));
+  TRY_ASSIGN(job->store, GetString(object, "store"));
+  return GetTextMap(object, "outputs", &job->outputs);
+}
+
+}  // namespace
+
+json::object ToJson(const Job& job) {
+  json::object object;
+  object["file"] = job.file;
+  object["name"] = job.name;
+  object["framework"] = NameIn(kFrameworks, job.framework);
+  object["queue"] = job.queue;
+  object["priority"] = job.priority;
+  object["image"] = job.image;
+  object["files"] = job.files;
+  object["command"] = Texts(job.command);
+  object["env"] = TextMap(job.env);
+  object["learn"] = EncodeLearn(job.learn);
+  json::array data;
+  for (const DataSource& source : job.data) data.push_back(Encode(source));
+  object["data"] = std::move(data);
+  json::array roles;
+  for (const Role& role : job.roles) roles.push_back(Encode(role));
+  object["roles"] = std::move(roles);
+  object["success"] = json::object{{"rule", NameIn(kSuccessRules, job.success.rule)},
+                                   {"roles", Texts(job.success.roles)},
+                                   {"count", job.success.count}};
+  object["checkpoint"] =
+      json::object{{"every_ms", job.checkpoint.every.count()}, {"keep", job.checkpoint.keep}};
+  object["store"] = job.store;
+  object["limits"] = Encode(job.limits);
+  if (job.on_controller_loss) {
+    object["on_controller_loss"] = NameIn(kControllerLosses, *job.on_controller_loss);
+  }
+  object["outputs"] = TextMap(job.outputs);
+  return object;
+}
+
+Result<Job> FromJson(const json::object& object) {
+  Job job;
+  TRY(DecodeHead(object, &job));
+  TRY(DecodeLearn(object, &job.learn));
+  TRY(DecodeItems(object, "data", &job.data));
+  TRY(DecodeItems(object, "roles", &job.roles));
+  TRY(DecodeSuccess(object, &job.success));
+  TRY_ASSIGN(const json::object* checkpoint, GetObject(object, "checkpoint"));
+  TRY(GetMs(*checkpoint, "every_ms", &job.checkpoint.every));
+  TRY(GetIn(*checkpoint, "keep", 1, kInt, &job.checkpoint.keep));
+  TRY(DecodeLimits(object, &job.limits));
+  if (object.contains("on_controller_loss")) {
+    OnControllerLoss loss{};
+    TRY(GetEnum(object, "on_controller_loss", kControllerLosses, &loss));
+    job.on_controller_loss = loss;
+  }
+  return job;
+}
+
+std::string ToJsonText(const Job& job) { return ToText(ToJson(job)); }
+
+Result<Job> FromJsonText(std::string_view text) {
+  if (text.size() > kMaxJsonBytes) {
+    return ResourceExhausted("a job's JSON may have 16 MiB, got " + std::to_string(text.size()) +
+                             " bytes");
+  }
+  TRY_ASSIGN(const json::object object, ParseJsonObject(text));
+  return FromJson(object);
+}
+
+}  // namespace shoal::job

@@ -1,0 +1,76 @@
+#include "job/parse.h"
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "job/decode.h"
+
+namespace shoal::job {
+namespace {
+
+bool HasScheme(const std::string& path) {
+  const size_t colon = path.find("://");
+  return colon != std::string::npos && colon > 0 && path.find('/') > colon;
+}
+
+void MakeAbsolute(const std::filesystem::path& base, std::string* path) {
+  if (path->empty() || HasScheme(*path)) return;
+  *path = (base / *path).lexically_normal().string();
+}
+
+}  // namespace
+
+Result<Job> ParseJob(std::string_view text, const std::string& file,
+                     const std::vector<std::string>& overrides) {
+  Errors errors(file, overrides);
+  if (text.size() > kMaxFileBytes) {
+    errors.Add({}, "",
+               "got a file of more than 1 MiB, expected a job file; long lists of data are better "
+               "named by a directory or pattern");
+    return errors.ToStatus();
+  }
+  Node root = ParseYaml(text, -1, &errors);
+  // A text that is no YAML has no fields to complain about.
+  const bool readable = errors.empty() || root.kind != Node::Kind::kNull;
+  if (readable) {
+    if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kNull) {
+      ApplyOverrides(overrides, &root, &errors);
+    }
+    Draft draft;
+    draft.job.file = file;
+    Decode(root, &draft, &errors);
+    if (root.kind == Node::Kind::kMap) {
+      Complete(&draft);
+      Validate(draft, &errors);
+    }
+    if (errors.empty()) return std::move(draft.job);
+  }
+  return errors.ToStatus();
+}
+
+Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>& overrides) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return InvalidArgument(path + ": got a directory, expected a job file");
+  }
+  auto text = ReadFile(path, kMaxFileBytes);
+  if (!text.ok()) {
+    if (text.status().code() == Code::kResourceExhausted) {
+      return ParseJob(std::string(kMaxFileBytes + 1, ' '), path, overrides);
+    }
+    return InvalidArgument("cannot read the job file: " + text.status().message());
+  }
+  return ParseJob(*text, path, overrides);
+}
+
+void ResolvePaths(Job* job, const std::string& base) {
+  const std::filesystem::path from(base);
+  for (DataSource& data : job->data) {
+    for (std::string& source : data.sources) MakeAbsolute(from, &source);
+  }
+  for (auto& [name, directory] : job->outputs) MakeAbsolute(from, &directory);
+  MakeAbsolute(from, &job->files);
+  MakeAbsolute(from, &job->store);
+}
+
+}  // namespace shoal::job

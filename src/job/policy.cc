@@ -1,0 +1,224 @@
+#include "job/policy.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace shoal::job {
+namespace {
+
+// What the tasks of the rule's roles amount to.
+struct Tally {
+  int going = 0;
+  int succeeded = 0;
+  int bad = 0;  // failed or stopped
+  const TaskOutcome* first_bad = nullptr;
+  const TaskOutcome* first_good = nullptr;
+
+  int total() const { return going + succeeded + bad; }
+};
+
+std::string Plural(int n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string Name(const TaskOutcome& task) { return task.role + " " + std::to_string(task.index); }
+
+std::string Tell(const TaskOutcome& task) {
+  if (!task.reason.empty()) return Name(task) + " " + task.reason;
+  return Name(task) + (task.outcome == Outcome::kStopped ? " was stopped" : " failed");
+}
+
+bool IsIn(const std::vector<std::string>& roles, const std::string& role) {
+  return std::find(roles.begin(), roles.end(), role) != roles.end();
+}
+
+void Count(const TaskOutcome& task, Tally* tally) {
+  switch (task.outcome) {
+    case Outcome::kGoing:
+      ++tally->going;
+      return;
+    case Outcome::kSucceeded:
+      ++tally->succeeded;
+      if (tally->first_good == nullptr) tally->first_good = &task;
+      return;
+    case Outcome::kFailed:
+    case Outcome::kStopped:
+      ++tally->bad;
+      // A failure tells more than a task that was stopped.
+      if (tally->first_bad == nullptr ||
+          (tally->first_bad->outcome == Outcome::kStopped && task.outcome == Outcome::kFailed)) {
+        tally->first_bad = &task;
+      }
+      return;
+  }
+}
+
+Verdict Make(Verdict::Kind kind, std::string reason) { return {kind, std::move(reason)}; }
+
+std::string List(const std::vector<std::string>& roles) {
+  std::string text;
+  for (size_t i = 0; i < roles.size(); ++i) {
+    if (i > 0) text += i + 1 == roles.size() ? " and " : ", ";
+    text += roles[i];
+  }
+  return text;
+}
+
+Verdict Nobody(const Success& rule) {
+  return Make(Verdict::Kind::kFailed,
+              "no task of " + List(rule.roles) + " took part, so the job cannot succeed");
+}
+
+Verdict JudgeAll(const Success& rule, const Tally& tally) {
+  if (tally.bad > 0) {
+    return Make(Verdict::Kind::kFailed, Tell(*tally.first_bad) + ", and every task of " +
+                                            List(rule.roles) + " must end well");
+  }
+  if (tally.going > 0) {
+    return Make(Verdict::Kind::kUndecided, "waiting for " + Plural(tally.going, "task") + " of " +
+                                               List(rule.roles) + " to end");
+  }
+  if (tally.total() == 1) {
+    return Make(Verdict::Kind::kSucceeded, Name(*tally.first_good) + " ended well");
+  }
+  return Make(Verdict::Kind::kSucceeded,
+              "all " + Plural(tally.total(), "task") + " of " + List(rule.roles) + " ended well");
+}
+
+Verdict JudgeCount(const std::string& whose, int needed, const Tally& tally) {
+  if (tally.succeeded >= needed) {
+    return Make(Verdict::Kind::kSucceeded,
+                std::to_string(tally.succeeded) + " of " + Plural(tally.total(), "task") + " of " +
+                    whose + " ended well, and " + std::to_string(needed) + " had to");
+  }
+  if (tally.succeeded + tally.going < needed) {
+    return Make(Verdict::Kind::kFailed,
+                "only " + std::to_string(tally.succeeded + tally.going) + " of " +
+                    Plural(tally.total(), "task") + " of " + whose + " could still end well, and " +
+                    std::to_string(needed) + " had to: " +
+                    (tally.first_bad != nullptr ? Tell(*tally.first_bad) : "there are no more"));
+  }
+  return Make(Verdict::Kind::kUndecided, "waiting for " +
+                                             Plural(needed - tally.succeeded, "more task") +
+                                             " of " + whose + " to end well");
+}
+
+Verdict JudgeFirst(const std::string& role, const TaskOutcome* task) {
+  const std::string name = role + " 0";
+  if (task == nullptr) {
+    return Make(Verdict::Kind::kFailed, name + " took no part, and its end decides the job");
+  }
+  switch (task->outcome) {
+    case Outcome::kGoing:
+      return Make(Verdict::Kind::kUndecided, "waiting for " + name + " to end");
+    case Outcome::kSucceeded:
+      return Make(Verdict::Kind::kSucceeded, name + " ended well, and its end decides the job");
+    case Outcome::kFailed:
+    case Outcome::kStopped:
+      break;
+  }
+  return Make(Verdict::Kind::kFailed, Tell(*task) + ", and its end decides the job");
+}
+
+Verdict JudgeRule(const Success& rule, const std::vector<TaskOutcome>& tasks) {
+  Tally tally;
+  const TaskOutcome* leader = nullptr;
+  for (const TaskOutcome& task : tasks) {
+    if (!IsIn(rule.roles, task.role)) continue;
+    Count(task, &tally);
+    if (task.index == 0 && task.role == rule.roles.front()) leader = &task;
+  }
+  if (rule.rule == SuccessRule::kFirst && !rule.roles.empty()) {
+    return JudgeFirst(rule.roles.front(), leader);
+  }
+  if (tally.total() == 0) return Nobody(rule);
+  if (rule.rule == SuccessRule::kAll) return JudgeAll(rule, tally);
+  const int needed = rule.rule == SuccessRule::kAny ? 1 : rule.count;
+  return JudgeCount(List(rule.roles), needed, tally);
+}
+
+}  // namespace
+
+Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks) {
+  Verdict verdict = JudgeRule(job.success, tasks);
+  if (verdict.kind != Verdict::Kind::kUndecided) return verdict;
+  for (const TaskOutcome& task : tasks) {
+    if (task.outcome == Outcome::kFailed && !IsIn(job.success.roles, task.role)) {
+      return Make(Verdict::Kind::kFailed, Tell(task) + " and is not started again, so " +
+                                              List(job.success.roles) + " cannot finish");
+    }
+  }
+  return verdict;
+}
+
+EndClass Classify(const TaskEnd& end, int ooms_before) {
+  switch (end.kind) {
+    case EndKind::kExit:
+      if (end.exit_code == 0) return EndClass::kSuccess;
+      return end.exit_code >= 128 ? EndClass::kTransient : EndClass::kPermanent;
+    case EndKind::kSignal:
+    case EndKind::kLost:
+      return EndClass::kTransient;
+    case EndKind::kOutOfMemory:
+      return ooms_before == 0 ? EndClass::kTransient : EndClass::kPermanent;
+    case EndKind::kCancelled:
+      return EndClass::kCancelled;
+  }
+  return EndClass::kPermanent;
+}
+
+std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts) {
+  std::chrono::milliseconds delay = policy.backoff;
+  for (int i = 0; i < restarts && delay < policy.backoff_max && delay.count() > 0; ++i) {
+    delay = delay > policy.backoff_max / 2 ? policy.backoff_max : delay * 2;
+  }
+  return std::min(delay, policy.backoff_max);
+}
+
+RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
+                              const RestartHistory& history, bool consequence) {
+  RestartDecision decision;
+  const EndClass kind = Classify(end, history.ooms);
+  if (kind == EndClass::kSuccess || kind == EndClass::kCancelled) {
+    decision.reason = "it has ended";
+    return decision;
+  }
+  if (policy.when == RestartWhen::kNever) {
+    decision.reason = "not restarted, as the job file says 'restart: {when: never}'";
+    return decision;
+  }
+  if (consequence) {
+    decision.restart = true;
+    decision.delay = policy.backoff;
+    decision.reason = "restarted without counting it, as another task's death came first";
+    return decision;
+  }
+  if (policy.when == RestartWhen::kTransient && kind == EndClass::kPermanent) {
+    decision.reason = end.kind == EndKind::kOutOfMemory
+                          ? "not restarted, as it had run out of memory before; give it more "
+                            "memory in 'resources'"
+                          : "not restarted, as an exit code from 1 to 127 is the program's own "
+                            "error; 'restart: {when: always}' restarts these too";
+    return decision;
+  }
+  if (history.restarts >= policy.limit) {
+    decision.reason = "not restarted, as it was restarted " + Plural(history.restarts, "time") +
+                      " already and the limit is " + std::to_string(policy.limit);
+    return decision;
+  }
+  decision.restart = true;
+  decision.counted = true;
+  decision.delay = BackoffBefore(policy, history.restarts);
+  decision.reason = "restart " + std::to_string(history.restarts + 1) + " of " +
+                    std::to_string(policy.limit) + " in " + FormatDuration(decision.delay);
+  return decision;
+}
+
+bool IsConsequence(const std::optional<Death>& first, const Death& death) {
+  if (!first || first->generation != death.generation) return false;
+  if (first->role == death.role && first->index == death.index) return false;
+  return death.at >= first->at && death.at - first->at <= kConsequenceWindow;
+}
+
+}  // namespace shoal::job

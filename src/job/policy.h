@@ -1,0 +1,90 @@
+// The rules that decide a job's fate, as pure functions: has it succeeded, is this death transient,
+// shall the task be started again and when (design.md §6.5–6.7).
+//
+// Called by the coordinator, which alone counts and decides; simulated and property-tested without
+// one. No state, no clock: times are handed in.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/job.h"
+#include "job/state.h"
+
+namespace shoal::job {
+
+// ---- Success ------------------------------------------------------------------------------------
+
+// What is known of one task, its restarts considered: kGoing also while it will be started again.
+enum class Outcome : uint8_t { kGoing, kSucceeded, kFailed, kStopped };
+
+struct TaskOutcome {
+  std::string role;
+  int index = 0;
+  Outcome outcome = Outcome::kGoing;
+  std::string reason;  // of kFailed, completes "worker 3 …": "exited with 3"
+};
+
+struct Verdict {
+  enum class Kind : uint8_t { kUndecided, kSucceeded, kFailed };
+  Kind kind = Kind::kUndecided;
+  std::string reason;  // one sentence; while undecided it says what is awaited
+};
+
+// Applies the job's success rule to the tasks that take part. The roles that the rule does not name
+// matter only by failing: a task of theirs that failed for good (a parameter server that is not
+// started again) fails the job, unless the rule is already fulfilled. A stopped task of a role the
+// rule names counts as not succeeded. When every task has ended the verdict is never undecided. The
+// first decided verdict is the job's; the caller keeps it. O(tasks).
+Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks);
+
+// ---- Restart ------------------------------------------------------------------------------------
+
+enum class EndClass : uint8_t { kSuccess, kTransient, kPermanent, kCancelled };
+
+// Signals, lost tasks, exit codes of 128 and above (a shell's way to say "signal") and the first
+// `ooms_before == 0` out-of-memory are transient; exit 1–127 and a second out-of-memory are
+// permanent.
+EndClass Classify(const TaskEnd& end, int ooms_before = 0);
+
+// What was counted so far against one task, or against the whole scope (role, job).
+struct RestartHistory {
+  int restarts = 0;  // counted ones
+  int ooms = 0;      // out-of-memory ends of this task before the one that is judged
+};
+
+struct RestartDecision {
+  bool restart = false;
+  bool counted = false;                // add one to RestartHistory::restarts
+  std::chrono::milliseconds delay{0};  // wait this long first
+  std::string reason;  // one sentence part after "worker 3 exited with 1": why (not) restarted
+};
+
+// Decides for an attempt that ended. A consequence of another task's death (see IsConsequence) is
+// restarted whatever its exit code, unless `when` is never, and is not counted. exit 0 and
+// cancelled ends are never restarted.
+RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
+                              const RestartHistory& history, bool consequence);
+
+// backoff · 2^restarts, at most backoff_max; `restarts` counted ones before this.
+std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts);
+
+// A task's bad end at a time of any one monotonic clock.
+struct Death {
+  int generation = 0;
+  std::string role;
+  int index = 0;
+  std::chrono::milliseconds at{0};
+};
+
+inline constexpr std::chrono::milliseconds kConsequenceWindow{30'000};
+
+// True if `death` is to be blamed on `first`, the first death in its generation: another task's, of
+// the same generation, at most 30 s before. An out-of-memory is nobody's consequence: the caller
+// does not ask for one. The caller keeps `first` per generation.
+bool IsConsequence(const std::optional<Death>& first, const Death& death);
+
+}  // namespace shoal::job

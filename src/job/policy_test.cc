@@ -1,0 +1,232 @@
+#include "job/policy.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+namespace shoal::job {
+namespace {
+
+using std::chrono::milliseconds;
+
+Job TwoRoles(SuccessRule rule, int count = 0) {
+  Job job;
+  Role worker;
+  worker.name = "worker";
+  worker.replicas = 3;
+  Role server;
+  server.name = "server";
+  server.follows = "worker";
+  job.roles = {worker, server};
+  job.success = {rule, {"worker"}, count};
+  return job;
+}
+
+std::vector<TaskOutcome> Workers(std::initializer_list<Outcome> outcomes) {
+  std::vector<TaskOutcome> tasks;
+  for (const Outcome outcome : outcomes) {
+    tasks.push_back({"worker", static_cast<int>(tasks.size()), outcome,
+                     outcome == Outcome::kFailed ? "exited with 3" : ""});
+  }
+  tasks.push_back({"server", 0, Outcome::kGoing, ""});
+  return tasks;
+}
+
+constexpr auto kGoing = Outcome::kGoing;
+constexpr auto kGood = Outcome::kSucceeded;
+constexpr auto kBad = Outcome::kFailed;
+
+TEST(Judge, All) {
+  const Job job = TwoRoles(SuccessRule::kAll);
+  EXPECT_EQ(Judge(job, Workers({kGood, kGoing, kGood})).reason,
+            "waiting for 1 task of worker to end");
+  EXPECT_EQ(Judge(job, Workers({kGood, kGood, kGood})).reason, "all 3 tasks of worker ended well");
+  const Verdict failed = Judge(job, Workers({kGood, kBad, kGoing}));
+  EXPECT_EQ(failed.kind, Verdict::Kind::kFailed);
+  EXPECT_EQ(failed.reason, "worker 1 exited with 3, and every task of worker must end well");
+}
+
+TEST(Judge, AnyFirstAndCount) {
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kAny), Workers({kBad, kGood, kGoing})).kind,
+            Verdict::Kind::kSucceeded);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kAny), Workers({kBad, kBad, kGoing})).kind,
+            Verdict::Kind::kUndecided);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kAny), Workers({kBad, kBad, kBad})).kind,
+            Verdict::Kind::kFailed);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kGood, kBad, kGoing})).kind,
+            Verdict::Kind::kSucceeded);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kGoing, kBad, kBad})).kind,
+            Verdict::Kind::kUndecided);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kBad, kGood, kGood})).reason,
+            "worker 0 exited with 3, and its end decides the job");
+  const Verdict count = Judge(TwoRoles(SuccessRule::kCount, 2), Workers({kBad, kBad, kGoing}));
+  EXPECT_EQ(count.kind, Verdict::Kind::kFailed);
+  EXPECT_EQ(
+      count.reason,
+      "only 1 of 3 tasks of worker could still end well, and 2 had to: worker 0 exited with 3");
+}
+
+TEST(Judge, AServerThatIsGoneFailsTheJobUnlessItHasSucceeded) {
+  const Job job = TwoRoles(SuccessRule::kAll);
+  auto tasks = Workers({kGood, kGoing, kGood});
+  tasks.back().outcome = kBad;
+  tasks.back().reason = "was killed by signal 9 (SIGKILL)";
+  EXPECT_EQ(Judge(job, tasks).reason,
+            "server 0 was killed by signal 9 (SIGKILL) and is not started again, so worker cannot "
+            "finish");
+  tasks[1].outcome = kGood;
+  EXPECT_EQ(Judge(job, tasks).kind, Verdict::Kind::kSucceeded);
+  tasks[1].outcome = kGoing;
+  tasks.back().outcome = Outcome::kStopped;
+  EXPECT_EQ(Judge(job, tasks).kind, Verdict::Kind::kUndecided);
+}
+
+TEST(Judge, NoTasksNoSuccess) {
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kAll), {}).kind, Verdict::Kind::kFailed);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), {}).kind, Verdict::Kind::kFailed);
+}
+
+rc::Gen<Outcome> AnyOutcome() { return rc::gen::element(kGoing, kGood, kBad, Outcome::kStopped); }
+
+std::vector<TaskOutcome> Tasks(const std::vector<Outcome>& workers, Outcome server) {
+  std::vector<TaskOutcome> tasks;
+  for (const Outcome outcome : workers) {
+    tasks.push_back({"worker", static_cast<int>(tasks.size()), outcome, ""});
+  }
+  tasks.push_back({"server", 0, server, ""});
+  return tasks;
+}
+
+// Against a second, brute-force telling of the rules: a verdict is decided exactly when every way
+// the going tasks may still end gives the same one.
+TEST(Judge, IsDecidedExactlyWhenNothingCanChangeIt) {
+  EXPECT_TRUE(rc::check([] {
+    const auto n = *rc::gen::inRange<size_t>(1, 6);
+    const auto workers = *rc::gen::container<std::vector<Outcome>>(n, AnyOutcome());
+    const auto rule = *rc::gen::element(SuccessRule::kAll, SuccessRule::kAny, SuccessRule::kFirst,
+                                        SuccessRule::kCount);
+    const int count = *rc::gen::inRange(1, static_cast<int>(n) + 1);
+    const Job job = TwoRoles(rule, count);
+    bool may_succeed = false;
+    bool may_fail = false;
+    std::vector<size_t> going;
+    for (size_t i = 0; i < n; ++i) {
+      if (workers[i] == kGoing) going.push_back(i);
+    }
+    for (size_t ends = 0; ends < (size_t{1} << going.size()); ++ends) {
+      std::vector<Outcome> final = workers;
+      for (size_t k = 0; k < going.size(); ++k) {
+        final[going[k]] = (ends >> k & 1) != 0 ? kGood : kBad;
+      }
+      const auto good = std::count(final.begin(), final.end(), kGood);
+      const bool success = rule == SuccessRule::kAll     ? good == static_cast<long>(n)
+                           : rule == SuccessRule::kAny   ? good >= 1
+                           : rule == SuccessRule::kFirst ? final[0] == kGood
+                                                         : good >= count;
+      (success ? may_succeed : may_fail) = true;
+    }
+    const Verdict verdict = Judge(job, Tasks(workers, kGoing));
+    RC_ASSERT(!verdict.reason.empty());
+    RC_ASSERT((verdict.kind == Verdict::Kind::kSucceeded) == !may_fail);
+    RC_ASSERT((verdict.kind == Verdict::Kind::kFailed) == !may_succeed);
+    const Verdict with_dead_server = Judge(job, Tasks(workers, kBad));
+    RC_ASSERT((with_dead_server.kind == Verdict::Kind::kSucceeded) == !may_fail);
+    RC_ASSERT(with_dead_server.kind != Verdict::Kind::kUndecided);
+  }));
+}
+
+TEST(Classify, TransientAndPermanent) {
+  EXPECT_EQ(Classify(Exited(0)), EndClass::kSuccess);
+  EXPECT_EQ(Classify(Exited(1)), EndClass::kPermanent);
+  EXPECT_EQ(Classify(Exited(127)), EndClass::kPermanent);
+  EXPECT_EQ(Classify(Exited(128)), EndClass::kTransient);
+  EXPECT_EQ(Classify(Exited(137)), EndClass::kTransient);
+  EXPECT_EQ(Classify(Signaled(9)), EndClass::kTransient);
+  EXPECT_EQ(Classify(Lost("")), EndClass::kTransient);
+  EXPECT_EQ(Classify(OutOfMemory(""), 0), EndClass::kTransient);
+  EXPECT_EQ(Classify(OutOfMemory(""), 1), EndClass::kPermanent);
+  EXPECT_EQ(Classify(CancelledEnd("")), EndClass::kCancelled);
+}
+
+TEST(Restart, TransientUpToTheLimit) {
+  Restart policy;
+  EXPECT_FALSE(DecideRestart(policy, Exited(1), {}, false).restart);
+  EXPECT_FALSE(DecideRestart(policy, Exited(0), {}, true).restart);
+  EXPECT_FALSE(DecideRestart(policy, CancelledEnd(""), {}, true).restart);
+  const RestartDecision first = DecideRestart(policy, Signaled(9), {}, false);
+  EXPECT_TRUE(first.restart && first.counted);
+  EXPECT_EQ(first.delay, milliseconds(500));
+  EXPECT_EQ(first.reason, "restart 1 of 3 in 500 ms");
+  EXPECT_TRUE(DecideRestart(policy, Signaled(9), {2, 0}, false).restart);
+  const RestartDecision last = DecideRestart(policy, Signaled(9), {3, 0}, false);
+  EXPECT_FALSE(last.restart);
+  EXPECT_EQ(last.reason, "not restarted, as it was restarted 3 times already and the limit is 3");
+  EXPECT_TRUE(DecideRestart(policy, OutOfMemory(""), {0, 0}, false).restart);
+  EXPECT_FALSE(DecideRestart(policy, OutOfMemory(""), {1, 1}, false).restart);
+}
+
+TEST(Restart, AlwaysNeverAndConsequences) {
+  Restart policy;
+  policy.when = RestartWhen::kAlways;
+  EXPECT_TRUE(DecideRestart(policy, Exited(1), {}, false).restart);
+  EXPECT_FALSE(DecideRestart(policy, Exited(0), {}, false).restart);
+  EXPECT_FALSE(DecideRestart(policy, Exited(1), {3, 0}, false).restart);
+  policy.when = RestartWhen::kNever;
+  EXPECT_FALSE(DecideRestart(policy, Signaled(9), {}, false).restart);
+  EXPECT_FALSE(DecideRestart(policy, Signaled(9), {}, true).restart);
+  policy.when = RestartWhen::kTransient;
+  const RestartDecision consequence = DecideRestart(policy, Exited(1), {3, 0}, true);
+  EXPECT_TRUE(consequence.restart);
+  EXPECT_FALSE(consequence.counted);
+}
+
+TEST(Restart, CountedRestartsNeverPassTheLimit) {
+  EXPECT_TRUE(rc::check([] {
+    Restart policy;
+    policy.limit = *rc::gen::inRange(0, 10);
+    policy.when =
+        *rc::gen::element(RestartWhen::kNever, RestartWhen::kTransient, RestartWhen::kAlways);
+    const auto ends = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 200));
+    RestartHistory history;
+    milliseconds before{0};
+    for (const int code : ends) {
+      const TaskEnd end = code >= 190 ? OutOfMemory("") : Exited(code);
+      const RestartDecision decision = DecideRestart(policy, end, history, false);
+      RC_ASSERT(!decision.reason.empty());
+      RC_ASSERT(decision.restart == decision.counted);
+      if (!decision.restart) continue;
+      RC_ASSERT(decision.delay >= before && decision.delay <= policy.backoff_max);
+      before = decision.delay;
+      ++history.restarts;
+      history.ooms += end.kind == EndKind::kOutOfMemory ? 1 : 0;
+    }
+    RC_ASSERT(history.restarts <= policy.limit);
+    if (policy.when == RestartWhen::kTransient) RC_ASSERT(history.ooms <= 1);
+  }));
+}
+
+TEST(Backoff, DoublesUpToItsMost) {
+  Restart policy;
+  EXPECT_EQ(BackoffBefore(policy, 1), milliseconds(1000));
+  EXPECT_EQ(BackoffBefore(policy, 5), milliseconds(16'000));
+  EXPECT_EQ(BackoffBefore(policy, 6), milliseconds(30'000));
+  EXPECT_EQ(BackoffBefore(policy, 1'000'000'000), milliseconds(30'000));
+  policy.backoff = milliseconds(0);
+  EXPECT_EQ(BackoffBefore(policy, 1'000'000'000), milliseconds(0));
+}
+
+TEST(Consequence, WithinThirtySecondsOfAnothersDeath) {
+  const Death first{2, "worker", 0, milliseconds(5000)};
+  const auto at = [](int generation, int index, int ms) {
+    return Death{generation, "worker", index, milliseconds(ms)};
+  };
+  EXPECT_FALSE(IsConsequence(std::nullopt, at(2, 1, 5000)));
+  EXPECT_TRUE(IsConsequence(first, at(2, 1, 5000)));
+  EXPECT_TRUE(IsConsequence(first, at(2, 1, 35'000)));
+  EXPECT_FALSE(IsConsequence(first, at(2, 1, 35'001)));
+  EXPECT_FALSE(IsConsequence(first, at(3, 1, 6000)));
+  EXPECT_FALSE(IsConsequence(first, at(2, 0, 6000)));
+  EXPECT_FALSE(IsConsequence(first, at(2, 1, 4999)));
+}
+
+}  // namespace
+}  // namespace shoal::job

@@ -1,0 +1,223 @@
+// What no single field shows: references between roles, rules of the framework, sums.
+#include <algorithm>
+#include <set>
+
+#include "job/decode.h"
+
+namespace shoal::job {
+namespace {
+
+class Validator {
+ public:
+  Validator(const Draft& draft, Errors* errors)
+      : draft_(draft), job_(draft.job), errors_(errors), clean_(errors->empty()) {
+    for (const Role& role : job_.roles) names_.push_back(role.name);
+  }
+
+  void Run() {
+    CheckRoles();
+    if (clean_) CheckCommands();
+    if (clean_) CheckFramework();
+    // A role that is missing for its bad name would be told about again by all that name it.
+    if (errors_->At("roles")) return;
+    CheckFollows();
+    CheckSuccess();
+    for (const DataSource& data : job_.data) CheckData(data);
+    if (!job_.image.empty() && !job_.files.empty()) {
+      Wrong("files", "got files beside an image, expected one of the two: an image brings its own");
+    }
+  }
+
+ private:
+  void Wrong(const std::string& path, const std::string& sentence) {
+    errors_->Add(draft_.PlaceOf(path), path, sentence);
+  }
+  // False after an error that names the roles there are.
+  bool CheckRole(const std::string& path, const std::string& name);
+  void CheckRoles();
+  void CheckFollows();
+  void CheckCommands();
+  void CheckFramework();
+  void CheckSuccess();
+  void CheckCounts(const std::string& path);
+  void CheckData(const DataSource& data);
+
+  const Draft& draft_;
+  const Job& job_;
+  Errors* const errors_;
+  // No error so far. What seems to be missing may only be misspelt, so it is not told otherwise.
+  const bool clean_;
+  std::vector<std::string> names_;
+};
+
+bool Validator::CheckRole(const std::string& path, const std::string& name) {
+  if (job_.FindRole(name) != nullptr) return true;
+  std::string list;
+  for (const std::string& known : names_) list += (list.empty() ? "" : ", ") + known;
+  Wrong(path,
+        "got " + Shown(name) + ", expected one of the roles " + list + DidYouMean(name, names_));
+  return false;
+}
+
+void Validator::CheckRoles() {
+  int64_t tasks = 0;
+  for (const Role& role : job_.roles) {
+    const std::string path = "roles." + role.name;
+    tasks += role.replicas;
+    if (role.min_replicas && !errors_->At(path + ".replicas") &&
+        *role.min_replicas > role.replicas) {
+      Wrong(path + ".min", "got " + std::to_string(*role.min_replicas) +
+                               ", expected at most the role's replicas, " +
+                               std::to_string(role.replicas));
+    }
+    if (role.restart.backoff > role.restart.backoff_max) {
+      const bool given = draft_.Has(path + ".restart.backoff_max");
+      Wrong(path + (given ? ".restart.backoff_max" : ".restart.backoff"),
+            "got a first wait longer than the longest, expected backoff to be at most backoff_max");
+    }
+  }
+  if (tasks == 0 && clean_) {
+    Wrong("roles", "got no task at all, expected a role with at least one replica");
+  } else if (tasks > kMaxTasks) {
+    Wrong("roles", "got " + std::to_string(tasks) + " tasks in all, expected at most " +
+                       std::to_string(kMaxTasks));
+  }
+}
+
+void Validator::CheckFollows() {
+  std::set<std::string> told;
+  for (const Role& role : job_.roles) {
+    if (role.follows.empty()) continue;
+    const std::string path = "roles." + role.name + ".follows";
+    if (!CheckRole(path, role.follows)) continue;
+    // Along the chain: each role follows at most one, so coming back to the start is the only cycle
+    // this role can be on.
+    std::string chain = role.name;
+    const Role* next = job_.FindRole(role.follows);
+    size_t steps = 0;
+    while (next != nullptr && next->name != role.name && ++steps <= job_.roles.size()) {
+      chain += " -> " + next->name;
+      next = next->follows.empty() ? nullptr : job_.FindRole(next->follows);
+    }
+    const bool cycle = next != nullptr && next->name == role.name;
+    if (!cycle || told.contains(role.name)) continue;
+    for (const Role* member = &role; told.insert(member->name).second;) {
+      member = job_.FindRole(member->follows);
+    }
+    Wrong(path, "got a cycle, " + chain + " -> " + role.name +
+                    ", expected roles that follow nobody in the end");
+  }
+}
+
+void Validator::CheckCommands() {
+  // Built-in training that only lacks its framework, which CheckFramework says.
+  if (!job_.learn.empty() && job_.framework != Framework::kShoal) return;
+  for (const Role& role : job_.roles) {
+    if (!role.command.empty() || !job_.command.empty()) continue;
+    const std::string path = "roles." + role.name;
+    if (!job_.image.empty()) {
+      Wrong(draft_.Has(path) ? path : "image",
+            "got an image without a command, expected one here or at the top: an image's own entry "
+            "point is not known here");
+    } else if (job_.framework == Framework::kShoal) {
+      Wrong(path,
+            "got no command, expected one: framework shoal has its own only for the roles server "
+            "and worker");
+    } else {
+      Wrong(draft_.Has(path) ? path : "",
+            "got no command, expected one here or at the top, such as command: [python, train.py]");
+    }
+  }
+}
+
+void Validator::CheckFramework() {
+  if (job_.framework != Framework::kShoal) {
+    if (!job_.learn.empty() && !draft_.Has("framework")) {
+      Wrong("learn", "got built-in training without 'framework: shoal'; add it");
+    } else if (!job_.learn.empty()) {
+      Wrong("learn",
+            "got built-in training in another framework, expected it with 'framework: "
+            "shoal' only");
+    }
+    return;
+  }
+  if (draft_.Has("command")) {
+    Wrong("command",
+          "got a command for all roles, expected none: framework shoal trains by 'learn'; give "
+          "another role its own command, or use framework generic");
+  }
+  const auto algorithm = job_.learn.find("algorithm");
+  if (algorithm == job_.learn.end() || algorithm->second.text.empty()) {
+    Wrong(draft_.Has("learn") ? "learn" : "framework",
+          "got framework shoal without an algorithm, expected one, such as learn: {algorithm: "
+          "word2vec}");
+  }
+  const Role* server = job_.FindRole("server");
+  const Role* worker = job_.FindRole("worker");
+  const bool served = server != nullptr && server->replicas > 0;
+  if (worker != nullptr && worker->replicas > 1 && !served) {
+    Wrong("roles.worker", "got " + std::to_string(worker->replicas) +
+                              " workers without a server, expected a role server with at least one "
+                              "replica; only a single worker can hold the model itself");
+  }
+}
+
+void Validator::CheckSuccess() {
+  std::vector<std::string> rules;
+  for (const char* rule : {"all", "any", "first", "count"}) {
+    if (draft_.Has(std::string("success.") + rule)) rules.emplace_back(rule);
+  }
+  if (rules.size() > 1 || (rules.empty() && draft_.Has("success"))) {
+    std::string got = rules.empty() ? "none" : "";
+    for (const std::string& rule : rules) got += (got.empty() ? "" : " and ") + rule;
+    Wrong("success", "got " + got + ", expected exactly one of all, any, first, count");
+    return;
+  }
+  if (draft_.Has("success.of") && job_.success.rule != SuccessRule::kCount) {
+    Wrong("success.of", "got it without count, expected it with count only");
+    return;
+  }
+  // A default that cannot stand because of another error need not be told.
+  if (rules.empty() && !errors_->empty()) return;
+  const bool count = !rules.empty() && rules[0] == "count";
+  CheckCounts(rules.empty() ? "success" : "success." + (count ? "of" : rules[0]));
+}
+
+void Validator::CheckCounts(const std::string& path) {
+  int64_t tasks = 0;
+  std::set<std::string> seen;
+  for (const std::string& name : job_.success.roles) {
+    if (!CheckRole(path, name)) return;
+    const Role* role = job_.FindRole(name);
+    if (!seen.insert(name).second) {
+      Wrong(path, "got " + Shown(name) + " a second time, expected it once");
+      return;
+    }
+    tasks += role->replicas;
+    if (!role->follows.empty()) {
+      Wrong(path, "got " + Shown(name) + ", which follows " + Shown(role->follows) +
+                      " and is stopped after it, expected roles that end by themselves");
+      return;
+    }
+  }
+  if (tasks == 0 && clean_ && !errors_->At("roles")) {
+    Wrong(path, "got roles without a task, expected at least one whose end decides the job");
+  } else if (job_.success.rule == SuccessRule::kCount && job_.success.count > tasks) {
+    Wrong("success.count", "got " + std::to_string(job_.success.count) + ", expected at most the " +
+                               std::to_string(tasks) + " tasks of the roles in 'of'");
+  }
+}
+
+void Validator::CheckData(const DataSource& data) {
+  const std::string path = "data." + data.name;
+  if (data.sources.empty() && clean_) {
+    Wrong(path, "got no source, expected a path or URL, such as source: corpus.txt");
+  }
+  if (!data.shard_by.empty()) CheckRole(path + ".shard_by", data.shard_by);
+}
+
+}  // namespace
+
+void Validate(const Draft& draft, Errors* errors) { Validator(draft, errors).Run(); }
+
+}  // namespace shoal::job

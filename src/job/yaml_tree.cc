@@ -1,0 +1,367 @@
+#include "job/yaml_tree.h"
+
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <istream>
+#include <map>
+#include <optional>
+#include <streambuf>
+
+namespace shoal::job {
+namespace {
+
+constexpr size_t kShownBytes = 60;
+
+Place At(const YAML::Mark& mark, int set) { return {mark.line + 1, mark.column + 1, set}; }
+
+int CountNodes(const Node& node) {
+  int count = 1;
+  for (const Node& item : node.items) count += CountNodes(item);
+  return count;
+}
+
+int DepthOf(const Node& node) {
+  int depth = 0;
+  for (const Node& item : node.items) depth = std::max(depth, DepthOf(item));
+  return depth + 1;
+}
+
+// Builds the tree from the parser's events. After the first error it ignores the rest.
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(int set, Errors* errors) : set_(set), errors_(errors) {}
+
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Leaf(mark, anchor, Node::Kind::kNull, {}, false);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool quoted = tag == "!";
+    if (!HasNoTag(mark, tag)) return;
+    if (!IsText(value)) {
+      return Fail(mark, "got " + Shown(value) + ", expected a text of UTF-8 without NUL");
+    }
+    const bool null = !quoted && (value == "~" || value == "null" || value.empty());
+    Leaf(mark, anchor, null ? Node::Kind::kNull : Node::Kind::kScalar, value, quoted);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override;
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    if (HasNoTag(mark, tag)) Open(mark, anchor, Node::Kind::kList);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    if (HasNoTag(mark, tag)) Open(mark, anchor, Node::Kind::kMap);
+  }
+  void OnMapEnd() override { Close(); }
+
+  Node TakeRoot() { return std::move(root_); }
+  bool failed() const { return failed_; }
+
+ private:
+  struct Frame {
+    Node node;
+    YAML::anchor_t anchor = 0;
+    std::optional<Key> key;           // of a map: read, its value not yet
+    std::map<std::string, int> seen;  // of a map: field → line
+    bool skip = false;                // the key was a duplicate: drop the value
+  };
+
+  void Fail(const YAML::Mark& mark, const std::string& sentence) {
+    if (!failed_) errors_->Add(At(mark, set_), "", sentence);
+    failed_ = true;
+  }
+  bool HasNoTag(const YAML::Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return true;
+    Fail(mark, "got the YAML tag " + Shown(tag) + ", expected plain values without tags");
+    return false;
+  }
+  bool Spend(const YAML::Mark& mark, int nodes) {
+    nodes_ += nodes;
+    if (nodes_ > kMaxNodes) {
+      Fail(mark, "got more than " + std::to_string(kMaxNodes) +
+                     " values, aliases expanded, expected a job file of fewer");
+    }
+    return !failed_;
+  }
+  void Leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind,
+            const std::string& value, bool quoted);
+  void Open(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind);
+  void Close();
+  void Attach(Node node, YAML::anchor_t anchor);
+  void TakeKey(Node node);
+
+  const int set_;
+  Errors* const errors_;
+  std::vector<Frame> stack_;
+  std::map<YAML::anchor_t, Node> anchors_;
+  Node root_;
+  int nodes_ = 0;
+  bool failed_ = false;
+};
+
+void Builder::Leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind,
+                   const std::string& value, bool quoted) {
+  if (failed_ || !Spend(mark, 1)) return;
+  Node node;
+  node.kind = kind;
+  node.quoted = quoted;
+  node.place = At(mark, set_);
+  if (kind == Node::Kind::kScalar) node.text = value;
+  Attach(std::move(node), anchor);
+}
+
+void Builder::Open(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind) {
+  if (failed_ || !Spend(mark, 1)) return;
+  if (stack_.size() >= static_cast<size_t>(kMaxDepth)) {
+    return Fail(mark, "got values nested more than " + std::to_string(kMaxDepth) +
+                          " deep, expected fewer levels");
+  }
+  Frame frame;
+  frame.node.kind = kind;
+  frame.node.place = At(mark, set_);
+  frame.anchor = anchor;
+  stack_.push_back(std::move(frame));
+}
+
+void Builder::Close() {
+  if (failed_ || stack_.empty()) return;
+  Frame frame = std::move(stack_.back());
+  stack_.pop_back();
+  Attach(std::move(frame.node), frame.anchor);
+}
+
+void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
+  if (failed_) return;
+  const auto known = anchors_.find(anchor);
+  if (known == anchors_.end()) {
+    return Fail(mark, "got an alias of a value that contains it, expected one that is complete");
+  }
+  if (!Spend(mark, CountNodes(known->second))) return;
+  if (stack_.size() + static_cast<size_t>(DepthOf(known->second)) > kMaxDepth) {
+    return Fail(mark, "got values nested more than " + std::to_string(kMaxDepth) +
+                          " deep, expected fewer levels");
+  }
+  Attach(known->second, 0);
+}
+
+void Builder::Attach(Node node, YAML::anchor_t anchor) {
+  if (anchor != 0) {
+    nodes_ += CountNodes(node);
+    anchors_[anchor] = node;
+  }
+  if (stack_.empty()) {
+    root_ = std::move(node);
+    return;
+  }
+  Frame& top = stack_.back();
+  if (top.node.kind == Node::Kind::kList) {
+    top.node.items.push_back(std::move(node));
+  } else if (!top.key) {
+    TakeKey(std::move(node));
+  } else {
+    // The parser says that nothing stands where the next thing does.
+    if (node.kind == Node::Kind::kNull) node.place = top.key->place;
+    if (!top.skip) {
+      top.node.keys.push_back(std::move(*top.key));
+      top.node.items.push_back(std::move(node));
+    }
+    top.key.reset();
+  }
+}
+
+void Builder::TakeKey(Node node) {
+  Frame& top = stack_.back();
+  if (node.kind != Node::Kind::kScalar) {
+    errors_->Add(node.place, "", "got " + Tell(node) + " as the name of a field, expected a word");
+    failed_ = true;
+    return;
+  }
+  top.skip = false;
+  const auto [known, is_new] = top.seen.emplace(node.text, node.place.line);
+  if (!is_new) {
+    errors_->Add(node.place, "",
+                 "got the field " + Shown(node.text) + " a second time, expected it once; line " +
+                     std::to_string(known->second) + " has it already");
+    top.skip = true;
+  }
+  top.key = Key{std::move(node.text), node.place};
+}
+
+// Reads from the text where it lies.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string_view text) {
+    char* begin = const_cast<char*>(text.data());  // never written: only the get area is set
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+// Length of the UTF-8 sequence at `at`; 0 if it is none (RFC 3629: no overlong forms, no
+// surrogates, nothing above U+10FFFF).
+size_t Utf8Length(std::string_view text, size_t at) {
+  const auto byte = [&](size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
+  const auto tail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
+  if (lead >= 0xe0 && lead <= 0xef) {
+    if (!tail(1) || !tail(2)) return 0;
+    if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0)) return 0;
+    return 3;
+  }
+  if (lead >= 0xf0 && lead <= 0xf4) {
+    if (!tail(1) || !tail(2) || !tail(3)) return 0;
+    if ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90)) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+// True if the text can be a job file's at all.
+bool CheckBytes(std::string_view text, int set, Errors* errors) {
+  Place place{1, 1, set};
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = Utf8Length(text, i);
+    const bool control =
+        (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+    if (length == 0 || control) {
+      char shown[16];
+      std::snprintf(shown, sizeof shown, "0x%02x", byte);
+      errors->Add(place, "",
+                  control ? "got the control character " + std::string(shown) +
+                                ", expected text; this looks like a binary file"
+                          : "got the byte " + std::string(shown) +
+                                ", which is not UTF-8; save the file as UTF-8");
+      return false;
+    }
+    place.column = byte == '\n' ? 1 : place.column + 1;
+    place.line += byte == '\n' ? 1 : 0;
+    i += length;
+  }
+  return true;
+}
+
+// The first line up to `last` (1-based) that is indented by a tab; column 0 if there is none.
+Place FindTab(std::string_view text, int last, int set) {
+  int line = 1;
+  size_t begin = 0;
+  while (begin < text.size() && line <= last) {
+    const size_t stop = text.find_first_not_of(" ", begin);
+    if (stop != std::string_view::npos && text[stop] == '\t') {
+      return {line, static_cast<int>(stop - begin) + 1, set};
+    }
+    begin = text.find('\n', begin);
+    if (begin == std::string_view::npos) break;
+    ++begin;
+    ++line;
+  }
+  return {0, 0, set};
+}
+
+void AddSyntaxError(std::string_view text, const YAML::Exception& error, int set, Errors* errors) {
+  const Place place = At(error.mark, set);
+  const Place tab = FindTab(text, place.line + 1, set);
+  if (tab.column > 0) {
+    errors->Add(tab, "", "got a tab in the indentation, expected spaces");
+    return;
+  }
+  errors->Add(
+      place, "",
+      "this is not valid YAML (" + error.msg +
+          "); check the indentation here and above, and that brackets and quotes are closed");
+}
+
+}  // namespace
+
+Node* Node::Find(std::string_view key) {
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].text == key) return &items[i];
+  }
+  return nullptr;
+}
+
+const Node* Node::Find(std::string_view key) const { return const_cast<Node*>(this)->Find(key); }
+
+Node ParseYaml(std::string_view text, int set, Errors* errors) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    errors->Add({1, 1, set}, "", "got UTF-16 text, expected UTF-8; save the file as UTF-8");
+    return {};
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (!CheckBytes(text, set, errors)) return {};
+  ViewBuffer buffer(text);
+  std::istream stream(&buffer);
+  Builder builder(set, errors);
+  try {
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) return {};
+    if (builder.failed()) return {};
+    Node root = builder.TakeRoot();
+    if (!parser.HandleNextDocument(builder)) return root;
+    errors->Add({1, 1, set}, "", "got more than one YAML document, expected one job a file");
+  } catch (const YAML::Exception& error) {
+    if (!builder.failed()) AddSyntaxError(text, error, set, errors);
+  } catch (const std::exception& error) {
+    errors->Add({0, 0, set}, "", "this cannot be read as YAML: " + std::string(error.what()));
+  }
+  return {};
+}
+
+bool IsText(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = text[i] == '\0' ? 0 : Utf8Length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
+std::string Shown(std::string_view text) {
+  std::string out = "'";
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = Utf8Length(text, i);
+    if (out.size() > kShownBytes) {
+      out += "...";
+      break;
+    }
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", byte);
+      out += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : escape;
+      ++i;
+    } else {
+      out += text.substr(i, length);
+      i += length;
+    }
+  }
+  return out + "'";
+}
+
+std::string Tell(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return "nothing";
+    case Node::Kind::kScalar:
+      return node.quoted ? "the text " + Shown(node.text) : Shown(node.text);
+    case Node::Kind::kList:
+      return "a list";
+    case Node::Kind::kMap:
+      return "a section of fields";
+  }
+  return "nothing";
+}
+
+}  // namespace shoal::job
