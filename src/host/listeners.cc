@@ -1,0 +1,118 @@
+// Who listens on a port: the socket's inode from /proc/net/tcp and tcp6, its owner from the
+// descriptors in /proc/<pid>/fd. See port_lease.h.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "host/port_lease.h"
+#include "host/usage.h"
+
+namespace shoal::host {
+namespace {
+
+struct ListeningSocket {
+  uint64_t inode = 0;
+  std::string address;
+};
+
+// "0100007F" or 32 digits: words of four bytes in host order, as the kernel prints them.
+std::string AddressOf(std::string_view hex) {
+  if (hex.size() != 8 && hex.size() != 32) return std::string(hex);
+  uint32_t words[4] = {};
+  for (size_t i = 0; i < hex.size() / 8; ++i)
+    std::from_chars(hex.data() + i * 8, hex.data() + i * 8 + 8, words[i], 16);
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(hex.size() == 8 ? AF_INET : AF_INET6, words, text, sizeof text);
+  return text;
+}
+
+// Listeners come first in these files, so reading ends at the first socket in another state.
+void ReadListening(const char* path, uint16_t port, std::vector<ListeningSocket>* found) {
+  constexpr std::string_view kListen = "0A";
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);  // heading
+  while (std::getline(file, line)) {
+    // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+    std::istringstream fields(line);
+    std::string skip;
+    std::string local;
+    std::string state;
+    uint64_t inode = 0;
+    fields >> skip >> local >> skip >> state >> skip >> skip >> skip >> skip >> skip >> inode;
+    if (state != kListen) break;
+    const size_t colon = local.find(':');
+    if (colon == std::string::npos) continue;
+    int local_port = 0;
+    std::from_chars(local.data() + colon + 1, local.data() + local.size(), local_port, 16);
+    if (local_port == port)
+      found->push_back({inode, AddressOf(std::string_view(local).substr(0, colon))});
+  }
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+
+// Whether a descriptor of the process is the socket. A process of another user gives nothing.
+bool Holds(pid_t pid, uint64_t inode) {
+  const std::string directory = "/proc/" + std::to_string(pid) + "/fd";
+  const std::string wanted = "socket:[" + std::to_string(inode) + "]";
+  std::unique_ptr<DIR, CloseDir> fds(::opendir(directory.c_str()));
+  if (!fds) return false;
+  while (dirent* entry = ::readdir(fds.get())) {
+    char target[64];
+    const ssize_t size = ::readlinkat(::dirfd(fds.get()), entry->d_name, target, sizeof target);
+    if (size > 0 && std::string_view(target, static_cast<size_t>(size)) == wanted) return true;
+  }
+  return false;
+}
+
+std::string ProgramName(pid_t pid) {
+  std::string name = ReadFile("/proc/" + std::to_string(pid) + "/comm", 64).value_or("");
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+pid_t OwnerOf(uint64_t inode, const std::vector<pid_t>& first) {
+  for (pid_t pid : first) {
+    if (Holds(pid, inode)) return pid;
+  }
+  for (const ProcessStat& process : ListProcesses()) {
+    if (Holds(process.pid, inode)) return process.pid;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pids) {
+  std::vector<ListeningSocket> sockets;
+  ReadListening("/proc/net/tcp", port, &sockets);
+  ReadListening("/proc/net/tcp6", port, &sockets);
+  std::vector<Listener> listeners;
+  for (const ListeningSocket& socket : sockets) {
+    const pid_t pid = OwnerOf(socket.inode, pids);
+    listeners.push_back({pid, socket.address, pid == 0 ? "" : ProgramName(pid)});
+  }
+  return listeners;
+}
+
+PortOwner CheckPortOwner(uint16_t port, const std::vector<pid_t>& tree, Listener* stranger) {
+  const std::vector<Listener> listeners = FindListeners(port, tree);
+  for (const Listener& listener : listeners) {
+    if (std::find(tree.begin(), tree.end(), listener.pid) != tree.end()) continue;
+    if (stranger != nullptr) *stranger = listener;
+    return PortOwner::kStranger;
+  }
+  return listeners.empty() ? PortOwner::kNobody : PortOwner::kTree;
+}
+
+}  // namespace shoal::host

@@ -1,0 +1,138 @@
+// Leases: exclusive among themselves, open to servers that set one of the two options, and who
+// listens.
+#include "host/port_lease.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "base/id.h"
+
+namespace shoal::host {
+namespace {
+
+using testing::ElementsAre;
+
+PortLease TakeAny() {
+  auto lease = PortLease::Take(LeaseRanges(EphemeralRange()), [] { return RandomSeed(); });
+  EXPECT_TRUE(lease.ok()) << lease.status().message();
+  return std::move(lease).value();
+}
+
+// A server as others write them: binds with one option (0: none), listens. errno on failure.
+int Serve(int family, bool loopback, uint16_t port, int option, UniqueFd* out) {
+  UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (option != 0) ::setsockopt(fd.get(), SOL_SOCKET, option, &on, sizeof on);
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  if (loopback) six.sin6_addr = in6addr_loopback;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  if (loopback) four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool v6 = family == AF_INET6;
+  auto* address = v6 ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
+  if (::bind(fd.get(), address, v6 ? sizeof six : sizeof four) != 0) return errno;
+  if (::listen(fd.get(), 1) != 0) return errno;
+  *out = std::move(fd);
+  return 0;
+}
+
+std::vector<std::pair<int, int>> Pairs(const std::vector<PortRange>& ranges) {
+  std::vector<std::pair<int, int>> pairs;
+  for (const PortRange& range : ranges) pairs.emplace_back(range.first, range.last);
+  return pairs;
+}
+
+TEST(LeaseRanges, LieOutsideTheEphemeralRangeWhereThereIsRoom) {
+  EXPECT_THAT(Pairs(LeaseRanges({32768, 60999})),
+              ElementsAre(std::pair(10000, 32767), std::pair(61000, 65535)));
+  EXPECT_THAT(Pairs(LeaseRanges({1024, 60999})), ElementsAre(std::pair(61000, 65535)));
+  EXPECT_THAT(Pairs(LeaseRanges({1024, 65535})), ElementsAre(std::pair(10000, 65535)));
+  EXPECT_THAT(Pairs(LeaseRanges({10500, 65535})), ElementsAre(std::pair(10000, 65535)));
+}
+
+TEST(PortLease, NoTwoGetTheSamePort) {
+  std::vector<PortLease> leases;
+  std::set<int> ports;
+  for (int i = 0; i < 200; ++i) {
+    // The same start for all: every search has to step over what the others hold.
+    auto lease = PortLease::Take(LeaseRanges(EphemeralRange()), [] { return uint64_t{777}; });
+    ASSERT_TRUE(lease.ok());
+    EXPECT_TRUE(ports.insert(lease->port()).second) << lease->port();
+    leases.push_back(std::move(*lease));
+  }
+}
+
+TEST(PortLease, OneOfTheTwoOptionsIsEnoughToListenOverIt) {
+  for (int family : {AF_INET, AF_INET6}) {
+    for (bool loopback : {false, true}) {
+      for (int option : {SO_REUSEADDR, SO_REUSEPORT}) {
+        PortLease lease = TakeAny();
+        UniqueFd server;
+        EXPECT_EQ(Serve(family, loopback, lease.port(), option, &server), 0);
+      }
+    }
+  }
+}
+
+TEST(PortLease, AProgramThatSetsNeitherNeedsItReleased) {
+  PortLease lease = TakeAny();
+  UniqueFd server;
+  EXPECT_EQ(Serve(AF_INET, true, lease.port(), 0, &server), EADDRINUSE);
+  lease.Release();
+  EXPECT_FALSE(lease.held());
+  EXPECT_EQ(Serve(AF_INET, true, lease.port(), 0, &server), 0);
+}
+
+TEST(PortLease, ATakenPortIsRefusedWithASentence) {
+  PortLease lease = TakeAny();
+  auto second = PortLease::TakePort(lease.port());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), Code::kAlreadyExists);
+  EXPECT_NE(second.status().message().find(std::to_string(lease.port())), std::string::npos);
+  lease.Release();
+  EXPECT_TRUE(PortLease::TakePort(lease.port()).ok());
+}
+
+TEST(PortLease, NotTakenFromAListener) {
+  PortLease lease = TakeAny();
+  UniqueFd server;
+  ASSERT_EQ(Serve(AF_INET, true, lease.port(), SO_REUSEPORT, &server), 0);
+  const uint16_t port = lease.port();
+  lease.Release();
+  EXPECT_FALSE(PortLease::TakePort(port).ok());
+}
+
+TEST(PortLease, SaysWhenNoneIsFree) {
+  PortLease lease = TakeAny();
+  auto none = PortLease::Take({{lease.port(), lease.port()}}, [] { return uint64_t{0}; });
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.status().code(), Code::kResourceExhausted);
+}
+
+TEST(Listeners, TellsOursFromAStranger) {
+  PortLease lease = TakeAny();
+  const pid_t self = ::getpid();
+  EXPECT_EQ(CheckPortOwner(lease.port(), {self}, nullptr), PortOwner::kNobody);
+  for (int family : {AF_INET, AF_INET6}) {
+    UniqueFd server;
+    ASSERT_EQ(Serve(family, true, lease.port(), SO_REUSEADDR, &server), 0);
+    EXPECT_EQ(CheckPortOwner(lease.port(), {self}, nullptr), PortOwner::kTree);
+    Listener stranger;
+    EXPECT_EQ(CheckPortOwner(lease.port(), {::getppid()}, &stranger), PortOwner::kStranger);
+    EXPECT_EQ(stranger.pid, self);
+    EXPECT_EQ(stranger.program, "host_test");
+    EXPECT_EQ(stranger.address, family == AF_INET ? "127.0.0.1" : "::1");
+  }
+}
+
+}  // namespace
+}  // namespace shoal::host

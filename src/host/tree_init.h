@@ -1,0 +1,87 @@
+// The inside of a process tree: the small process between a launcher and its task's program.
+//
+// Runs in a child made by a bare clone of a program that may have many threads, so everything in
+// tree_init.cc keeps to async-signal-safe calls: no allocation, no locks, no C++ library. Used by
+// process_tree.cc and isolation.cc only.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal::host {
+
+// Where a start failed, for the sentence that the launcher makes of it.
+enum class StartStep : int32_t {
+  kNone,
+  kUserMap,
+  kMountProc,
+  kFork,
+  kEnterGroup,
+  kDescriptors,
+  kDirectory,
+  kExec,
+};
+
+// One packet on the control socket. Same binary on both sides, so the bytes are the struct's.
+struct InitMessage {
+  enum Kind : int32_t {
+    // from the tree
+    kProgram,      // sent by the program's process itself: its credentials carry its pid
+    kStarted,      // exec has happened
+    kStartFailed,  // a = StartStep, b = errno
+    kEnded,        // a = wait status, cpu_us and max_rss_kib of the whole tree
+    // to init
+    kSignal,  // a = signal for the program's process group
+    kKill,    // end it all
+  };
+  int32_t kind = 0;
+  int32_t a = 0;
+  int32_t b = 0;
+  int32_t unused = 0;
+  int64_t cpu_us = 0;
+  int64_t max_rss_kib = 0;
+};
+
+struct PlannedFd {
+  int fd;
+  int as;
+};
+
+// All that init needs, prepared before the clone. Nothing is owned.
+struct InitPlan {
+  int control = -1;               // our end of the control socket
+  bool new_pids = false;          // we are the first process of a PID namespace
+  const char* uid_map = nullptr;  // not null: in a new user namespace
+  const char* gid_map = nullptr;
+  bool die_with_thread = false;  // the thread that clones lives as long as its process
+
+  const char* program = nullptr;
+  char* const* argv = nullptr;
+  char* const* envp = nullptr;
+  const char* work_dir = nullptr;  // null: ours
+  const PlannedFd* fds = nullptr;  // 0, 1, 2 and what else is inherited
+  size_t fd_count = 0;
+  const int* group_entries = nullptr;  // files to write "0" to
+  size_t group_entry_count = 0;
+  int unified_group = -1;  // directory of a v2 group, -1 for none
+};
+
+inline constexpr int kHighestInheritedFd = 255;
+
+// The life of init. Called in the child; never returns.
+[[noreturn]] void RunInit(const InitPlan& plan);
+
+// clone3 without a stack of its own, like fork. 0 in the child, -1 and errno on failure. `pidfd`
+// may be null, `group` -1. `exit_signal` 0: nobody but who knows the pid can wait for it.
+pid_t CloneProcess(uint64_t flags, int exit_signal, int* pidfd, int group);
+
+// Flags of CloneProcess for the namespaces of a tree.
+uint64_t NamespaceFlags(bool new_pids, bool new_user);
+
+// Gives the first process of new namespaces its identity and its own /proc. Returns the step that
+// failed, with errno.
+StartStep EnterNamespaces(const InitPlan& plan);
+
+}  // namespace shoal::host
