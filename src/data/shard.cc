@@ -1,0 +1,128 @@
+#include "data/shard.h"
+
+#include <algorithm>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "base/log.h"
+#include "data/digest.h"
+
+namespace shoal::data {
+namespace {
+
+// A place where the line of files is cut.
+struct CutPlace {
+  size_t file = 0;
+  uint64_t position = 0;
+};
+
+uint64_t WeightOf(const SourceFile& file) {
+  return file.stored_bytes * (file.compression == Compression::kNone ? 1 : kCompressedWeight);
+}
+
+// floor(a · b / c) without overflow; b ≤ c, c > 0.
+uint64_t Scale(uint64_t a, uint64_t b, uint64_t c) {
+  return static_cast<uint64_t>(static_cast<Wide>(a) * b / c);
+}
+
+uint64_t Mix(uint64_t state, uint64_t value) {
+  const Wide product = static_cast<Wide>(state ^ 0x9e37'79b9'7f4a'7c15) * (value | 1);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ value;
+}
+
+}  // namespace
+
+struct Corpus::State {
+  std::vector<SourceFile> files;
+  std::vector<uint64_t> starts;  // weight before each file; one more entry: the total
+  uint64_t stored_bytes = 0;
+  uint64_t fingerprint = 0;
+
+  mutable std::mutex mu;
+  mutable std::unordered_map<size_t, uint64_t> measured;  // text bytes by file; guarded by mu
+
+  // One thread decompresses, the others of the process wait for what it learns.
+  Result<uint64_t> TextBytes(size_t file) const {
+    std::lock_guard lock(mu);
+    const auto found = measured.find(file);
+    if (found != measured.end()) return found->second;
+    TRY_ASSIGN(const uint64_t bytes, MeasureText(files[file]));
+    measured.emplace(file, bytes);
+    return bytes;
+  }
+
+  Result<CutPlace> CutAt(uint64_t index, uint64_t count) const {
+    if (index == 0) return CutPlace{0, 0};
+    if (index >= count) return CutPlace{files.size(), 0};
+    const uint64_t total = starts.back();
+    const uint64_t target = Scale(total, index, count);
+    const auto after = std::upper_bound(starts.begin(), starts.end(), target);
+    const auto file = static_cast<size_t>(after - starts.begin()) - 1;
+    if (file >= files.size()) return CutPlace{files.size(), 0};
+    const uint64_t into = target - starts[file];
+    if (files[file].compression == Compression::kNone) return CutPlace{file, into};
+    const uint64_t near = total / count / 20;
+    if (into <= near) return CutPlace{file, 0};
+    if (starts[file + 1] - target <= near) return CutPlace{file + 1, 0};
+    TRY_ASSIGN(const uint64_t text, TextBytes(file));
+    return CutPlace{file, Scale(text, into, starts[file + 1] - starts[file])};
+  }
+};
+
+Result<Corpus> Corpus::Open(const std::vector<std::string>& paths) {
+  if (paths.empty()) return InvalidArgument("no data file was named");
+  auto state = std::make_shared<State>();
+  for (const std::string& name : paths) {
+    std::string_view path = name;
+    if (path.starts_with("file://")) path.remove_prefix(7);
+    if (path.find("://") != std::string_view::npos) {
+      return InvalidArgument("data source " + name +
+                             " is not a local file; copy it to this machine");
+    }
+    TRY_ASSIGN(SourceFile file, InspectFile(path));
+    if (file.stored_bytes > 0) {
+      state->files.push_back(std::move(file));
+    } else if (paths.size() > 1) {
+      LogWarning("data file {} is empty and left out", name);
+    }
+  }
+  if (state->files.empty()) {
+    return InvalidArgument(paths.size() == 1
+                               ? "data file " + paths.front() + " is empty"
+                               : "all " + std::to_string(paths.size()) + " data files are empty");
+  }
+  uint64_t weight = 0;
+  for (const SourceFile& file : state->files) {
+    state->starts.push_back(weight);
+    weight += WeightOf(file);
+    state->stored_bytes += file.stored_bytes;
+    state->fingerprint = Mix(state->fingerprint, file.stored_bytes);
+    state->fingerprint = Mix(state->fingerprint, static_cast<uint64_t>(file.compression) + 2);
+  }
+  state->starts.push_back(weight);
+  return Corpus(std::move(state));
+}
+
+const std::vector<SourceFile>& Corpus::files() const { return state_->files; }
+uint64_t Corpus::stored_bytes() const { return state_->stored_bytes; }
+uint64_t Corpus::fingerprint() const { return state_->fingerprint; }
+
+Result<Shard> Corpus::Cut(uint64_t index, uint64_t count) const {
+  if (count == 0 || index >= count) {
+    return InvalidArgument("there is no shard " + std::to_string(index) + " of " +
+                           std::to_string(count));
+  }
+  TRY_ASSIGN(const CutPlace from, state_->CutAt(index, count));
+  TRY_ASSIGN(const CutPlace to, state_->CutAt(index + 1, count));
+  Shard shard{index, count, {}};
+  for (size_t file = from.file; file <= to.file && file < state_->files.size(); ++file) {
+    const uint64_t begin = file == from.file ? from.position : 0;
+    const uint64_t end = file == to.file ? to.position : kToEnd;
+    if (begin < end) shard.segments.push_back({file, begin, end});
+  }
+  return shard;
+}
+
+}  // namespace shoal::data

@@ -1,0 +1,156 @@
+// The promise of shard.h: whatever the text, the files and the number of shards, the shards in
+// order are the text, word for word.
+#include "data/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "data/test_text.h"
+
+namespace shoal::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+// All shards of `count` one after the other, without sentence ends.
+Words AllShards(const Corpus& corpus, uint64_t count, size_t batch = 64) {
+  Words all;
+  for (uint64_t i = 0; i < count; ++i) {
+    const Words words = WithoutEnds(WordsOf(corpus, i, count, batch).value());
+    all.insert(all.end(), words.begin(), words.end());
+  }
+  return all;
+}
+
+struct Pieces {
+  std::vector<std::string> texts;
+  std::vector<std::string> stored;
+};
+
+// Up to six files, some of them compressed, small or large.
+Pieces RandomFiles(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Pieces pieces;
+  const size_t files = 1 + random() % 6;
+  const bool large = random() % 4 == 0;
+  const size_t line = random() % 3 == 0 ? 10'000'000 : 1 + random() % 400;
+  for (size_t i = 0; i < files; ++i) {
+    const size_t size = large ? random() % 600'000 : random() % 300;
+    pieces.texts.push_back(RandomText(random, size + 1, line));
+    const uint64_t kind = random() % 5;
+    const std::string& text = pieces.texts.back();
+    pieces.stored.push_back(kind == 0 ? Gzip(text) : kind == 1 ? Zstd(text) : text);
+  }
+  return pieces;
+}
+
+TEST(Shard, AnyCutOfAnyTextGivesItsWordsInOrderExactlyOnce) {
+  EXPECT_TRUE(rc::check("shards in order are the text", [] {
+    const auto seed = *rc::gen::arbitrary<uint64_t>();
+    const uint64_t count = *rc::gen::inRange<uint64_t>(1, 40);
+    const size_t batch = *rc::gen::inRange<size_t>(2, 300);
+    const Pieces pieces = RandomFiles(seed);
+    TextFiles files(pieces.stored);
+    const Corpus corpus = files.Open().value();
+    const Words expected = PlainWords(pieces.texts);
+    RC_ASSERT(WordsOf(corpus, 0, 1, batch).value() == expected);
+    RC_ASSERT(AllShards(corpus, count, batch) == WithoutEnds(expected));
+  }));
+}
+
+TEST(Shard, CutsNoLineThatIsShorterThanTheSearch) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 20; ++round) {
+    const std::string text = RandomText(random, 3000 + random() % 200'000, 200);
+    TextFiles files({text});
+    const Corpus corpus = files.Open().value();
+    for (const uint64_t count : {2u, 3u, 7u, 50u}) {
+      Words all;
+      for (uint64_t i = 0; i < count; ++i) {
+        const Words words = WordsOf(corpus, i, count).value();
+        all.insert(all.end(), words.begin(), words.end());
+      }
+      EXPECT_TRUE(all == PlainWords({text})) << "sentences differ with " << count << " shards";
+    }
+  }
+}
+
+TEST(Shard, CutsOneEndlessLineEvenly) {
+  std::string text;
+  for (int i = 0; i < 200'000; ++i) text += "word ";
+  TextFiles files({text});
+  const Corpus corpus = files.Open().value();
+  for (uint64_t i = 0; i < 8; ++i) {
+    const size_t words = WithoutEnds(WordsOf(corpus, i, 8).value()).size();
+    EXPECT_NEAR(static_cast<double>(words), 25'000, 1);
+  }
+}
+
+TEST(Shard, OneWordLongerThanEverythingBelongsToItsFirstShard) {
+  const std::string text = "first " + std::string(900'000, 'x') + " last";
+  TextFiles files({text});
+  const Corpus corpus = files.Open().value();
+  for (const uint64_t count : {1u, 2u, 9u, 33u}) {
+    EXPECT_EQ(AllShards(corpus, count), (Words{"first", std::string(kMaxWordBytes, 'x'), "last"}));
+  }
+}
+
+TEST(Shard, MoreShardsThanBytes) {
+  TextFiles files({"a b\nc", "\n", "d"});
+  const Corpus corpus = files.Open().value();
+  EXPECT_EQ(AllShards(corpus, 1000), (Words{"a", "b", "c", "d"}));
+}
+
+TEST(Shard, WholeCompressedFilesGoToShardsWhereTheyFit) {
+  std::mt19937_64 random(5);
+  std::vector<std::string> packed;
+  for (int i = 0; i < 4; ++i) packed.push_back(Gzip(RandomText(random, 20'000, 60)));
+  TextFiles files(packed);
+  const Corpus corpus = files.Open().value();
+  for (uint64_t i = 0; i < 4; ++i) {
+    const Shard shard = corpus.Cut(i, 4).value();
+    ASSERT_EQ(shard.segments.size(), 1u);
+    EXPECT_EQ(shard.segments[0].file, i);
+    EXPECT_EQ(shard.segments[0].begin, 0u);
+    EXPECT_EQ(shard.segments[0].end, kToEnd);
+  }
+}
+
+TEST(Shard, OneCompressedFileIsSharedOutEvenly) {
+  std::mt19937_64 random(6);
+  const std::string text = RandomText(random, 2'000'000, 60);
+  for (const std::string& packed : {Gzip(text), Zstd(text)}) {
+    TextFiles files({packed});
+    const Corpus corpus = files.Open().value();
+    const double expected = static_cast<double>(WithoutEnds(PlainWords({text})).size()) / 4;
+    for (uint64_t i = 0; i < 4; ++i) {
+      const auto words = static_cast<double>(WithoutEnds(WordsOf(corpus, i, 4).value()).size());
+      EXPECT_NEAR(words, expected, expected / 10);
+    }
+    EXPECT_TRUE(AllShards(corpus, 4) == WithoutEnds(PlainWords({text})));
+  }
+}
+
+TEST(Corpus, LeavesOutEmptyFilesUnlessAllAre) {
+  TextFiles files({"", "text", ""});
+  EXPECT_EQ(files.Open().value().files().size(), 1u);
+  TextFiles one({""});
+  EXPECT_THAT(one.Open().status().message(), HasSubstr("text-0 is empty"));
+  TextFiles two({"", ""});
+  EXPECT_THAT(two.Open().status().message(), HasSubstr("all 2 data files are empty"));
+  EXPECT_THAT(Corpus::Open({}).status().message(), HasSubstr("no data file"));
+  EXPECT_THAT(Corpus::Open({"hdfs://nn/x"}).status().message(), HasSubstr("not a local file"));
+  EXPECT_TRUE(Corpus::Open({"file://" + files.paths()[1]}).ok());
+}
+
+TEST(Corpus, TheFingerprintTellsDifferentDataApart) {
+  TextFiles a({"some text", "more"}), b({"some text", "more"}), c({"more", "some text"}),
+      d({"some text", "more!"});
+  EXPECT_EQ(a.Open().value().fingerprint(), b.Open().value().fingerprint());
+  EXPECT_NE(a.Open().value().fingerprint(), c.Open().value().fingerprint());
+  EXPECT_NE(a.Open().value().fingerprint(), d.Open().value().fingerprint());
+}
+
+}  // namespace
+}  // namespace shoal::data
