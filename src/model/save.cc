@@ -1,0 +1,332 @@
+#include "model/save.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/file.h"
+#include "base/id.h"
+
+namespace shoal::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFacts = "model.json";
+// model.json last: it names the digests of the others.
+constexpr std::array<std::string_view, 4> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
+                                                    "model.json"};
+constexpr std::string_view kFormat = "shoal-word-vectors";
+constexpr size_t kMaxFacts = 64 << 20;
+
+bool IsOurs(const fs::path& name) {
+  return std::find(kFiles.begin(), kFiles.end(), name.string()) != kFiles.end();
+}
+
+// Without a trailing slash, symbolic links followed.
+Result<fs::path> RealPath(const fs::path& directory) {
+  if (directory.empty()) return InvalidArgument("no output directory was named");
+  std::error_code error;
+  fs::path real = fs::weakly_canonical(fs::absolute(directory), error);
+  if (error)
+    return InvalidArgument("output directory " + directory.string() + ": " + error.message());
+  if (!real.has_filename()) real = real.parent_path();
+  return real;
+}
+
+// --- the directory in which a model is made ready ---
+
+// Holds a lock for as long as it lives, so that others see that it is no leftover; removes itself.
+class Staging {
+ public:
+  static Result<Staging> Create(const fs::path& parent, const std::string& prefix) {
+    fs::path path = parent / (prefix + RandomHex(6));
+    if (::mkdir(path.c_str(), 0755) != 0) return ErrnoStatus(errno, "cannot make " + path.string());
+    Staging staging(path);
+    TRY_ASSIGN(staging.lock_, OpenFile(path, O_RDONLY | O_DIRECTORY));
+    (void)::flock(staging.lock_.get(), LOCK_EX | LOCK_NB);  // nobody else knows the name yet
+    return staging;
+  }
+  Staging(Staging&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+  Staging& operator=(Staging&&) = delete;
+  ~Staging() {
+    if (!path_.empty()) Remove(path_);
+  }
+  const fs::path& path() const { return path_; }
+  void Release() { path_.clear(); }
+
+  // What saves that were killed left behind.
+  static void RemoveLeftovers(const fs::path& parent, const std::string& prefix) {
+    std::error_code ignored;  // tidying up only
+    for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+      if (!entry.path().filename().string().starts_with(prefix)) continue;
+      auto lock = OpenFile(entry.path(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      if (lock.ok() && ::flock(lock->get(), LOCK_EX | LOCK_NB) == 0) Remove(entry.path());
+    }
+  }
+  // Only what a model consists of: anything else there is somebody's, and then stays.
+  static void Remove(const fs::path& path) {
+    std::error_code ignored;
+    for (const std::string_view name : kFiles) fs::remove(path / name, ignored);
+    fs::remove(path, ignored);
+  }
+
+ private:
+  explicit Staging(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+  UniqueFd lock_;
+};
+
+// --- the files ---
+
+class Writer {
+ public:
+  Writer(const fs::path& directory, const ModelContent& content)
+      : directory_(directory), content_(content) {}
+
+  // All files, synced. Gives the digest of vectors.bin.
+  Result<std::string> WriteAllFiles() {
+    TRY_ASSIGN(const std::string digest, WriteRows("vectors.bin", Format::kBinary));
+    if (content_.text) TRY(WriteRows("vectors.txt", Format::kText).status());
+    TRY(WriteVocabulary());
+    TRY(WriteFacts());
+    TRY(SyncDirectory(directory_));
+    return digest;
+  }
+
+ private:
+  Result<UniqueFd> Open(std::string_view name) const {
+    return OpenFile(directory_ / name, O_WRONLY | O_CREAT | O_EXCL, 0644);
+  }
+  Status Done(const UniqueFd& fd, std::string_view name, std::string digest) {
+    TRY(FaultPoint("model.sync"));
+    if (::fsync(fd.get()) != 0) {
+      return ErrnoStatus(errno, "cannot sync " + (directory_ / name).string());
+    }
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat a new file");
+    json::object file;
+    file["bytes"] = static_cast<int64_t>(status.st_size);
+    file["sha256"] = std::move(digest);
+    files_[name] = std::move(file);
+    return Status::Ok();
+  }
+  Result<std::string> WriteRows(std::string_view name, Format format) {
+    TRY_ASSIGN(const UniqueFd fd, Open(name));
+    TRY_ASSIGN(std::string digest, WriteVectors(fd.get(), format, content_.vectors));
+    TRY(Done(fd, name, digest));
+    return digest;
+  }
+  Status WriteVocabulary() {
+    TRY_ASSIGN(const UniqueFd fd, Open("vocab.txt"));
+    Sha256 digest;
+    std::string block;
+    for (uint64_t row = 0; row < content_.vectors.rows; ++row) {
+      fmt::format_to(std::back_inserter(block), "{} {}\n", content_.vectors.word(row),
+                     content_.count(row));
+      if (block.size() < 512 * 1024 && row + 1 < content_.vectors.rows) continue;
+      TRY(WriteAll(fd.get(), block));
+      digest.Add(block);
+      block.clear();
+    }
+    return Done(fd, "vocab.txt", digest.Finish());
+  }
+  Status WriteFacts() {
+    json::object facts;
+    facts["format"] = kFormat;
+    facts["version"] = 1;
+    facts["shoal"] = SHOAL_VERSION;
+    facts["created"] = FormatWall(RealClock::Get()->Wall());
+    facts["vectors"] = {{"rows", content_.vectors.rows}, {"dim", content_.vectors.dim}};
+    for (const auto& [key, value] : content_.facts) facts[key] = value;
+    facts["files"] = files_;
+    const std::string text = ToPrettyText(facts) + "\n";
+    TRY_ASSIGN(const UniqueFd fd, Open(kFacts));
+    TRY(WriteAll(fd.get(), text));
+    return Done(fd, kFacts, Sha256Hex(text));
+  }
+
+  const fs::path directory_;
+  const ModelContent& content_;
+  json::object files_;
+};
+
+// --- putting it in place ---
+
+enum class Exchange { kDone, kImpossible };
+
+// Makes `from` the directory `to` in one step; what stood there is at `from` afterwards.
+Result<Exchange> ExchangeDirectories(const fs::path& from, const fs::path& to) {
+  if (!FaultPoint("model.exchange").ok()) return Exchange::kImpossible;
+  const bool exists = fs::exists(to);
+  const unsigned flags = exists ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return Exchange::kDone;
+  if (!exists && ::rename(from.c_str(), to.c_str()) == 0) return Exchange::kDone;
+  switch (errno) {
+    case EINVAL:  // the file system cannot exchange, or `to` is a parent of `from`
+    case ENOSYS:
+    case EBUSY:  // a mount point
+    case EXDEV:
+    case EACCES:
+    case EPERM:
+      return Exchange::kImpossible;
+    default:
+      return ErrnoStatus(errno,
+                         fmt::format("cannot exchange {} and {}", from.string(), to.string()));
+  }
+}
+
+// Files that somebody put beside the old model meanwhile move over to the new one.
+void KeepForeignFiles(const fs::path& old_directory, const fs::path& new_directory) {
+  std::error_code ignored;  // they stay where they are, in a directory that then stays too
+  for (const auto& entry : fs::directory_iterator(old_directory, ignored)) {
+    if (!IsOurs(entry.path().filename())) {
+      fs::rename(entry.path(), new_directory / entry.path().filename(), ignored);
+    }
+  }
+}
+
+// Beside the old directory, then exchanged. nullopt-like: an empty digest means it cannot be done
+// that way.
+Result<std::string> SaveBeside(const fs::path& directory, const ModelContent& content) {
+  const std::string prefix = "." + directory.filename().string() + ".saving-";
+  Staging::RemoveLeftovers(directory.parent_path(), prefix);
+  auto staging = Staging::Create(directory.parent_path(), prefix);
+  if (!staging.ok()) {
+    if (staging.status().code() == Code::kResourceExhausted) return staging.status();
+    return std::string();
+  }
+  TRY_ASSIGN(std::string digest, Writer(staging->path(), content).WriteAllFiles());
+  const bool existed = fs::exists(directory);
+  TRY_ASSIGN(const Exchange exchange, ExchangeDirectories(staging->path(), directory));
+  if (exchange == Exchange::kImpossible) return std::string();
+  if (existed) {
+    KeepForeignFiles(staging->path(), directory);
+  } else {
+    staging->Release();
+  }
+  TRY(SyncDirectory(directory.parent_path()));
+  return digest;
+}
+
+// Inside the old directory, then file by file.
+Result<std::string> SaveInside(const fs::path& directory, const ModelContent& content) {
+  TRY(MakeDirectories(directory));
+  Staging::RemoveLeftovers(directory, ".saving-");
+  TRY_ASSIGN(const Staging staging, Staging::Create(directory, ".saving-"));
+  TRY_ASSIGN(std::string digest, Writer(staging.path(), content).WriteAllFiles());
+  for (const std::string_view name : kFiles) {
+    if (!fs::exists(staging.path() / name)) {
+      std::error_code ignored;  // vectors.txt, which this model does not have
+      fs::remove(directory / name, ignored);
+      continue;
+    }
+    if (::rename((staging.path() / name).c_str(), (directory / name).c_str()) != 0) {
+      return ErrnoStatus(errno, "cannot put " + (directory / name).string() + " in place");
+    }
+  }
+  TRY(SyncDirectory(directory));
+  return digest;
+}
+
+Status CheckParent(const fs::path& directory) {
+  fs::path parent = directory.parent_path();
+  std::error_code ignored;
+  while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
+  if (!fs::is_directory(parent, ignored)) {
+    return FailedPrecondition(
+        fmt::format("output directory {} cannot be made: {} is not a directory", directory.string(),
+                    parent.string()));
+  }
+  if (::access(parent.c_str(), W_OK | X_OK) != 0) {
+    return FailedPrecondition(
+        fmt::format("output directory {} cannot be made: {} may not be written", directory.string(),
+                    parent.string()));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status CheckModelOutput(const fs::path& given) {
+  TRY_ASSIGN(const fs::path directory, RealPath(given));
+  std::error_code error;
+  if (!fs::exists(directory, error)) return CheckParent(directory);
+  if (!fs::is_directory(directory, error)) {
+    return FailedPrecondition("output directory " + given.string() +
+                              " exists and is a file; name another");
+  }
+  bool empty = true;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const fs::path name = entry.path().filename();
+    if (name.string().starts_with(".saving-")) continue;  // of a save that was killed
+    empty = false;
+    if (IsOurs(name)) continue;
+    return FailedPrecondition(fmt::format(
+        "output directory {} exists and holds '{}', which is none of a model's files; name a new "
+        "directory, or one that holds a model, which will be replaced",
+        given.string(), name.string()));
+  }
+  if (error) {
+    return FailedPrecondition(
+        fmt::format("output directory {} cannot be read: {}", given.string(), error.message()));
+  }
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+    return FailedPrecondition("output directory " + given.string() + " may not be written");
+  }
+  if (empty || ReadModelFacts(directory).ok()) return Status::Ok();
+  return FailedPrecondition(
+      fmt::format("output directory {} exists and holds vectors that Shoal did not write (there is "
+                  "no model.json "
+                  "of a model); name a new directory",
+                  given.string()));
+}
+
+Result<SavedModel> SaveModel(const fs::path& given, const ModelContent& content) {
+  TRY(CheckModelOutput(given));
+  TRY_ASSIGN(const fs::path directory, RealPath(given));
+  TRY(MakeDirectories(directory.parent_path()));
+  auto digest = SaveBeside(directory, content);
+  if (digest.ok() && digest->empty()) digest = SaveInside(directory, content);
+  if (!digest.ok()) return digest.status().With("cannot save the model to " + given.string());
+  return SavedModel{directory, std::move(digest).value()};
+}
+
+Result<json::object> ReadModelFacts(const fs::path& directory) {
+  const fs::path path = directory / kFacts;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return NotFound("there is no model in " + directory.string());
+  TRY_ASSIGN(const std::string text, ReadFile(path, kMaxFacts));
+  auto facts = ParseJsonObject(text);
+  if (!facts.ok() || GetStringOr(*facts, "format", "") != kFormat) {
+    return DataLoss(path.string() + " is not the model.json of a model");
+  }
+  return facts;
+}
+
+Result<std::string> DigestOf(const fs::path& path) {
+  TRY_ASSIGN(const fs::path file, FindVectors(path));
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(file, O_RDONLY));
+  Sha256 digest;
+  std::string block(1 << 20, '\0');
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoStatus(errno, "cannot read " + file.string());
+    if (got == 0) return digest.Finish();
+    digest.Add(std::string_view(block).substr(0, static_cast<size_t>(got)));
+  }
+}
+
+}  // namespace shoal::model
