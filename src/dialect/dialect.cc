@@ -1,0 +1,120 @@
+#include "dialect/dialect.h"
+
+#include <cctype>
+
+#include "dialect/shoal_env.h"
+#include "job/plan.h"
+
+namespace shoal::dialect {
+namespace {
+
+// All dialects. A new framework is one file and one line here.
+const Dialect* const* Table(size_t* size) {
+  static const ShoalDialect shoal;
+  static const GenericDialect generic;
+  static const Dialect* const table[] = {&shoal, &generic};
+  *size = std::size(table);
+  return table;
+}
+
+void PutUnlessEmpty(const char* name, const std::string& value, Environment* env) {
+  if (!value.empty()) (*env)[name] = value;
+}
+
+// "grpc-web" → "SHOAL_PORT_GRPC_WEB".
+std::string PortVariable(const std::string& port) {
+  std::string name = "SHOAL_PORT_";
+  for (const char c : port) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return name;
+}
+
+// The place that a program writes to when it writes to one: the output "model", else the only one.
+std::string MainOutput(const job::Job& job) {
+  const auto model = job.outputs.find("model");
+  if (model != job.outputs.end()) return model->second;
+  return job.outputs.size() == 1 ? job.outputs.begin()->second : std::string();
+}
+
+void AddCommon(const job::Job& job, const ClusterDescription& cluster, const ClusterRole& role,
+               const TaskContext& task, Environment* env) {
+  (*env)["SHOAL_JOB_ID"] = task.job_id;
+  (*env)["SHOAL_JOB_NAME"] = job.name;
+  (*env)["SHOAL_ROLE"] = task.role;
+  (*env)["SHOAL_INDEX"] = std::to_string(task.index);
+  (*env)["SHOAL_REPLICAS"] = std::to_string(role.members.size());
+  (*env)["SHOAL_ATTEMPT"] = std::to_string(task.attempt);
+  (*env)["SHOAL_GENERATION"] = std::to_string(cluster.generation);
+  PutUnlessEmpty("SHOAL_TOKEN_FILE", task.token_file, env);
+  PutUnlessEmpty("SHOAL_SCRATCH", task.scratch, env);
+  PutUnlessEmpty("SHOAL_JOB_DIR", task.job_dir, env);
+  PutUnlessEmpty("SHOAL_CLUSTER_FILE", task.cluster_file, env);
+  PutUnlessEmpty("SHOAL_OUTPUT", MainOutput(job), env);
+  if (task.report_fd >= 0) (*env)["SHOAL_REPORT_FD"] = std::to_string(task.report_fd);
+  const Member& self = role.members[static_cast<size_t>(task.index)];
+  for (size_t i = 0; i < self.ports.size() && i < role.port_names.size(); ++i) {
+    if (i == 0) (*env)["SHOAL_PORT"] = std::to_string(self.ports[i]);
+    (*env)[PortVariable(role.port_names[i])] = std::to_string(self.ports[i]);
+  }
+}
+
+Status CheckLengths(const Environment& env) {
+  for (const auto& [name, value] : env) {
+    const size_t bytes = name.size() + 1 + value.size() + 1;
+    if (bytes <= kVariableBytes) continue;
+    std::string text = "the environment variable " + name + " would take " + std::to_string(bytes) +
+                       " bytes, expected at most " + std::to_string(kVariableBytes);
+    if (name == "SHOAL_DATA") {
+      text += "; name the data by a directory or a pattern instead of file by file";
+    } else {
+      text += "; put the value into a file and name that";
+    }
+    return ResourceExhausted(std::move(text));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<const Dialect*> FindDialect(job::Framework framework) {
+  size_t size = 0;
+  const Dialect* const* table = Table(&size);
+  std::string known;
+  for (size_t i = 0; i < size; ++i) {
+    if (table[i]->framework() == framework) return table[i];
+    known += (known.empty() ? "" : " or ") + std::string(job::NameOf(table[i]->framework()));
+  }
+  return Unimplemented("framework " + std::string(job::NameOf(framework)) +
+                       " is not supported yet; use " + known +
+                       ", whose programs read the SHOAL_ variables");
+}
+
+Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,
+                                      const TaskContext& task) {
+  TRY_ASSIGN(const Dialect* dialect, FindDialect(job.framework));
+  const job::Role* role = job.FindRole(task.role);
+  const ClusterRole* members = cluster.FindRole(task.role);
+  if (role == nullptr || members == nullptr) {
+    return InvalidArgument("role '" + task.role +
+                           "' is not in the job and its cluster description");
+  }
+  if (task.index < 0 || static_cast<size_t>(task.index) >= members->members.size()) {
+    return InvalidArgument(task.role + " " + std::to_string(task.index) +
+                           " is not in the cluster description, which has " +
+                           std::to_string(members->members.size()) + " of " + task.role);
+  }
+  Environment env = role->env;
+  env.insert(job.env.begin(), job.env.end());
+  AddCommon(job, cluster, *members, task, &env);
+  TRY(dialect->AddVariables(job, cluster, task, &env));
+  TRY(CheckLengths(env));
+  return env;
+}
+
+void AddCluster(const ClusterText& text, Environment* env) {
+  if (text.fits_variable()) (*env)["SHOAL_CLUSTER"] = text.text();
+}
+
+}  // namespace shoal::dialect

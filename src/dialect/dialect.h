@@ -1,0 +1,60 @@
+// A dialect knows what one framework's programs expect to find in their environment. One file a
+// framework, registered in the table of dialect.cc.
+//
+// The coordinator renders each task's environment with it; launchers do not link it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "dialect/cluster.h"
+#include "job/job.h"
+
+namespace shoal::dialect {
+
+using Environment = std::map<std::string, std::string>;
+
+// Linux's bound for one "NAME=value" with its end (MAX_ARG_STRLEN, 32 pages).
+inline constexpr size_t kVariableBytes = 131'072;
+
+// One task, and what only its coordinator or launcher knows. A path that is empty is left out of
+// the environment: the launcher adds what it alone knows.
+struct TaskContext {
+  std::string job_id;
+  std::string role;
+  int index = 0;
+  int attempt = 0;
+  std::string token_file;
+  std::string scratch;
+  std::string job_dir;
+  std::string cluster_file;
+  std::string checkpoint_dir;
+  int report_fd = -1;  // -1: left out
+};
+
+// Stateless, thread-safe.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  virtual job::Framework framework() const = 0;
+  // Adds this framework's own variables for one task; the common SHOAL_… ones are there already.
+  virtual Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
+                              const TaskContext& task, Environment* env) const = 0;
+};
+
+// The dialect of a framework; Unimplemented names those that exist.
+Result<const Dialect*> FindDialect(job::Framework framework);
+
+// The whole environment of one task: the job's and the role's variables, the common SHOAL_… ones,
+// the framework's. SHOAL_CLUSTER is not in it, so that thousands of tasks share one ClusterText:
+// who starts the program adds it when ClusterText::fits_variable (see AddCluster). InvalidArgument
+// for an unknown role or index; ResourceExhausted names a variable that is too long.
+Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,
+                                      const TaskContext& task);
+
+// Sets SHOAL_CLUSTER if the text fits a variable; leaves it out otherwise.
+void AddCluster(const ClusterText& text, Environment* env);
+
+}  // namespace shoal::dialect
