@@ -1,0 +1,45 @@
+// Drives what concerns all servers at once: consistent checkpoints, and a look at who is there.
+//
+// Run wherever there is a Members: beside server 0 on a timer (`checkpoint.every`), or by a tool.
+// Is a client without a place in clocks and barriers. How a checkpoint goes:
+// docs/design/checkpoint.md.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/client.h"
+
+namespace shoal::ps {
+
+struct CheckpointInfo {
+  int64_t id = -1;
+  uint64_t bytes = 0;        // of all files
+  std::vector<int> workers;  // whose progress it holds
+};
+
+class Admin {
+ public:
+  // options.index is ignored.
+  static Result<std::unique_ptr<Admin>> Connect(ClientOptions options, Members* members);
+
+  // Takes one checkpoint of all servers while training goes on; returns when it is durable and
+  // committed, and older ones beyond the servers' keep_checkpoints are removed. Aborted or
+  // DeadlineExceeded, naming the worker or server that did not answer: nothing of it stays, the
+  // previous checkpoint is untouched. Not for two threads (or two Admins) at once: the second is
+  // refused with FailedPrecondition.
+  Result<CheckpointInfo> Checkpoint(Duration timeout = std::chrono::seconds(120));
+
+  // As Server::ReportDead.
+  Status ReportDead(int worker, Duration timeout = std::chrono::seconds(10));
+
+  Client& client() { return *client_; }
+
+ private:
+  explicit Admin(std::unique_ptr<Client> client) : client_(std::move(client)) {}
+  std::unique_ptr<Client> client_;
+};
+
+}  // namespace shoal::ps

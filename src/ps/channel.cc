@@ -1,0 +1,355 @@
+#include "ps/channel.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/log.h"
+
+namespace shoal::ps {
+
+Channel::Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks)
+    : server_(server),
+      lane_(lane),
+      window_bytes_(window_bytes),
+      tickets_(tickets),
+      hooks_(std::move(hooks)),
+      slots_(kSlots) {}
+
+Channel::~Channel() { Close(); }
+
+std::string Channel::Name() const {
+  std::lock_guard lock(mu_);
+  return fmt::format("server {} ({})", server_, address_);
+}
+
+bool Channel::up() const {
+  std::lock_guard lock(mu_);
+  return link_ != nullptr;
+}
+
+bool Channel::failed() const {
+  std::lock_guard lock(mu_);
+  return !failed_.ok();
+}
+
+uint64_t Channel::first_unanswered() const {
+  std::lock_guard lock(mu_);
+  return first_seq_;
+}
+
+Counters Channel::counters() const {
+  std::lock_guard lock(mu_);
+  return counters_;
+}
+
+void Channel::SendPending(Link* link, const Pending& pending) {
+  Outgoing out;
+  out.head = pending.head;
+  if (pending.head.type == FrameType::kMarker) {
+    out.body = pending.body;
+  } else {
+    out.rows = &pending.part;
+  }
+  link->Send(out);
+}
+
+void Channel::Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables) {
+  std::shared_ptr<Link> link = std::move(dialled.link);
+  std::shared_ptr<Link> old;
+  {
+    std::unique_lock lock(mu_);
+    if (closed_ || !failed_.ok()) return;
+    old = std::move(link_);
+    link_ = link;
+    address_ = std::move(address);
+    const bool restarted = incarnation_ != 0 && incarnation_ != dialled.welcome.incarnation;
+    incarnation_ = dialled.welcome.incarnation;
+    if (restarted) {
+      for (const std::string& spec : tables) {
+        FrameHeader head;
+        head.type = FrameType::kCreateTable;
+        link->Send({head, spec, nullptr});
+      }
+    }
+    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) SendPending(link.get(), SlotOf(seq));
+    for (auto& [id, call] : calls_) {
+      if (restarted && call->same_incarnation) {
+        call->done = true;
+        call->status = Aborted(fmt::format("server {} ({}) restarted", server_, address_));
+      } else if (!call->done) {
+        link->Send({call->head, call->body, nullptr});
+      }
+    }
+    progress_.notify_all();
+  }
+  link->Start(this);
+  link->FlushReplies();
+}
+
+void Channel::Break(const Status& why) {
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    link = std::move(link_);
+    link_ = nullptr;
+  }
+  if (link == nullptr) return;
+  link->Close();
+  LogInfo("{}: {}", Name(), why.message());
+  hooks_.lost(this);
+}
+
+void Channel::OnClosed(const Status& why) { Break(why); }
+
+void Channel::Fail(const Status& why) {
+  std::vector<uint32_t> tickets;
+  {
+    std::lock_guard lock(mu_);
+    if (!failed_.ok()) return;
+    failed_ = why;
+    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+      if (SlotOf(seq).ticket != kNoTicket) tickets.push_back(SlotOf(seq).ticket);
+    }
+    first_seq_ = next_seq_;
+    bytes_in_flight_ = 0;
+    for (auto& [id, call] : calls_) {
+      if (call->done) continue;
+      call->done = true;
+      call->status = why;
+    }
+    progress_.notify_all();
+  }
+  for (const uint32_t ticket : tickets) tickets_->PartDone(ticket, why);
+}
+
+void Channel::Close() {
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    closed_ = true;
+    link = std::move(link_);
+    link_ = nullptr;
+  }
+  if (link != nullptr) link->Close();
+}
+
+Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
+                         TimePoint deadline) {
+  std::shared_ptr<Link> link;
+  {
+    std::unique_lock lock(mu_);
+    const size_t bytes = part.n * part.dim * sizeof(float);
+    const auto fits = [&] {
+      return !failed_.ok() || InFlight() == 0 ||
+             (InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_);
+    };
+    if (!progress_.wait_until(lock, deadline, fits)) {
+      return DeadlineExceeded(
+          fmt::format("server {} ({}) does not take more requests: {} are "
+                      "unanswered",
+                      server_, address_, InFlight()));
+    }
+    if (!failed_.ok()) return failed_;
+    tickets_->AddPart(ticket);
+    head.id = next_seq_++;
+    Pending& pending = SlotOf(head.id);
+    pending.head = head;
+    pending.part = part;
+    if (part.pick != nullptr) {
+      pending.pick.assign(part.pick, part.pick + part.n);
+      pending.part.pick = pending.pick.data();
+    }
+    pending.ticket = ticket;
+    pending.bytes = bytes;
+    bytes_in_flight_ += bytes;
+    counters_.requests += 1;
+    if (head.type != FrameType::kPull) {
+      counters_.rows_pushed += part.n;
+      counters_.bytes_pushed += bytes;
+    }
+    link = link_;
+    if (link != nullptr) SendPending(link.get(), pending);
+  }
+  if (link != nullptr) link->FlushReplies();
+  return Status::Ok();
+}
+
+void Channel::SendMarker(int64_t checkpoint, const std::string& progress) {
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    // With so many markers unanswered no checkpoint succeeds anyway.
+    if (!failed_.ok() || InFlight() >= kSlots) return;
+    FrameHeader head;
+    head.type = FrameType::kMarker;
+    head.id = next_seq_++;
+    head.argument = static_cast<uint64_t>(checkpoint);
+    Pending& pending = SlotOf(head.id);
+    pending.head = head;
+    pending.body = progress;
+    pending.ticket = kNoTicket;
+    pending.bytes = 0;
+    link = link_;
+    if (link != nullptr) SendPending(link.get(), pending);
+  }
+  if (link != nullptr) link->FlushReplies();
+}
+
+void Channel::SendNotice(FrameHeader head, std::string_view body) {
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    link = link_;
+    if (link != nullptr) link->Send({head, body, nullptr});
+  }
+  if (link != nullptr) link->FlushReplies();
+}
+
+std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body,
+                                         bool same_incarnation) {
+  auto call = std::make_shared<Call>();
+  call->body = std::move(body);
+  call->same_incarnation = same_incarnation;
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    head.id = next_call_++;
+    call->head = head;
+    if (!failed_.ok()) {
+      call->done = true;
+      call->status = failed_;
+      return call;
+    }
+    calls_[head.id] = call;
+    link = link_;
+    if (link != nullptr) link->Send({head, call->body, nullptr});
+  }
+  if (link != nullptr) link->FlushReplies();
+  return call;
+}
+
+Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline) {
+  std::unique_lock lock(mu_);
+  const bool done = progress_.wait_until(lock, deadline, [&] { return call->done; });
+  calls_.erase(call->head.id);
+  if (!done) {
+    return DeadlineExceeded(
+        fmt::format("server {} ({}) did not answer in time", server_, address_));
+  }
+  if (!call->status.ok()) return call->status;
+  return std::move(call->reply);
+}
+
+bool Channel::Owes(uint32_t ticket) const {
+  std::lock_guard lock(mu_);
+  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+    if (slots_[seq % kSlots].ticket == ticket) return true;
+  }
+  return false;
+}
+
+Status Channel::Flush(TimePoint deadline) {
+  std::unique_lock lock(mu_);
+  const uint64_t until = next_seq_;
+  const bool done =
+      progress_.wait_until(lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+  if (!failed_.ok()) return failed_;
+  if (done) return Status::Ok();
+  return DeadlineExceeded(fmt::format("server {} ({}) did not answer {} requests in time", server_,
+                                      address_, InFlight()));
+}
+
+void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
+  switch (head.type) {
+    case FrameType::kAck:
+    case FrameType::kRows:
+    case FrameType::kRefused:
+      return OnAnswer(head, body);
+    case FrameType::kReply:
+    case FrameType::kError:
+      return OnReply(head, body);
+    case FrameType::kMarkerRequest:
+      return hooks_.marker_request(static_cast<int64_t>(head.id));
+    default:
+      return Break(DataLoss(fmt::format("sent a frame of type {}", static_cast<int>(head.type))));
+  }
+}
+
+// Answers come in the order of the requests. Under the lock.
+Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
+  if (InFlight() == 0 || head.id != first_seq_) {
+    return DataLoss(fmt::format("answered request {}, expected {}", head.id, first_seq_));
+  }
+  if (head.type == FrameType::kRefused) return Status::Ok();
+  const Pending& pending = SlotOf(head.id);
+  const bool wants_rows =
+      pending.head.type == FrameType::kPull || pending.head.type == FrameType::kPushPull;
+  const size_t bytes = pending.part.n * pending.part.dim * sizeof(float);
+  if (wants_rows != (head.type == FrameType::kRows) ||
+      (wants_rows && !body.empty() && body.size() < bytes)) {
+    return DataLoss(fmt::format("answered request {} with a frame that does not fit", head.id));
+  }
+  return Status::Ok();
+}
+
+void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
+  Status broken;
+  {
+    std::lock_guard lock(mu_);
+    // After a failure nobody waits, and the caller's memory may be gone.
+    if (!failed_.ok()) return;
+    broken = CheckAnswer(head, body);
+  }
+  if (!broken.ok()) return Break(broken);
+
+  // The slot is the oldest one: nobody else changes it before it is given free below.
+  Pending& pending = SlotOf(head.id);
+  Status status;
+  if (head.type == FrameType::kRefused) {
+    status = DecodeError(body).With(Name());
+  } else if (head.type == FrameType::kRows && !body.empty()) {
+    const RowPart& part = pending.part;
+    const char* from = body.data();
+    const size_t row_bytes = part.dim * sizeof(float);
+    for (size_t i = 0; i < part.n; ++i, from += row_bytes) {
+      std::memcpy(part.out[part.At(i)], from, row_bytes);
+    }
+  }
+  uint32_t ticket = kNoTicket;
+  {
+    std::lock_guard lock(mu_);
+    if (!failed_.ok()) return;
+    ticket = pending.ticket;
+    bytes_in_flight_ -= pending.bytes;
+    if (head.type == FrameType::kRows) {
+      counters_.rows_pulled += pending.part.n;
+      counters_.bytes_pulled += pending.bytes;
+    }
+    ++first_seq_;
+    progress_.notify_all();
+  }
+  if (ticket != kNoTicket) tickets_->PartDone(ticket, status);
+}
+
+void Channel::OnReply(const FrameHeader& head, std::string_view body) {
+  if (head.id == 0) {
+    // To what was sent without a call: a table made again, or the server's parting word.
+    if (head.type == FrameType::kError) LogInfo("{}: {}", Name(), DecodeError(body).message());
+    return;
+  }
+  const std::string name = Name();
+  std::lock_guard lock(mu_);
+  const auto found = calls_.find(head.id);
+  if (found == calls_.end() || found->second->done) return;
+  Call& call = *found->second;
+  call.done = true;
+  if (head.type == FrameType::kError) {
+    call.status = DecodeError(body).With(name);
+  } else {
+    call.reply = body;
+  }
+  progress_.notify_all();
+}
+
+}  // namespace shoal::ps

@@ -1,0 +1,125 @@
+// A client's stream to one lane of one server, over however many connections it takes.
+//
+// Row operations and markers get sequence numbers and are kept until answered; after a reconnection
+// they are sent again, and the server knows those it has applied (docs/design/push-pull.md).
+// Control requests are kept likewise, by id. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/ticket_table.h"
+#include "ps/transport.h"
+
+namespace shoal::ps {
+
+// A control request under way.
+struct Call {
+  FrameHeader head;
+  std::string body;
+  bool same_incarnation = false;  // fail rather than ask a restarted server
+  bool done = false;              // with the rest: guarded by the channel's lock
+  Status status;
+  std::string reply;
+};
+
+class Channel final : public LinkHandler {
+ public:
+  // What a channel tells its client. Called without the channel's lock.
+  struct Hooks {
+    std::function<void(Channel*)> lost;                      // the connection is gone: dial again
+    std::function<void(int64_t checkpoint)> marker_request;  //
+  };
+  Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
+  ~Channel() override;
+
+  int server() const { return server_; }
+  uint32_t lane() const { return lane_; }
+  // "server 1 (127.0.0.1:41233)", for messages.
+  std::string Name() const;
+
+  // Puts a new connection to use: `tables` are created again if the server is another incarnation
+  // than before, then everything unanswered is sent again.
+  void Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables);
+  // Gives up: everything under way and to come fails with `why`.
+  void Fail(const Status& why);
+  // Ends the connection, for good.
+  void Close();
+  bool up() const;
+  bool failed() const;
+  uint64_t first_unanswered() const;
+
+  // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
+  // window is full.
+  Status SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline);
+  // Never blocks.
+  void SendMarker(int64_t checkpoint, const std::string& progress);
+  // Without an answer; lost when the connection is down.
+  void SendNotice(FrameHeader head, std::string_view body);
+
+  std::shared_ptr<Call> StartCall(FrameHeader head, std::string body, bool same_incarnation);
+  // Takes the call back if the deadline passes.
+  Result<std::string> FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline);
+
+  // True if a part of this request is unanswered here.
+  bool Owes(uint32_t ticket) const;
+  // Waits until what was issued before is answered.
+  Status Flush(TimePoint deadline);
+
+  Counters counters() const;
+
+  // LinkHandler.
+  void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnClosed(const Status& why) override;
+
+ private:
+  static constexpr size_t kSlots = 1024;
+  static constexpr size_t kSlotsForMarkers = 16;
+  static constexpr uint32_t kNoTicket = UINT32_MAX;
+  // One unanswered part or marker.
+  struct Pending {
+    FrameHeader head;
+    RowPart part;
+    std::vector<uint32_t> pick;  // part.pick's own copy; its memory is reused
+    std::string body;            // markers
+    uint32_t ticket = kNoTicket;
+    size_t bytes = 0;
+  };
+
+  Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
+  size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
+  void SendPending(Link* link, const Pending& pending);
+  void OnAnswer(const FrameHeader& head, std::string_view body);
+  void OnReply(const FrameHeader& head, std::string_view body);
+  Status CheckAnswer(const FrameHeader& head, std::string_view body);
+  void Break(const Status& why);
+
+  const int server_;
+  const uint32_t lane_;
+  const size_t window_bytes_;
+  TicketTable* const tickets_;
+  const Hooks hooks_;
+
+  mutable std::mutex mu_;
+  std::condition_variable progress_;  // the window moved, a call ended, or all failed
+  std::shared_ptr<Link> link_;        // null: down
+  std::string address_;
+  uint64_t incarnation_ = 0;
+  Status failed_;
+  bool closed_ = false;
+  std::vector<Pending> slots_;
+  uint64_t first_seq_ = 1;  // the oldest unanswered
+  uint64_t next_seq_ = 1;
+  size_t bytes_in_flight_ = 0;
+  uint64_t next_call_ = 1;
+  std::map<uint64_t, std::shared_ptr<Call>> calls_;
+  Counters counters_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,391 @@
+// Checkpoints: the cut is exact while training goes on, damaged files are refused, restore works
+// with any number of servers, and servers that die come back.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "base/fault.h"
+#include "ps/checkpoint_dir.h"
+#include "ps/checkpoint_file.h"
+#include "ps/test_cluster.h"
+
+namespace shoal::ps {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct Param {
+  Door door;
+  int threads;
+  KeySpace space;
+  OptimizerKind optimizer;
+};
+
+class PsCheckpoint : public ::testing::TestWithParam<Param> {
+ protected:
+  ClusterOptions Options() const {
+    ClusterOptions options;
+    options.door = GetParam().door;
+    options.threads = GetParam().threads;
+    options.checkpoints = true;
+    return options;
+  }
+  TableSpec Spec() const {
+    TableSpec spec =
+        GetParam().space == KeySpace::kDense ? DenseSpec("t", kKeys, kDim) : SparseSpec("t", kDim);
+    spec.optimizer.kind = GetParam().optimizer;
+    return spec;
+  }
+  static constexpr size_t kKeys = 5000, kDim = 6;
+};
+
+// What a checkpoint holds, added up.
+class Sum final : public CheckpointVisitor {
+ public:
+  Status OnTable(const TableSpec&) override { return Status::Ok(); }
+  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
+                std::span<const float> rows) override {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      for (size_t d = 0; d < spec.dim; ++d) values += rows[i * floats + d];
+      for (size_t d = spec.dim; d < floats; ++d) state += rows[i * floats + d];
+    }
+    return Status::Ok();
+  }
+  Status OnProgress(int, std::string_view bytes) override {
+    progress += std::stod(std::string(bytes));
+    return Status::Ok();
+  }
+  Status OnBlob(std::string_view, uint64_t, uint64_t, std::string_view) override {
+    return Status::Ok();
+  }
+  double values = 0;
+  double state = 0;
+  double progress = 0;
+};
+
+Sum SumOf(const std::filesystem::path& root, int64_t id) {
+  Sum sum;
+  const auto manifest = ReadManifest(root, id);
+  EXPECT_TRUE(manifest.ok()) << manifest.status().ToString();
+  if (!manifest.ok()) return sum;
+  for (const auto& file : manifest->files) {
+    const Status read = ReadCheckpoint(CheckpointPath(root, id) / file.name, id, &sum);
+    EXPECT_TRUE(read.ok()) << read.ToString();
+  }
+  return sum;
+}
+
+// Pushes integers to random keys and tells after each push how many there were.
+void Train(Client* client, const TableRef& table, uint64_t seed, const std::atomic<bool>* stop,
+           std::atomic<int>* rounds) {
+  constexpr size_t kBatch = 50;
+  std::vector<Key> keys(kBatch);
+  const std::vector<float> ones(kBatch * table.dim, 1.0f);
+  uint64_t pushed = 0;
+  while (!*stop) {
+    for (Key& key : keys) key = (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33;
+    for (Key& key : keys) key %= 5000;
+    Ticket ticket;
+    {
+      Client::IssueScope scope(*client);
+      // Two requests that belong together: a marker must not fall between them.
+      const auto first =
+          client->Push(table, std::span(keys).first(20), ConstRows(ones.data(), table.dim));
+      const auto second = client->Push(table, std::span(keys).subspan(20),
+                                       ConstRows(ones.data(), table.dim), [](const Status&) {});
+      ASSERT_OK(first);
+      ASSERT_OK(second);
+      ticket = *first;
+      pushed += kBatch;
+      ASSERT_OK(client->SetProgress(std::to_string(pushed * table.dim)));
+    }
+    ASSERT_OK(client->Wait(ticket));
+    ASSERT_OK(client->Flush());  // keys are used again
+    ++*rounds;
+  }
+}
+
+TEST_P(PsCheckpoint, EveryCutHoldsExactlyWhatItsProgressSays) {
+  Cluster cluster(Options());
+  std::atomic<bool> stop{false};
+  std::atomic<int> rounds[3] = {0, 0, 0};
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 3; ++w) {
+    workers.emplace_back([&, w] {
+      auto client = cluster.Connect(w);
+      const auto table = client->CreateTable(Spec());
+      ASSERT_OK(table);
+      Train(client.get(), *table, static_cast<uint64_t>(w) + 1, &stop, &rounds[w]);
+    });
+  }
+  auto admin = cluster.ConnectAdmin();
+  for (int taken = 0; taken < 6; ++taken) {
+    for (const auto& done : rounds) {
+      const int before = done;
+      EXPECT_TRUE(Eventually([&] { return done > before + 10; }));
+    }
+    const auto info = admin->Checkpoint(seconds(60));
+    ASSERT_OK(info);
+    EXPECT_EQ(info->workers.size(), 3u);
+    const Sum sum = SumOf(cluster.checkpoint_dir(), info->id);
+    // Each push adds 1 to a value (kAdd), or 1 to AdaGrad's state.
+    const bool adagrad = GetParam().optimizer == OptimizerKind::kAdagrad;
+    EXPECT_EQ(adagrad ? sum.state : sum.values, sum.progress) << "checkpoint " << info->id;
+    EXPECT_GT(sum.progress, 0);
+  }
+  stop = true;
+  for (auto& worker : workers) worker.join();
+  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Doors, PsCheckpoint,
+    ::testing::Values(Param{Door::kInProcess, 1, KeySpace::kDense, OptimizerKind::kAdd},
+                      Param{Door::kTcp, 1, KeySpace::kDense, OptimizerKind::kAdd},
+                      Param{Door::kTcp, 2, KeySpace::kSparse, OptimizerKind::kAdd},
+                      Param{Door::kTcp, 1, KeySpace::kSparse, OptimizerKind::kAdagrad},
+                      Param{Door::kInProcess, 2, KeySpace::kSparse, OptimizerKind::kAdd}));
+
+ClusterOptions WithCheckpoints(Door door = Door::kTcp) {
+  ClusterOptions options;
+  options.door = door;
+  options.workers = 1;
+  options.checkpoints = true;
+  options.reconnect = seconds(20);
+  return options;
+}
+
+void PushOnes(Client* client, const TableRef& table, size_t keys, int times = 1) {
+  std::vector<Key> all(keys);
+  for (size_t i = 0; i < keys; ++i) all[i] = i * (table.key_space == KeySpace::kSparse ? 977 : 1);
+  const std::vector<float> ones(keys * table.dim, 1.0f);
+  for (int i = 0; i < times; ++i) {
+    const auto ticket = client->Push(table, all, ConstRows(ones.data(), table.dim));
+    ASSERT_OK(ticket);
+    ASSERT_OK(client->Wait(*ticket));
+  }
+}
+
+float ValueOf(Client* client, const TableRef& table, Key key) {
+  std::vector<float> row(table.dim, -1.0f);
+  const auto ticket = client->Pull(table, {&key, 1}, Rows(row.data(), table.dim));
+  EXPECT_TRUE(ticket.ok() && client->Wait(*ticket).ok());
+  return row.back();
+}
+
+TEST(PsRestore, WithAnyNumberOfServersAndTheirBlobs) {
+  Cluster cluster(WithCheckpoints());
+  auto sparse = SparseSpec("s", 3);
+  sparse.initializer = {InitializerKind::kUniform, 0, 1, 3};
+  auto adagrad = DenseSpec("a", 100, 2);
+  adagrad.optimizer = {OptimizerKind::kAdagrad, 0.5f, 1e-6f};
+  float was = 0, untouched = 0, trained = 0;
+  {
+    auto client = cluster.Connect(0);
+    const auto s = client->CreateTable(sparse), a = client->CreateTable(adagrad);
+    ASSERT_OK(s);
+    PushOnes(client.get(), *s, 500);
+    PushOnes(client.get(), *a, 100, 3);
+    ASSERT_OK(client->PutBlob("vocab", std::string(3 << 20, 'v')));
+    ASSERT_OK(client->SetProgress("half"));
+    was = ValueOf(client.get(), *s, 977);
+    untouched = ValueOf(client.get(), *s, 5);
+    trained = ValueOf(client.get(), *a, 99);
+    auto admin = cluster.ConnectAdmin();
+    ASSERT_OK(admin->Checkpoint());
+    PushOnes(client.get(), *s, 500);  // after the cut
+  }
+  for (const int servers : {1, 3, 2}) {
+    cluster.Resize(servers);
+    Cluster* at = &cluster;
+    for (int i = 0; i < servers; ++i) at->StartServer(i);
+    at->members.Shrink(static_cast<size_t>(servers));
+    EXPECT_EQ(at->server(0).restored_checkpoint(), 0);
+    auto client = at->Connect(0);
+    EXPECT_EQ(client->restored_checkpoint(), 0);
+    const auto s = client->CreateTable(sparse), a = client->CreateTable(adagrad);
+    ASSERT_OK(s);
+    EXPECT_EQ(ValueOf(client.get(), *s, 977), was);
+    EXPECT_EQ(ValueOf(client.get(), *s, 5), untouched);
+    EXPECT_EQ(ValueOf(client.get(), *a, 99), trained);
+    EXPECT_EQ(client->GetBlob("vocab").value_or("").size(), size_t{3} << 20);
+    EXPECT_EQ(client->GetProgress(0).value_or(""), "half");
+  }
+}
+
+TEST(PsRestore, DamagedCheckpointsAreRefusedAndThePreviousIsUsed) {
+  Cluster cluster(WithCheckpoints());
+  auto client = cluster.Connect(0);
+  auto admin = cluster.ConnectAdmin();
+  const auto table = client->CreateTable(DenseSpec("t", 2000, 8));
+  ASSERT_OK(table);
+  PushOnes(client.get(), *table, 2000);
+  ASSERT_OK(admin->Checkpoint());
+  PushOnes(client.get(), *table, 2000);
+  ASSERT_OK(admin->Checkpoint());
+  client.reset();
+  admin.reset();
+  const auto newest = CheckpointPath(cluster.checkpoint_dir(), 1) / CheckpointFileName(1);
+  const auto whole = ReadFile(newest, 1 << 24);
+  ASSERT_OK(whole);
+  const auto damage = [&](std::string bytes, int64_t expected) {
+    cluster.Resize(2);
+    ASSERT_OK(WriteFileAtomically(newest, bytes));
+    cluster.StartServer(0);
+    cluster.StartServer(1);
+    EXPECT_EQ(cluster.server(0).restored_checkpoint(), expected);
+    EXPECT_EQ(cluster.server(1).restored_checkpoint(), expected);
+    auto reader = cluster.Connect(0);
+    const auto again = reader->CreateTable(DenseSpec("t", 2000, 8));
+    ASSERT_OK(again);
+    EXPECT_EQ(ValueOf(reader.get(), *again, 1999), static_cast<float>(expected + 1));
+  };
+  damage(*whole, 1);
+  damage(whole->substr(0, whole->size() - 7), 0);
+  std::string flipped = *whole;
+  flipped[flipped.size() / 2] ^= 1;
+  damage(flipped, 0);
+  damage("", 0);
+  // With none left a server does not start with an empty table as if nothing had been.
+  cluster.Resize(2);
+  std::filesystem::resize_file(CheckpointPath(cluster.checkpoint_dir(), 0) / CheckpointFileName(0),
+                               100);
+  const auto server = Server::Start(cluster.OptionsOf(0));
+  EXPECT_EQ(server.status().code(), Code::kDataLoss) << server.status().message();
+}
+
+TEST(PsRestore, AFullDiskLeavesThePreviousCheckpoint) {
+  Cluster cluster(WithCheckpoints());
+  auto client = cluster.Connect(0);
+  auto admin = cluster.ConnectAdmin();
+  const auto table = client->CreateTable(DenseSpec("t", 100, 8));
+  ASSERT_OK(table);
+  ASSERT_OK(admin->Checkpoint());
+  for (const char* fault : {"ps.checkpoint.write=ENOSPC@5", "ps.checkpoint.commit=EIO@1"}) {
+    ASSERT_OK(SetFaults(fault));
+    EXPECT_FALSE(admin->Checkpoint().ok());
+    ASSERT_OK(SetFaults(""));
+    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()), std::vector<int64_t>{0});
+  }
+  PushOnes(client.get(), *table, 100);
+  ASSERT_OK(admin->Checkpoint());
+  ASSERT_OK(admin->Checkpoint());
+  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+}
+
+TEST(PsRestore, AWorkerThatDoesNotAnswerAbortsTheCheckpoint) {
+  Cluster cluster(WithCheckpoints(Door::kInProcess));
+  auto client = cluster.Connect(0);
+  auto admin = cluster.ConnectAdmin();
+  const auto table = client->CreateTable(DenseSpec("t", 100, 8));
+  ASSERT_OK(table);
+  {
+    Client::IssueScope open(*client);
+    const auto late = admin->Checkpoint(milliseconds(50));
+    EXPECT_EQ(late.status().code(), Code::kDeadlineExceeded) << late.status().message();
+  }
+  EXPECT_TRUE(ListCheckpoints(cluster.checkpoint_dir()).empty());
+  // Two at once: the second is refused, the first not disturbed.
+  auto other = cluster.ConnectAdmin();
+  std::thread first;
+  {
+    Client::IssueScope open(*client);
+    first = std::thread([&] { ASSERT_OK(admin->Checkpoint(seconds(20))); });
+    EXPECT_TRUE(Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).empty(); }));
+    EXPECT_EQ(other->Checkpoint(milliseconds(20)).status().code(), Code::kFailedPrecondition);
+  }
+  first.join();
+  ASSERT_OK(other->Checkpoint());
+}
+
+TEST(PsRestore, AWorkerThatDiesAbortsTheCheckpoint) {
+  auto options = WithCheckpoints();
+  options.workers = 2;
+  Cluster cluster(options);
+  auto client = cluster.Connect(0), dying = cluster.Connect(1);
+  auto admin = cluster.ConnectAdmin();
+  Client::IssueScope open(*dying);
+  std::thread reporter([&] {
+    // Once the checkpoint is under way it cannot end but by this word.
+    EXPECT_TRUE(Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).empty(); }));
+    cluster.server(0).ReportDead(1);
+  });
+  const auto info = admin->Checkpoint(seconds(30));
+  reporter.join();
+  // The word may have come before the list of markers was made; then worker 1 is not in it.
+  if (!info.ok()) {
+    EXPECT_EQ(info.status().code(), Code::kAborted) << info.status().message();
+  }
+  ASSERT_OK(admin->Checkpoint());
+}
+
+class ServerDeath : public ::testing::TestWithParam<Door> {};
+
+TEST_P(ServerDeath, ClientsGoOnFromTheCheckpoint) {
+  Cluster cluster(WithCheckpoints(GetParam()));
+  std::atomic<int64_t> told{-2};
+  auto client_options = cluster.ClientOptionsOf(0);
+  client_options.on_server_restart = [&](int, int64_t checkpoint) { told = checkpoint; };
+  auto connected = Client::Connect(client_options, &cluster.members);
+  ASSERT_OK(connected);
+  auto client = std::move(connected).value();
+  const auto table = client->CreateTable(DenseSpec("t", 1000, 4));
+  ASSERT_OK(table);
+  PushOnes(client.get(), *table, 1000);
+  {
+    auto admin = cluster.ConnectAdmin();
+    ASSERT_OK(admin->Checkpoint());
+  }
+  PushOnes(client.get(), *table, 1000);                          // lost on the server that dies
+  const auto late = client->CreateTable(SparseSpec("late", 2));  // unknown to the checkpoint
+  ASSERT_OK(late);
+
+  cluster.KillServer(1);
+  std::vector<Key> keys(1000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const std::vector<float> ones(4000, 1.0f);
+  const auto ticket = client->Push(*table, keys, ConstRows(ones.data(), 4));
+  ASSERT_OK(ticket);
+  const Status waiting = client->Wait(*ticket, milliseconds(50));
+  EXPECT_EQ(waiting.code(), Code::kDeadlineExceeded);
+  EXPECT_NE(waiting.message().find("server 1"), std::string::npos) << waiting.message();
+  cluster.StartServer(1);
+  ASSERT_OK(client->Wait(*ticket));
+  EXPECT_EQ(client->server_restarts(), 1);
+  EXPECT_EQ(told, 0);
+  // Dense rows are dealt out in turn over 64 shards, those over the two servers.
+  EXPECT_EQ(ValueOf(client.get(), *table, 0), 3);  // server 0 lived
+  EXPECT_EQ(ValueOf(client.get(), *table, 1), 2);  // server 1: checkpoint and the resent push
+  PushOnes(client.get(), *late, 10);
+  EXPECT_EQ(ValueOf(client.get(), *late, 977), 1);
+}
+
+TEST_P(ServerDeath, ForGoodEndsEveryWaitWithAnErrorThatNamesIt) {
+  auto options = WithCheckpoints(GetParam());
+  options.reconnect = milliseconds(100);
+  Cluster cluster(options);
+  auto client = cluster.Connect(0);
+  const auto table = client->CreateTable(DenseSpec("t", 10, 4));
+  ASSERT_OK(table);
+  cluster.KillServer(1);
+  const Key key = 1;
+  float row[4];
+  const auto ticket = client->Pull(*table, {&key, 1}, Rows(row, 4));
+  ASSERT_OK(ticket);
+  const Status status = client->Wait(*ticket);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.message().find("server 1"), std::string::npos) << status.message();
+  EXPECT_FALSE(client->Flush().ok());
+  const Key other = 0;
+  const auto alive = client->Pull(*table, {&other, 1}, Rows(row, 4));
+  ASSERT_OK(alive);
+  ASSERT_OK(client->Wait(*alive));
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, ServerDeath, ::testing::Values(Door::kInProcess, Door::kTcp));
+
+}  // namespace
+}  // namespace shoal::ps

@@ -1,0 +1,353 @@
+#include "ps/client_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "ps/spec_codec.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
+constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
+
+uint64_t FreshSession() {
+  const uint64_t seed = RandomSeed();
+  return seed == 0 ? 1 : seed;
+}
+
+// Worth another try: nobody there, a timeout, a server on its way down, or one that asks to wait.
+bool IsPassing(const Status& status) {
+  return status.retryable() || status.code() == Code::kDeadlineExceeded;
+}
+
+}  // namespace
+
+ClientCore::ClientCore(ClientOptions options, Members* members)
+    : options_(std::move(options)),
+      members_(members),
+      session_(FreshSession()),
+      tcp_(MakeTcpTransport(options_.token)),
+      gate_([this](int64_t checkpoint) { InjectMarkers(checkpoint); }) {
+  if (options_.hub != nullptr) inproc_ = MakeInProcessTransport(options_.hub, options_.token);
+}
+
+ClientCore::~ClientCore() {
+  {
+    std::lock_guard lock(mu_);
+    stop_ = true;
+  }
+  lost_cv_.notify_all();
+  if (dialler_.joinable()) dialler_.join();
+  for (auto& channel : channels_) channel->Close();
+  for (auto& channel : channels_) channel->Fail(Cancelled("the client is closed"));
+}
+
+Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_seq,
+                                     std::string* address) {
+  const MemberView view = members_->Current();
+  if (static_cast<size_t>(server) >= view.servers.size() ||
+      view.servers[static_cast<size_t>(server)].empty()) {
+    return Unavailable(fmt::format("server {} has no address yet", server));
+  }
+  *address = view.servers[static_cast<size_t>(server)];
+  Hello hello;
+  hello.client = options_.index;
+  hello.session = session_;
+  hello.lane = lane;
+  hello.first_seq = first_seq;
+  hello.clock = clock_;
+  const bool local = address->starts_with("inproc:");
+  if (local && inproc_ == nullptr) {
+    return FailedPrecondition(fmt::format("{}: this client was given no hub", *address));
+  }
+  return (local ? inproc_ : tcp_)->Dial(*address, hello, kDialTimeout);
+}
+
+Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, TimePoint deadline,
+                                      std::string* address) {
+  for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
+    auto dialled = DialOnce(server, lane, 1, address);
+    if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
+    if (RealClock::Get()->Now() + backoff >= deadline) {
+      return Unavailable(
+          fmt::format("cannot reach server {}: {}", server, dialled.status().message()));
+    }
+    std::this_thread::sleep_for(backoff);
+  }
+}
+
+Status ClientCore::CheckWelcome(int server, const Welcome& welcome) const {
+  const auto servers = static_cast<int32_t>(first_channel_.size());
+  if (welcome.server != server || welcome.servers != servers) {
+    return FailedPrecondition(
+        fmt::format("the server at the address of server {} says that it is number {} of {}, "
+                    "expected {} of {}",
+                    server, welcome.server, welcome.servers, server, servers));
+  }
+  if (welcome.lanes < 1 || welcome.lanes > 1024 || !std::has_single_bit(welcome.shards) ||
+      welcome.shards > 65536 || welcome.shards < static_cast<uint32_t>(servers)) {
+    return FailedPrecondition(fmt::format("server {} has {} lanes and {} shards: out of bounds",
+                                          server, welcome.lanes, welcome.shards));
+  }
+  const Welcome& known = welcomes_[static_cast<size_t>(server)];
+  const uint32_t shards = welcomes_[0].shards;
+  if ((known.lanes != 0 && known.incarnation != 0 && known.lanes != welcome.lanes) ||
+      (shards != 0 && shards != welcome.shards)) {
+    return FailedPrecondition(
+        fmt::format("server {} has {} lanes and {} shards, expected {} and {}: start all servers "
+                    "with the same",
+                    server, welcome.lanes, welcome.shards, known.lanes, shards));
+  }
+  return Status::Ok();
+}
+
+std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
+  Channel::Hooks hooks;
+  hooks.lost = [this](Channel* channel) { OnLost(channel); };
+  hooks.marker_request = [this](int64_t checkpoint) {
+    if (options_.index >= 0) gate_.Request(checkpoint);
+  };
+  return std::make_unique<Channel>(server, lane, options_.window_bytes, &tickets_,
+                                   std::move(hooks));
+}
+
+Status ClientCore::ConnectServer(int server, TimePoint deadline) {
+  const auto index = static_cast<size_t>(server);
+  first_channel_[index] = channels_.size();
+  uint32_t lanes = 1;
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    std::string address;
+    TRY_ASSIGN(Dialled dialled, DialUntil(server, lane, deadline, &address));
+    TRY(CheckWelcome(server, dialled.welcome).With(address));
+    welcomes_[index] = dialled.welcome;
+    {
+      std::lock_guard lock(mu_);
+      incarnations_[index] = dialled.welcome.incarnation;
+    }
+    lanes = dialled.welcome.lanes;
+    channels_.push_back(MakeChannel(server, lane));
+    channels_.back()->Resume(address, std::move(dialled), {});
+  }
+  return Status::Ok();
+}
+
+Status ClientCore::Connect() {
+  // A marker that is asked for meanwhile goes out to all servers when all are there.
+  gate_.Enter();
+  Status status = ConnectAll();
+  gate_.Leave();
+  if (status.ok()) dialler_ = std::thread([this] { Redial(); });
+  return status;
+}
+
+Status ClientCore::ConnectAll() {
+  const TimePoint deadline = RealClock::Get()->Now() + options_.connect_timeout;
+  Duration backoff = kFirstBackoff;
+  while (members_->Current().servers.empty()) {
+    if (RealClock::Get()->Now() >= deadline)
+      return Unavailable("there are no servers to connect to");
+    std::this_thread::sleep_for(backoff);
+    backoff = std::min(backoff * 2, kLongestBackoff);
+  }
+  const size_t servers = members_->Current().servers.size();
+  first_channel_.resize(servers);
+  welcomes_.resize(servers);
+  incarnations_.resize(servers);
+  channels_.reserve(servers);
+  // Server 0 first: it may ask newcomers to wait.
+  for (size_t server = 0; server < servers; ++server) {
+    TRY(ConnectServer(static_cast<int>(server), deadline));
+  }
+  std::vector<uint32_t> lanes;
+  for (const Welcome& welcome : welcomes_) lanes.push_back(welcome.lanes);
+  partition_ = Partition(welcomes_[0].shards, lanes);
+  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+    const Owner owner = partition_.OwnerOf(shard);
+    channel_of_shard_.push_back(first_channel_[owner.server] + owner.lane);
+  }
+  restored_ = welcomes_[0].restored_checkpoint;
+  return Status::Ok();
+}
+
+void ClientCore::OnLost(Channel* channel) {
+  {
+    std::lock_guard lock(mu_);
+    lost_.emplace(channel, RealClock::Get()->Now());
+  }
+  lost_cv_.notify_all();
+}
+
+void ClientCore::Redial() {
+  Duration backoff = kFirstBackoff;
+  for (;;) {
+    std::map<Channel*, TimePoint> lost;
+    {
+      std::unique_lock lock(mu_);
+      lost_cv_.wait(lock, [this] { return stop_ || !lost_.empty(); });
+      if (stop_) return;
+      lost = lost_;
+    }
+    bool all = true;
+    for (const auto& [channel, since] : lost) {
+      {
+        // Out of the list before it is up: its next loss must not be overlooked.
+        std::lock_guard lock(mu_);
+        if (stop_) return;
+        lost_.erase(channel);
+      }
+      if (Restore(channel, since)) continue;
+      std::lock_guard lock(mu_);
+      lost_.emplace(channel, since);
+      all = false;
+    }
+    backoff = all ? kFirstBackoff : std::min(backoff * 2, kLongestBackoff);
+    if (all) continue;
+    std::unique_lock lock(mu_);
+    lost_cv_.wait_for(lock, backoff, [this] { return stop_; });
+  }
+}
+
+// True when there is nothing more to do for this channel.
+bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
+  std::string address;
+  auto dialled =
+      DialOnce(channel->server(), channel->lane(), channel->first_unanswered(), &address);
+  Status status = dialled.status();
+  if (dialled.ok()) status = CheckWelcome(channel->server(), dialled->welcome).With(address);
+  if (status.ok()) {
+    const Welcome welcome = dialled->welcome;
+    // First told, then answered: who sees an answer of the new incarnation can know of it.
+    NoteIncarnation(channel->server(), welcome);
+    channel->Resume(address, std::move(dialled).value(), TableSpecs());
+    return true;
+  }
+  const Duration away = RealClock::Get()->Now() - lost_at;
+  if (IsPassing(status) && away < options_.reconnect_timeout) return false;
+  channel->Fail(Status(IsPassing(status) ? Code::kUnavailable : status.code(),
+                       fmt::format("server {} has been away for {}: {}", channel->server(),
+                                   FormatDuration(away), status.message())));
+  return true;
+}
+
+void ClientCore::NoteIncarnation(int server, const Welcome& welcome) {
+  {
+    std::lock_guard lock(mu_);
+    uint64_t& known = incarnations_[static_cast<size_t>(server)];
+    if (known == welcome.incarnation) return;
+    known = welcome.incarnation;
+  }
+  ++restarts_;
+  LogWarning("server {} came back, {}", server,
+             welcome.restored_checkpoint < 0
+                 ? std::string("empty")
+                 : fmt::format("restored from checkpoint {}", welcome.restored_checkpoint));
+  if (options_.on_server_restart) options_.on_server_restart(server, welcome.restored_checkpoint);
+}
+
+std::vector<std::string> ClientCore::TableSpecs() {
+  std::lock_guard lock(mu_);
+  std::vector<std::string> specs;
+  for (const auto& [id, spec] : table_specs_) specs.push_back(spec);
+  return specs;
+}
+
+void ClientCore::InjectMarkers(int64_t checkpoint) {
+  if (checkpoint <= last_marked_) return;
+  last_marked_ = checkpoint;
+  std::string progress;
+  {
+    std::lock_guard lock(progress_mu_);
+    progress = progress_;
+  }
+  for (auto& channel : channels_) {
+    const bool leads = channel->server() == 0 && channel->lane() == 0;
+    channel->SendMarker(checkpoint, leads ? progress : std::string());
+  }
+}
+
+Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadline) {
+  TRY(Validate(spec));
+  std::string body;
+  EncodeSpec(spec, &body);
+  TRY(AskAll(FrameType::kCreateTable, 0, body, deadline).With("table '" + spec.name + "'"));
+  TableRef table{TableIdOf(spec.name), spec.dim, spec.key_space, spec.rows};
+  std::lock_guard lock(mu_);
+  table_specs_[table.id] = std::move(body);
+  return table;
+}
+
+Result<std::string> ClientCore::Ask(Channel* channel, FrameType type, uint64_t argument,
+                                    std::string body, TimePoint deadline) {
+  FrameHeader head;
+  head.type = type;
+  head.argument = argument;
+  return channel->FinishCall(channel->StartCall(head, std::move(body), false), deadline);
+}
+
+Status ClientCore::AskAll(FrameType type, uint64_t argument, const std::string& body,
+                          TimePoint deadline) {
+  FrameHeader head;
+  head.type = type;
+  head.argument = argument;
+  std::vector<std::shared_ptr<Call>> calls;
+  for (auto& channel : channels_) calls.push_back(channel->StartCall(head, body, false));
+  Status first;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const auto reply = channels_[i]->FinishCall(calls[i], deadline);
+    if (first.ok() && !reply.ok()) first = reply.status();
+  }
+  return first;
+}
+
+Status ClientCore::Flush(TimePoint deadline) {
+  for (auto& channel : channels_) TRY(channel->Flush(deadline));
+  return Status::Ok();
+}
+
+Status ClientCore::Clock(uint64_t n, TimePoint deadline) {
+  TRY(Flush(deadline));
+  uint64_t known = clock_;
+  while (known < n && !clock_.compare_exchange_weak(known, n)) {
+  }
+  const Consistency& rule = options_.consistency;
+  std::string body;
+  ByteWriter writer(&body);
+  writer.Put(static_cast<uint8_t>(rule.kind != Consistency::Kind::kAsp));
+  writer.Put(rule.kind == Consistency::Kind::kSsp ? rule.staleness : uint32_t{0});
+  const auto reply = Ask(&leader(), FrameType::kClock, n, std::move(body), deadline);
+  return reply.status().With(fmt::format("clock {}", n));
+}
+
+Status ClientCore::SetProgress(std::string bytes) {
+  if (bytes.size() > kMaxProgressBytes) {
+    return InvalidArgument(
+        fmt::format("progress of {} bytes, expected at most {}", bytes.size(), kMaxProgressBytes));
+  }
+  gate_.Enter();
+  {
+    std::lock_guard lock(progress_mu_);
+    progress_ = bytes;
+  }
+  FrameHeader head;
+  head.type = FrameType::kProgress;
+  leader().SendNotice(head, bytes);
+  gate_.Leave();
+  return Status::Ok();
+}
+
+Status ClientCore::Leave(TimePoint deadline) {
+  TRY(Flush(deadline));
+  std::string progress;
+  {
+    std::lock_guard lock(progress_mu_);
+    progress = progress_;
+  }
+  return AskAll(FrameType::kLeave, 0, progress, deadline).With("leave");
+}
+
+}  // namespace shoal::ps

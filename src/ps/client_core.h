@@ -1,0 +1,127 @@
+// What is behind Client and Admin: the channels to all lanes, the split of requests over them, and
+// the thread that dials again.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ps/channel.h"
+#include "ps/client.h"
+#include "ps/issue_gate.h"
+#include "ps/partition.h"
+
+namespace shoal::ps {
+
+class ClientCore {
+ public:
+  ClientCore(ClientOptions options, Members* members);
+  ~ClientCore();
+
+  Status Connect();
+
+  const ClientOptions& options() const { return options_; }
+  IssueGate& gate() { return gate_; }
+  int servers() const { return static_cast<int>(first_channel_.size()); }
+  Channel& channel(int server, uint32_t lane = 0) {
+    return *channels_[first_channel_[static_cast<size_t>(server)] + lane];
+  }
+  Channel& leader() { return channel(0); }
+  const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
+  int64_t restarts() const { return restarts_; }
+  int64_t restored_checkpoint() const { return restored_; }
+
+  Result<TableRef> CreateTable(const TableSpec& spec, TimePoint deadline);
+  struct RowRequest {
+    FrameType type;
+    const TableRef* table;
+    std::span<const Key> keys;
+    ConstRows deltas;
+    Rows out;
+    DoneCallback done;
+  };
+  Result<Ticket> Issue(RowRequest request);
+  Status Wait(Ticket ticket, TimePoint deadline);
+  bool Done(Ticket ticket) const { return tickets_.Done(ticket); }
+  Status Flush(TimePoint deadline);
+  Status PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
+                   TimePoint deadline);
+
+  // A control request to one channel, waited for.
+  Result<std::string> Ask(Channel* channel, FrameType type, uint64_t argument, std::string body,
+                          TimePoint deadline);
+  // The same request to all channels at once; the first error, once all are done.
+  Status AskAll(FrameType type, uint64_t argument, const std::string& body, TimePoint deadline);
+
+  Status PutBlob(std::string_view name, std::string_view bytes, TimePoint deadline);
+  Result<std::string> GetBlob(std::string_view name, TimePoint deadline);
+  Status Clock(uint64_t n, TimePoint deadline);
+  Status SetProgress(std::string bytes);
+  Status Leave(TimePoint deadline);
+
+ private:
+  static constexpr Duration kDialTimeout = std::chrono::seconds(5);
+
+  Result<Dialled> DialOnce(int server, uint32_t lane, uint64_t first_seq, std::string* address);
+  Result<Dialled> DialUntil(int server, uint32_t lane, TimePoint deadline, std::string* address);
+  Status ConnectAll();
+  Status CheckWelcome(int server, const Welcome& welcome) const;
+  Status ConnectServer(int server, TimePoint deadline);
+  std::unique_ptr<Channel> MakeChannel(int server, uint32_t lane);
+
+  // channel → parts
+  Status CheckRequest(const RowRequest& request) const;
+  void IssueOverOne(const RowRequest& request, uint32_t ticket, TimePoint deadline, Status* bad);
+  void IssueOverMany(const RowRequest& request, uint32_t ticket, TimePoint deadline, Status* bad);
+  size_t ChannelOf(const TableRef& table, Key key) const;
+
+  Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
+  Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
+
+  // The dialling thread.
+  void OnLost(Channel* channel);
+  void Redial();
+  bool Restore(Channel* channel, TimePoint lost_at);
+  void NoteIncarnation(int server, const Welcome& welcome);
+  std::vector<std::string> TableSpecs();
+  void InjectMarkers(int64_t checkpoint);
+
+  const ClientOptions options_;
+  Members* const members_;
+  const uint64_t session_;
+  std::unique_ptr<Transport> tcp_;
+  std::unique_ptr<Transport> inproc_;
+  TicketTable tickets_;
+  IssueGate gate_;
+
+  // Constant after Connect.
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<size_t> first_channel_;  // by server
+  std::vector<Welcome> welcomes_;      // by server, the first
+  Partition partition_;
+  std::vector<size_t> channel_of_shard_;
+  int64_t restored_ = -1;
+
+  std::atomic<uint64_t> clock_{0};
+  std::atomic<int64_t> restarts_{0};
+  std::mutex progress_mu_;
+  std::string progress_;      // guarded by progress_mu_
+  int64_t last_marked_ = -1;  // only InjectMarkers, which runs once at a time
+
+  std::mutex mu_;
+  std::condition_variable lost_cv_;
+  std::map<Channel*, TimePoint> lost_;           // guarded by mu_: since when
+  std::map<uint32_t, std::string> table_specs_;  // guarded by mu_
+  std::vector<uint64_t> incarnations_;           // guarded by mu_, by server
+  bool stop_ = false;                            // guarded by mu_
+  std::thread dialler_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,178 @@
+// Row operations of a client: each is split over the lanes that own its keys, and into parts that
+// fit the caches, which travel and are applied while the next ones are built.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ps/client_core.h"
+#include "ps/kernels.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr size_t kPartBytes = 96u << 10;  // of row values
+constexpr size_t kMaxPartRows = 4 * kBatchRows;
+constexpr uint64_t kRangeRows = 8192;  // a piece of a range pull
+
+size_t PartRows(uint32_t dim) {
+  return std::clamp<size_t>(kPartBytes / (dim * sizeof(float)), 1, kMaxPartRows);
+}
+
+FrameHeader HeadOf(const ClientCore::RowRequest& request, size_t rows) {
+  FrameHeader head;
+  head.type = request.type;
+  head.table = request.table->id;
+  head.dim = request.table->dim;
+  head.rows = static_cast<uint32_t>(rows);
+  const bool narrow =
+      request.table->key_space == KeySpace::kDense && request.table->rows <= UINT32_MAX;
+  head.key_bytes = narrow ? 4 : 8;
+  return head;
+}
+
+RowPart PartOf(const ClientCore::RowRequest& request) {
+  RowPart part;
+  part.keys = request.keys.data();
+  part.dim = request.table->dim;
+  part.deltas = request.deltas;
+  part.out = request.out;
+  return part;
+}
+
+}  // namespace
+
+Status ClientCore::CheckRequest(const RowRequest& request) const {
+  const TableRef& table = *request.table;
+  if (table.dim == 0) return InvalidArgument("this table was not made by CreateTable");
+  if (request.keys.empty()) return Status::Ok();
+  if ((request.type != FrameType::kPull && request.deltas.empty()) ||
+      (request.type != FrameType::kPush && request.out.empty())) {
+    return InvalidArgument("a push needs deltas, a pull needs a place for its rows");
+  }
+  if (table.key_space == KeySpace::kSparse) return Status::Ok();
+  Key highest = 0;
+  for (const Key key : request.keys) highest = std::max(highest, key);
+  if (highest < table.rows) return Status::Ok();
+  return InvalidArgument(
+      fmt::format("key {} is beyond a dense table of {} rows", highest, table.rows));
+}
+
+Result<Ticket> ClientCore::Issue(RowRequest request) {
+  TRY(CheckRequest(request));
+  const TimePoint deadline = RealClock::Get()->Now() + options_.reconnect_timeout;
+  const Ticket ticket = tickets_.Open(std::move(request.done));
+  Status bad;
+  gate_.Enter();
+  if (channels_.size() == 1) {
+    IssueOverOne(request, ticket.slot, deadline, &bad);
+  } else {
+    IssueOverMany(request, ticket.slot, deadline, &bad);
+  }
+  gate_.Leave();
+  // Parts that went out hold the caller's memory, so an error is told by Wait, when all is over.
+  tickets_.PartDone(ticket.slot, bad);
+  return ticket;
+}
+
+void ClientCore::IssueOverOne(const RowRequest& request, uint32_t ticket, TimePoint deadline,
+                              Status* bad) {
+  const size_t step = PartRows(request.table->dim);
+  RowPart part = PartOf(request);
+  for (size_t first = 0; first < request.keys.size() && bad->ok(); first += step) {
+    part.first = first;
+    part.n = std::min(step, request.keys.size() - first);
+    *bad = channels_[0]->SendPart(HeadOf(request, part.n), part, ticket, deadline);
+  }
+}
+
+size_t ClientCore::ChannelOf(const TableRef& table, Key key) const {
+  return channel_of_shard_[partition_.ShardOf(table.key_space, key)];
+}
+
+void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimePoint deadline,
+                               Status* bad) {
+  // A counting sort of positions by channel; the scratch keeps its memory from call to call.
+  thread_local std::vector<uint32_t> order, start;
+  const size_t n = request.keys.size();
+  start.assign(channels_.size() + 1, 0);
+  order.resize(n);
+  for (const Key key : request.keys) ++start[ChannelOf(*request.table, key) + 1];
+  for (size_t channel = 0; channel < channels_.size(); ++channel) {
+    start[channel + 1] += start[channel];
+  }
+  for (size_t i = 0; i < n; ++i) {
+    order[start[ChannelOf(*request.table, request.keys[i])]++] = static_cast<uint32_t>(i);
+  }
+  // Now start[c] is where channel c ends. Parts go out to the servers in turn, so that all work.
+  const size_t step = PartRows(request.table->dim);
+  RowPart part = PartOf(request);
+  for (size_t round = 0, left = 1; left > 0 && bad->ok(); ++round) {
+    left = 0;
+    for (size_t channel = 0; channel < channels_.size() && bad->ok(); ++channel) {
+      const size_t begin = (channel == 0 ? 0 : start[channel - 1]) + round * step;
+      if (begin >= start[channel]) continue;
+      part.pick = order.data() + begin;
+      part.n = std::min<size_t>(step, start[channel] - begin);
+      left += start[channel] - begin - part.n;
+      *bad = channels_[channel]->SendPart(HeadOf(request, part.n), part, ticket, deadline);
+    }
+  }
+}
+
+Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
+  bool timed_out = false;
+  const Status status = tickets_.Wait(ticket, deadline, &timed_out);
+  if (!timed_out) return status;
+  std::string who;
+  for (const auto& channel : channels_) {
+    if (channel->Owes(ticket.slot)) who += (who.empty() ? "" : ", ") + channel->Name();
+  }
+  return DeadlineExceeded("no answer in time from " + (who.empty() ? "the servers" : who));
+}
+
+Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
+                             TimePoint deadline) {
+  if (table.key_space != KeySpace::kDense || count > table.rows || first > table.rows - count) {
+    return OutOfRange(fmt::format("rows [{}, {}) of a table with {} rows", first, first + count,
+                                  table.key_space == KeySpace::kDense ? table.rows : 0));
+  }
+  struct Piece {
+    std::vector<Key> keys;
+    std::vector<float*> rows;
+    Ticket ticket;
+  };
+  // Two pieces are under way at a time. Keys and row pointers live until theirs is over, whatever
+  // happens, so a timeout waits for the channel to be done with them.
+  std::vector<Piece> pieces((count + kRangeRows - 1) / kRangeRows);
+  Status status;
+  size_t waited = 0;
+  const auto finish = [&] {
+    Piece& piece = pieces[waited++];
+    const Status done = Wait(piece.ticket, status.ok() ? deadline : TimePoint::max());
+    if (status.ok()) status = done;
+    if (done.code() == Code::kDeadlineExceeded) {
+      const Status late = Wait(piece.ticket, TimePoint::max());
+    }
+    piece = {};
+  };
+  size_t issued = 0;
+  for (; issued < pieces.size() && status.ok(); ++issued) {
+    Piece& piece = pieces[issued];
+    const uint64_t begin = issued * kRangeRows;
+    for (uint64_t i = begin; i < std::min(count, begin + kRangeRows); ++i) {
+      piece.keys.push_back(first + i);
+      piece.rows.push_back(out[i]);
+    }
+    const auto ticket =
+        Issue({FrameType::kPull, &table, piece.keys, {}, Rows(piece.rows.data()), nullptr});
+    status = ticket.status();
+    if (!ticket.ok()) break;
+    piece.ticket = *ticket;
+    if (issued - waited >= 1) finish();
+  }
+  while (waited < issued) finish();
+  return status;
+}
+
+}  // namespace shoal::ps

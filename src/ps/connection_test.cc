@@ -1,0 +1,290 @@
+// What the network and strangers do: connections that break under way, garbage, slow readers, idle
+// and lost workers.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <random>
+#include <thread>
+
+#include "base/bytes.h"
+#include "ps/handshake.h"
+#include "ps/socket.h"
+#include "ps/test_cluster.h"
+#include "ps/test_proxy.h"
+
+namespace shoal::ps {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST(PsConnection, BrokenOnesNeverLoseOrRepeatAPush) {
+  for (const int threads : {1, 2}) {
+    ClusterOptions options;
+    options.servers = 1;
+    options.workers = 1;
+    options.threads = threads;
+    Cluster cluster(options);
+    TestProxy proxy(cluster.server(0).address());
+    cluster.members.Set(0, proxy.address());
+    auto client = cluster.Connect(0);
+    constexpr size_t kKeys = 700, kDim = 50;
+    const auto table = client->CreateTable(DenseSpec("t", kKeys, kDim));
+    ASSERT_OK(table);
+    std::vector<Key> keys(kKeys);
+    for (size_t i = 0; i < kKeys; ++i) keys[i] = i;
+    const std::vector<float> ones(kKeys * kDim, 1.0f);
+    std::vector<float> out(kKeys * kDim);
+    int cuts = 0;
+    for (int round = 1; round <= 150; ++round) {
+      if (round % 5 == 0 && !proxy.cutting()) {
+        proxy.Cut();
+        ++cuts;
+      }
+      const auto push = client->Push(*table, keys, ConstRows(ones.data(), kDim));
+      const auto both =
+          client->PushPull(*table, keys, ConstRows(ones.data(), kDim), Rows(out.data(), kDim));
+      ASSERT_OK(push);
+      ASSERT_OK(both);
+      ASSERT_OK(client->Wait(*push));
+      ASSERT_OK(client->Wait(*both));
+      for (const float value : out) ASSERT_EQ(value, 2.0f * static_cast<float>(round));
+    }
+    EXPECT_GT(cuts, 10);
+    EXPECT_EQ(client->server_restarts(), 0);
+    EXPECT_EQ(cluster.server(0).counters().rows_pushed, 150 * 2 * kKeys);
+  }
+}
+
+TEST(PsConnection, BarriersClocksAndBlobsSurviveBrokenOnes) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  Cluster cluster(options);
+  TestProxy proxy(cluster.server(0).address());
+  cluster.members.Set(0, proxy.address());
+  std::vector<std::thread> workers;
+  for (int w = 0; w < 2; ++w) {
+    workers.emplace_back([&, w] {
+      auto client = cluster.Connect(w, Consistency::Bsp());
+      const std::string bytes((3 << 20) + static_cast<size_t>(w), static_cast<char>('a' + w));
+      for (uint64_t round = 1; round <= 15; ++round) {
+        if (w == 0) proxy.Cut();
+        ASSERT_OK(client->Barrier("b"));
+        ASSERT_OK(client->PutBlob("blob-" + std::to_string(w), bytes));
+        ASSERT_OK(client->Clock(round));
+        const auto other = client->GetBlob("blob-" + std::to_string(1 - w));
+        ASSERT_OK(other);
+        ASSERT_EQ(other->size(), size_t{3 << 20} + static_cast<size_t>(1 - w));
+      }
+    });
+  }
+  for (auto& worker : workers) worker.join();
+}
+
+// A stranger's socket: says `bytes`, then waits for the server to close. False if it did not.
+bool ClosedAfter(const std::string& address, std::string_view bytes, bool half_close) {
+  auto fd = ConnectTcp(address, seconds(5));
+  if (!fd.ok()) return false;
+  ::send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (half_close) ::shutdown(fd->get(), SHUT_WR);
+  char sink[4096];
+  const TimePoint deadline = RealClock::Get()->Now() + seconds(15);
+  while (WaitSocket(fd->get(), POLLIN, deadline).ok()) {
+    const long got = ReceiveSome(fd->get(), sink, sizeof sink);
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
+  }
+  return false;
+}
+
+TEST(PsConnection, GarbageClosesItselfAndHarmsNobody) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 1;
+  Cluster cluster(options);
+  auto client = cluster.Connect(0);
+  const auto table = client->CreateTable(DenseSpec("t", 10, 4));
+  ASSERT_OK(table);
+  std::mt19937 random(7);
+  const std::string address = cluster.server(0).address();
+  std::string frame;
+  FrameHeader head;
+  head.type = FrameType::kProof;
+  AppendControlFrame(head, std::string(200, 'x'), &frame);
+  std::string too_long = frame;
+  auto* oversized = reinterpret_cast<FrameHeader*>(too_long.data());
+  oversized->payload = oversized->body = 1u << 31;
+  SealHeader(oversized);
+  std::string noise(100'000, '\0');
+  for (char& byte : noise) byte = static_cast<char>(random());
+  const std::vector<std::string> strangers = {
+      "GET / HTTP/1.1\r\nHost: x\r\n\r\n" + std::string(64, ' '),
+      noise,
+      frame,
+      too_long,
+      frame.substr(0, 100),
+      frame.substr(0, 10),
+      ""};
+  for (const std::string& bytes : strangers) EXPECT_TRUE(ClosedAfter(address, bytes, true));
+  // Who never says a word is closed after a while.
+  EXPECT_TRUE(ClosedAfter(address, "", false));
+  EXPECT_GE(cluster.server(0).counters().refused_connections, 5u);
+  const Key key = 3;
+  const float row[4] = {1, 1, 1, 1};
+  const auto ticket = client->Push(*table, {&key, 1}, ConstRows(row, 4));
+  ASSERT_OK(ticket);
+  ASSERT_OK(client->Wait(*ticket));
+}
+
+// A client that proves the token and then misbehaves.
+class RawClient {
+ public:
+  RawClient(const std::string& address, const std::string& token, int worker) {
+    fd_ = ConnectTcp(address, seconds(5)).value();
+    Nonces nonces;
+    nonces.client = NewNonce();
+    FrameHeader head;
+    const std::string challenge = ReadFrame(&head);
+    EXPECT_TRUE(DecodeChallenge(challenge, &nonces.server).ok());
+    Hello hello;
+    hello.client = worker;
+    hello.session = 4711;
+    Send(FrameType::kProof, 0, EncodeProof(token, nonces, hello));
+    ReadFrame(&head);
+    EXPECT_EQ(head.type, FrameType::kWelcome);
+  }
+  void Send(FrameType type, uint64_t id, std::string_view body) {
+    FrameHeader head;
+    head.type = type;
+    head.id = id;
+    std::string bytes;
+    AppendControlFrame(head, body, &bytes);
+    SendRaw(bytes);
+  }
+  // False when the server takes no more for a moment.
+  bool SendRaw(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const long sent = SendSome(fd_.get(), bytes.data(), bytes.size());
+      if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+      if (sent > 0) continue;
+      const auto until = RealClock::Get()->Now() + milliseconds(300);
+      if (errno != EAGAIN || !WaitSocket(fd_.get(), POLLOUT, until).ok()) return false;
+    }
+    return true;
+  }
+  std::string ReadFrame(FrameHeader* head) {
+    char bytes[sizeof *head];
+    if (!ReadFull(bytes, sizeof bytes)) return "";
+    EXPECT_TRUE(ReadHeader({bytes, sizeof bytes}, kMaxPayload, head).ok());
+    std::string payload(head->payload, '\0');
+    ReadFull(payload.data(), payload.size());
+    return payload.substr(0, head->body);
+  }
+  bool ReadFull(char* to, size_t size) {
+    while (size > 0) {
+      if (!WaitSocket(fd_.get(), POLLIN, RealClock::Get()->Now() + seconds(10)).ok()) return false;
+      const long got = ReceiveSome(fd_.get(), to, size);
+      if (got <= 0) return false;
+      to += got;
+      size -= static_cast<size_t>(got);
+    }
+    return true;
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+TEST(PsConnection, ProvenClientsThatBreakTheRulesAreClosed) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 1;
+  Cluster cluster(options);
+  const std::string address = cluster.server(0).address();
+  FrameHeader gap;
+  gap.type = FrameType::kMarker;
+  gap.id = 99;
+  std::string bad;
+  AppendControlFrame(gap, "", &bad);
+  std::string corrupt;
+  AppendControlFrame(gap, "12345678", &corrupt);
+  corrupt.back() ^= 1;
+  std::string unasked;
+  gap.type = FrameType::kRefused;
+  AppendControlFrame(gap, "", &unasked);
+  for (const std::string& bytes : {bad, corrupt, unasked}) {
+    RawClient client(address, Cluster::kToken, 5);
+    client.SendRaw(bytes);
+    char byte = 0;
+    EXPECT_FALSE(client.ReadFull(&byte, 1));
+  }
+  // Control requests that cannot be read are answered with an error; the connection lives.
+  RawClient client(address, Cluster::kToken, 6);
+  for (const FrameType type :
+       {FrameType::kCreateTable, FrameType::kPutBlob, FrameType::kGetBlob, FrameType::kClock,
+        FrameType::kCheckpointBegin, FrameType::kCheckpointCommit, FrameType::kCheckpointStart,
+        FrameType::kCheckpointWrite}) {
+    client.Send(type, 3, "\x7f");
+    FrameHeader head;
+    const std::string body = client.ReadFrame(&head);
+    EXPECT_EQ(head.type, FrameType::kError) << static_cast<int>(type);
+    EXPECT_FALSE(DecodeError(body).ok());
+  }
+}
+
+TEST(PsConnection, WhoDoesNotReadIsNotListenedTo) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 1;
+  Cluster cluster(options);
+  auto setup = cluster.Connect(0);
+  const auto table = setup->CreateTable(DenseSpec("t", 1000, 1000));
+  ASSERT_OK(table);
+  RawClient slow(cluster.server(0).address(), Cluster::kToken, 1);
+  FrameHeader head;
+  head.type = FrameType::kPull;
+  head.table = table->id;
+  head.rows = 1000;
+  head.dim = 1000;
+  head.key_bytes = 4;
+  std::string keys;
+  for (uint32_t key = 0; key < 1000; ++key) ByteWriter(&keys).Put(key);
+  head.payload = static_cast<uint32_t>(keys.size());
+  head.payload_crc = Crc32c(keys.data(), keys.size());
+  bool taken = true;
+  uint64_t asked = 0;
+  // Every request asks for 4 MB; the server must stop to take them long before they all are in.
+  for (; taken && asked < 20'000; ++asked) {
+    head.id = asked + 1;
+    SealHeader(&head);
+    std::string frame(reinterpret_cast<const char*>(&head), sizeof head);
+    taken = slow.SendRaw(frame + keys);
+  }
+  EXPECT_FALSE(taken);
+  EXPECT_LT(cluster.server(0).counters().rows_pulled, 1000u * 40);
+  // Others are served meanwhile.
+  std::vector<float> rows(1000 * 1000);
+  ASSERT_OK(setup->PullRange(*table, 0, 1000, Rows(rows.data(), 1000)));
+}
+
+TEST(PsConnection, AWorkerLostForTheGraceCountsAsDead) {
+  FakeClock clock;
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  options.clock = &clock;
+  options.grace = seconds(60);
+  Cluster cluster(options);
+  auto alive = cluster.Connect(0, Consistency::Bsp()), dying = cluster.Connect(1);
+  dying.reset();
+  EXPECT_FALSE(alive->Clock(1, milliseconds(50)).ok());
+  // The loss may be noticed only after the first turns of the hands.
+  EXPECT_TRUE(Eventually([&] {
+    clock.Advance(seconds(2));
+    return alive->Clock(1, milliseconds(20)).ok();
+  }));
+}
+
+}  // namespace
+}  // namespace shoal::ps

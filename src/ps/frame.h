@@ -1,0 +1,105 @@
+// The unit of everything that crosses a parameter server's connection: a fixed 64-byte header and a
+// payload, both checksummed (docs/formats/ps-wire.md).
+//
+// Written and read by the TCP transport; the in-process one passes headers alone. All bytes read
+// here come from strangers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace shoal::ps {
+
+inline constexpr uint32_t kFrameMagic = 0x53504853;  // "SHPS"
+inline constexpr uint16_t kFrameVersion = 1;
+inline constexpr uint32_t kMaxPayload = 64u << 20;
+// Before the peer has proved the token.
+inline constexpr uint32_t kMaxHandshakePayload = 4096;
+
+enum class FrameType : uint8_t {
+  kNone = 0,
+  // Handshake
+  kChallenge = 1,
+  kProof = 2,
+  kWelcome = 3,
+  // Row operations and markers: `id` is a sequence number of (client, lane), without gaps,
+  // answered in order
+  kPush = 16,
+  kPull = 17,
+  kPushPull = 18,
+  kMarker = 19,
+  kAck = 20,      // to kPush, kMarker
+  kRows = 21,     // to kPull, kPushPull
+  kRefused = 22,  // to any of them: payload is an error
+  // Control: `id` is free, answered in any order by kReply or kError
+  kCreateTable = 32,
+  kClock = 33,
+  kBarrier = 34,
+  kPutBlob = 35,
+  kGetBlob = 36,
+  kListBlobs = 37,
+  kDeleteBlob = 38,
+  kGetProgress = 39,
+  kLeave = 40,
+  kReportDead = 41,
+  kCheckpointStart = 42,
+  kCheckpointBegin = 43,
+  kCheckpointWrite = 44,
+  kCheckpointCommit = 45,
+  kCheckpointAbort = 46,
+  kReply = 60,
+  kError = 61,
+  // Without an answer
+  kProgress = 64,       // client → server 0
+  kMarkerRequest = 65,  // server 0 → client: `id` is the checkpoint
+};
+
+// As it lies in memory and on the wire, little-endian.
+struct FrameHeader {
+  uint32_t magic = kFrameMagic;
+  uint16_t version = kFrameVersion;
+  FrameType type = FrameType::kNone;
+  uint8_t key_bytes = 0;     // width of a key in the payload: 0, 4 or 8
+  uint32_t payload = 0;      // bytes that follow, a multiple of 8
+  uint32_t table = 0;        // row operations
+  uint64_t id = 0;           // sequence number, request id or checkpoint
+  uint32_t rows = 0;         // row operations: how many
+  uint32_t dim = 0;          // row operations: floats a row
+  uint64_t argument = 0;     // control: see docs/formats/ps-wire.md
+  uint32_t body = 0;         // control: payload bytes without the padding
+  uint32_t reserved = 0;     // zero
+  uint64_t reserved2 = 0;    // zero
+  uint32_t payload_crc = 0;  // CRC-32C of the payload
+  uint32_t header_crc = 0;   // CRC-32C of the 60 bytes before it
+};
+static_assert(sizeof(FrameHeader) == 64);
+
+// Bytes of keys in the payload of a row operation: padded so that the rows lie on 8 bytes.
+constexpr size_t KeyArea(size_t rows, size_t key_bytes) { return (rows * key_bytes + 7) / 8 * 8; }
+constexpr size_t PaddedTo8(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+bool IsKnown(FrameType type);
+// True for row operations and markers, and for answers to them.
+bool IsSequenced(FrameType type);
+
+// Sets header_crc; the other fields are the caller's.
+void SealHeader(FrameHeader* head);
+
+// Reads a header from exactly 64 bytes and checks magic, version, type, checksum, and every length
+// against the others and against `max_payload`. The payload's checksum is not looked at.
+Status ReadHeader(std::string_view bytes, uint32_t max_payload, FrameHeader* head);
+// Checks the payload's checksum.
+Status CheckPayload(const FrameHeader& head, std::string_view payload);
+
+// Appends header and padded body of a control frame to `out`; sets lengths and checksums.
+void AppendControlFrame(FrameHeader head, std::string_view body, std::string* out);
+
+// An error as a payload, and back. The decoder bounds what it reads and never returns OK.
+std::string EncodeError(const Status& status);
+Status DecodeError(std::string_view body);
+
+}  // namespace shoal::ps

@@ -1,0 +1,40 @@
+// Keeps checkpoint markers out from between requests that belong together, without ever blocking
+// the thread that receives.
+//
+// Many threads may issue at a time (shared); a marker goes out when nobody does (exclusive). Who
+// closes the last scope sends the marker that is waiting, else the receiving thread does it itself.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace shoal::ps {
+
+class IssueGate {
+ public:
+  // `inject(checkpoint)` runs while no scope is open, on some thread.
+  explicit IssueGate(std::function<void(int64_t)> inject) : inject_(std::move(inject)) {}
+
+  // A scope; may be nested in one thread. Waits while a marker goes out or waits for its turn, but
+  // not in a thread that has one open already.
+  void Enter();
+  void Leave();
+  // Has a marker sent for this checkpoint, now or by whoever leaves last. Never blocks.
+  void Request(int64_t checkpoint);
+
+ private:
+  // How deep this thread is inside this gate.
+  int& Depth();
+  void InjectLocked(std::unique_lock<std::mutex>* lock);
+
+  const std::function<void(int64_t)> inject_;
+  std::mutex mu_;
+  std::condition_variable open_;
+  int inside_ = 0;          // threads
+  bool injecting_ = false;  // exclusive
+  int64_t wanted_ = -1;     // a marker that waits for the gate to be empty
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,243 @@
+#include "ps/lane.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ps/spec_codec.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr size_t kReplacedRemembered = 1024;
+
+}  // namespace
+
+void RowSource::Fill(const FrameHeader& head, size_t first, size_t n, KeyBatch* batch) const {
+  batch->n = n;
+  if (part != nullptr) {
+    for (size_t i = 0; i < n; ++i) {
+      const size_t at = part->At(first + i);
+      batch->keys[i] = part->keys[at];
+      batch->deltas[i] = part->deltas[at];
+      batch->out[i] = part->out[at];
+    }
+    return;
+  }
+  if (head.key_bytes == sizeof(Key)) {
+    std::memcpy(batch->keys.data(), keys + first * sizeof(Key), n * sizeof(Key));
+  } else {
+    for (size_t i = 0; i < n; ++i) {
+      uint32_t key = 0;
+      std::memcpy(&key, keys + (first + i) * sizeof key, sizeof key);
+      batch->keys[i] = key;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    batch->deltas[i] = deltas == nullptr ? nullptr : deltas + (first + i) * head.dim;
+    batch->out[i] = out == nullptr ? nullptr : out + (first + i) * head.dim;
+  }
+}
+
+Lane::Guard::~Guard() {
+  std::vector<std::shared_ptr<Peer>> touched;
+  if (!lane_.touched_.empty()) touched.swap(lane_.touched_);
+  lock_.unlock();
+  if (sink_ != nullptr) {
+    sink_->insert(sink_->end(), touched.begin(), touched.end());
+    return;
+  }
+  for (const auto& peer : touched) peer->FlushReplies();
+}
+
+Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<Peer>& peer) {
+  if (replaced_.contains(hello.session)) {
+    return FailedPrecondition(fmt::format(
+        "worker {} has been replaced by a newer one or was reported dead", hello.client));
+  }
+  if (hello.client >= 0) {
+    const auto current = current_.find(hello.client);
+    if (current != current_.end() && current->second != hello.session) {
+      Session& old = sessions_[current->second];
+      if (auto old_peer = old.peer.lock()) {
+        old_peer->Shut(Aborted(fmt::format("worker {} joined anew", hello.client)));
+        Touch(std::move(old_peer));
+      }
+      if (replaced_.size() >= kReplacedRemembered) replaced_.erase(replaced_.begin());
+      replaced_.insert(old.id);
+      sessions_.erase(old.id);
+    }
+    current_[hello.client] = hello.session;
+  }
+  Session& session = sessions_[hello.session];
+  if (session.id == 0) {
+    session.id = hello.session;
+    session.client = hello.client;
+    session.last_seq = hello.first_seq - 1;
+  } else if (auto old_peer = session.peer.lock(); old_peer != nullptr && old_peer != peer) {
+    old_peer->Shut(Aborted("the client connected again"));
+    Touch(std::move(old_peer));
+  }
+  session.peer = peer;
+  session.left = session.dead = false;
+  return &session;
+}
+
+Session* Lane::FindSession(uint64_t id) {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+Status Lane::CreateTable(const TableSpec& spec) {
+  TRY(Validate(spec));
+  const uint32_t id = TableIdOf(spec.name);
+  if (const auto found = tables_.find(id); found != tables_.end()) {
+    const TableSpec& there = found->second->spec();
+    if (there == spec) return Status::Ok();
+    if (there.name != spec.name) {
+      return InvalidArgument(fmt::format("table '{}' has the same id as table '{}': rename one",
+                                         spec.name, there.name));
+    }
+    return AlreadyExists(
+        fmt::format("table '{}' is there with another shape or optimizer ({} rows of {} floats, "
+                    "asked for {} of "
+                    "{})",
+                    spec.name, there.rows, there.dim, spec.rows, spec.dim));
+  }
+  auto table = std::make_unique<Table>(spec, partition_, self_, &arena_);
+  // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
+  if (snapshot_.id >= 0) {
+    table->BeginSnapshot();
+    if (snapshot_.frozen) table->Freeze();
+  }
+  tables_.emplace(id, std::move(table));
+  return Status::Ok();
+}
+
+Table* Lane::FindTable(uint32_t id) {
+  const auto found = tables_.find(id);
+  return found == tables_.end() ? nullptr : found->second.get();
+}
+
+Status Lane::CheckSequence(const Session& session, uint64_t seq, bool* order) const {
+  *order = seq > session.last_seq + 1 || seq == 0;
+  if (!*order) return Status::Ok();
+  return InvalidArgument(fmt::format("client {} sent request {} after {}, expected no gap",
+                                     session.client, seq, session.last_seq));
+}
+
+WriteMode Lane::ModeOf(const Session& session) const {
+  if (snapshot_.id < 0) return WriteMode::kPlain;
+  const bool after =
+      snapshot_.frozen || session.marked == snapshot_.id ||
+      (snapshot_.begun && session.client >= 0 && !snapshot_.required.contains(session.id));
+  return after ? WriteMode::kLiveOnly : WriteMode::kBoth;
+}
+
+void Lane::Run(Table* table, const FrameHeader& head, const RowSource& source, WriteMode mode,
+               bool apply) {
+  KeyBatch batch;
+  const bool answer = head.type != FrameType::kPush;
+  for (size_t first = 0; first < head.rows; first += kBatchRows) {
+    source.Fill(head, first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
+    if (apply) {
+      table->Push(batch, answer, mode);
+    } else if (answer) {
+      table->Pull(batch);
+    }
+  }
+}
+
+Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
+                          bool* order) {
+  TRY(CheckSequence(*session, head.id, order));
+  const bool duplicate = head.id <= session->last_seq;
+  if (!duplicate) session->last_seq = head.id;  // a refused request has had its answer, too
+  Table* table = FindTable(head.table);
+  if (table == nullptr) return NotFound("there is no such table: CreateTable comes first");
+  if (table->spec().dim != head.dim) {
+    return InvalidArgument(fmt::format("table '{}': rows of {} floats, expected {}",
+                                       table->spec().name, head.dim, table->spec().dim));
+  }
+  KeyBatch batch;
+  for (size_t first = 0; first < head.rows; first += kBatchRows) {
+    source.Fill(head, first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
+    TRY(table->Check(std::span(batch.keys.data(), batch.n)));
+  }
+  const bool pushes = head.type != FrameType::kPull;
+  Run(table, head, source, ModeOf(*session), pushes && !duplicate);
+
+  const uint64_t bytes = uint64_t{head.rows} * head.dim * sizeof(float);
+  counters.requests += 1;
+  counters.duplicates += pushes && duplicate;
+  if (pushes && !duplicate) {
+    counters.rows_pushed += head.rows;
+    counters.bytes_pushed += bytes;
+  }
+  if (head.type != FrameType::kPush) {
+    counters.rows_pulled += head.rows;
+    counters.bytes_pulled += bytes;
+  }
+  return Status::Ok();
+}
+
+Status Lane::Marker(Session* session, const FrameHeader& head) {
+  bool order = false;
+  TRY(CheckSequence(*session, head.id, &order));
+  if (head.id <= session->last_seq) return Status::Ok();
+  session->last_seq = head.id;
+  const auto id = static_cast<int64_t>(head.argument);
+  if (id < 0 || id < snapshot_.id) return Status::Ok();  // of a checkpoint that was given up
+  if (snapshot_.id != id) {
+    EndCheckpoint(-1, Aborted("a later checkpoint began"));
+    OpenSnapshot(id);
+  }
+  session->marked = id;
+  FreezeIfComplete();
+  return Status::Ok();
+}
+
+void Lane::Leave(Session* session) {
+  session->left = true;
+  FreezeIfComplete();
+}
+
+void Lane::OpenSnapshot(int64_t id) {
+  snapshot_ = {};
+  snapshot_.id = id;
+  for (auto& [table_id, table] : tables_) table->BeginSnapshot();
+}
+
+void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen) {
+  if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
+  if (snapshot_.id != id) {
+    EndCheckpoint(-1, Aborted("a later checkpoint began"));
+    OpenSnapshot(id);
+  }
+  snapshot_.begun = true;
+  snapshot_.required = std::move(required);
+  snapshot_.on_frozen = std::move(frozen);
+  FreezeIfComplete();
+}
+
+void Lane::FreezeIfComplete() {
+  if (snapshot_.id < 0 || !snapshot_.begun || snapshot_.frozen) return;
+  for (const uint64_t id : snapshot_.required) {
+    const Session* session = FindSession(id);
+    if (session == nullptr || (session->marked != snapshot_.id && !session->left)) return;
+  }
+  snapshot_.frozen = true;
+  for (auto& [id, table] : tables_) table->Freeze();
+  if (snapshot_.on_frozen != nullptr) snapshot_.on_frozen(Status::Ok(), {});
+  snapshot_.on_frozen = nullptr;
+}
+
+void Lane::EndCheckpoint(int64_t id, const Status& why) {
+  if (snapshot_.id < 0 || (id >= 0 && id != snapshot_.id)) return;
+  if (snapshot_.on_frozen != nullptr) snapshot_.on_frozen(why, {});
+  for (auto& [table_id, table] : tables_) table->EndSnapshot();
+  snapshot_ = {};
+}
+
+}  // namespace shoal::ps

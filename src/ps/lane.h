@@ -1,0 +1,127 @@
+// One of a server's threads' share: the rows of some shards, and what each client has sent to them.
+//
+// Everything below is covered by the lane's lock, which its own thread (tcp_server.cc), in-process
+// clients (inproc.cc) and the checkpoint's writer take; with TCP alone it is never contended except
+// by the writer, for microseconds. Lanes share no rows.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ps/peer.h"
+#include "ps/table.h"
+#include "ps/transport.h"
+
+namespace shoal::ps {
+
+// Where a row operation's keys and rows are: in a frame, or in a client of this process.
+struct RowSource {
+  const RowPart* part = nullptr;  // in-process
+  const char* keys = nullptr;     // else, as the frame holds them
+  const float* deltas = nullptr;
+  float* out = nullptr;
+  void Fill(const FrameHeader& head, size_t first, size_t n, KeyBatch* batch) const;
+};
+
+// One client's stream to this lane. `id` names it over reconnections.
+struct Session {
+  uint64_t id = 0;
+  int client = -1;
+  uint64_t last_seq = 0;  // what was applied; the next must follow without a gap
+  int64_t marked = -1;    // the checkpoint whose marker came last
+  bool left = false;
+  bool dead = false;  // presumed; until it connects again
+  std::weak_ptr<Peer> peer;
+};
+
+class Lane {
+ public:
+  Lane(const Partition* partition, Owner self) : partition_(partition), self_(self) {}
+
+  // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
+  // whoever owns `sink`.
+  class Guard {
+   public:
+    explicit Guard(Lane& lane, std::vector<std::shared_ptr<Peer>>* sink = nullptr)
+        : lane_(lane), sink_(sink), lock_(lane.mu_) {}
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Lane& lane_;
+    std::vector<std::shared_ptr<Peer>>* const sink_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // All below: under a Guard.
+
+  // The session of a new connection. A session that another one of the same worker has replaced is
+  // refused with FailedPrecondition.
+  Result<Session*> Join(const Hello& hello, const std::shared_ptr<Peer>& peer);
+  // Null if unknown.
+  Session* FindSession(uint64_t id);
+  const std::map<uint64_t, Session>& sessions() const { return sessions_; }
+  // Has a reply of this peer sent when the Guard ends.
+  void Touch(std::shared_ptr<Peer> peer) { touched_.push_back(std::move(peer)); }
+  std::vector<std::shared_ptr<Peer>>* touched() { return &touched_; }
+
+  // Finds or makes a table.
+  Status CreateTable(const TableSpec& spec);
+  Table* FindTable(uint32_t id);
+  const std::map<uint32_t, std::unique_ptr<Table>>& tables() const { return tables_; }
+
+  // One push, pull or both. *order: the stream had a gap, the connection must be closed. Another
+  // error refuses this request alone; nothing of it was applied. A request that was applied
+  // before is not applied again, but answered.
+  Status RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
+                      bool* order);
+  // The session's marker of checkpoint `id` came.
+  Status Marker(Session* session, const FrameHeader& head);
+  void Leave(Session* session);
+
+  // Opens the snapshot (if a marker has not yet) and says whose markers it needs. `frozen` is
+  // answered when all are in, or with Aborted.
+  void BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen);
+  // Ends snapshot `id`, or any if -1; a waiting Begin is answered with `why`.
+  void EndCheckpoint(int64_t id, const Status& why);
+  bool FrozenFor(int64_t id) const { return snapshot_.frozen && snapshot_.id == id; }
+  const std::set<uint64_t>& required() const { return snapshot_.required; }
+
+  Counters counters;
+
+ private:
+  struct Snapshot {
+    int64_t id = -1;
+    bool begun = false;  // `required` is known
+    bool frozen = false;
+    std::set<uint64_t> required;  // sessions
+    Answer on_frozen;
+  };
+
+  Status CheckSequence(const Session& session, uint64_t seq, bool* order) const;
+  WriteMode ModeOf(const Session& session) const;
+  void OpenSnapshot(int64_t id);
+  void FreezeIfComplete();
+  void Run(Table* table, const FrameHeader& head, const RowSource& source, WriteMode mode,
+           bool apply);
+
+  const Partition* const partition_;
+  const Owner self_;
+  std::mutex mu_;
+  RowArena arena_;
+  std::map<uint32_t, std::unique_ptr<Table>> tables_;
+  std::map<uint64_t, Session> sessions_;
+  std::map<int, uint64_t> current_;  // worker → its present session
+  std::set<uint64_t> replaced_;      // sessions that may not come back
+  Snapshot snapshot_;
+  std::vector<std::shared_ptr<Peer>> touched_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,112 @@
+#include "ps/roll.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal::ps {
+
+bool Roll::Counts(int worker) const {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return worker >= 0 && worker < expected_;
+  return !found->second.gone && (found->second.joined || worker < expected_);
+}
+
+uint64_t Roll::MinClock() const {
+  uint64_t least = UINT64_MAX;
+  for (int worker = 0; worker < expected_; ++worker) {
+    if (!workers_.contains(worker)) least = 0;  // not there yet
+  }
+  for (const auto& [worker, state] : workers_) {
+    if (Counts(worker)) least = std::min(least, state.clock);
+  }
+  return least;
+}
+
+void Roll::Join(int worker, uint64_t session, uint64_t clock) {
+  const uint64_t slowest = MinClock();
+  Worker& state = workers_[worker];
+  if (!state.joined || state.gone || state.session != session) {
+    if (state.session != session) {
+      ForgetWaits(worker);
+      state.passed.clear();
+    }
+    if (slowest != UINT64_MAX) state.clock = std::max(state.clock, slowest);
+  }
+  state.joined = true;
+  state.gone = false;
+  state.session = session;
+  state.clock = std::max(state.clock, clock);
+  Release();
+}
+
+void Roll::Gone(int worker) {
+  workers_[worker].gone = true;
+  ForgetWaits(worker);
+  Release();
+}
+
+void Roll::ForgetWaits(int worker) {
+  std::erase_if(clock_waits_, [worker](const ClockWait& wait) { return wait.worker == worker; });
+  for (auto& [name, entered] : barriers_) entered.erase(worker);
+}
+
+void Roll::Clock(int worker, uint64_t n, std::optional<uint32_t> staleness, Answer answer) {
+  Worker& state = workers_[worker];
+  state.clock = std::max(state.clock, n);
+  std::erase_if(clock_waits_, [worker](const ClockWait& wait) { return wait.worker == worker; });
+  if (staleness.has_value()) {
+    clock_waits_.push_back({worker, n, *staleness, std::move(answer)});
+  } else {
+    answer(Status::Ok(), {});
+  }
+  Release();
+}
+
+void Roll::Barrier(int worker, const std::string& name, uint64_t id, Answer answer) {
+  const auto& passed = workers_[worker].passed;
+  if (std::find(passed.begin(), passed.end(), id) != passed.end()) return answer(Status::Ok(), {});
+  barriers_[name][worker] = {id, std::move(answer)};
+  ReleaseBarriers();
+}
+
+void Roll::Release() {
+  const uint64_t least = MinClock();
+  std::vector<ClockWait> ready;
+  for (auto& wait : clock_waits_) {
+    if (wait.n <= wait.staleness || wait.n - wait.staleness <= least) {
+      ready.push_back(std::move(wait));
+      wait.answer = nullptr;
+    }
+  }
+  std::erase_if(clock_waits_, [](const ClockWait& wait) { return wait.answer == nullptr; });
+  for (const auto& wait : ready) wait.answer(Status::Ok(), {});
+  ReleaseBarriers();
+}
+
+bool Roll::AllEntered(const std::map<int, BarrierWait>& entered) const {
+  for (int worker = 0; worker < expected_; ++worker) {
+    if (Counts(worker) && !entered.contains(worker)) return false;
+  }
+  return std::all_of(workers_.begin(), workers_.end(), [&](const auto& worker) {
+    return !Counts(worker.first) || entered.contains(worker.first);
+  });
+}
+
+void Roll::ReleaseBarriers() {
+  for (auto at = barriers_.begin(); at != barriers_.end();) {
+    if (!at->second.empty() && !AllEntered(at->second)) {
+      ++at;
+      continue;
+    }
+    const auto entered = std::move(at->second);
+    at = barriers_.erase(at);
+    for (const auto& [worker, wait] : entered) {
+      auto& passed = workers_[worker].passed;
+      passed.push_back(wait.id);
+      if (passed.size() > kRemembered) passed.pop_front();
+      wait.answer(Status::Ok(), {});
+    }
+  }
+}
+
+}  // namespace shoal::ps

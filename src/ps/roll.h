@@ -1,0 +1,69 @@
+// Who counts: the live workers, their clocks, and who waits for whom at clocks and barriers.
+//
+// Pure bookkeeping on server 0, under its first lane's lock (server_core.cc). A worker counts from
+// the start if it is one of the expected ones, else from when it joined, until it is gone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ps/peer.h"
+
+namespace shoal::ps {
+
+class Roll {
+ public:
+  explicit Roll(int expected) : expected_(expected) {}
+
+  // A newcomer starts at the slowest worker's clock (but not below `clock`); one that reconnects
+  // with the same session goes on where it was.
+  void Join(int worker, uint64_t session, uint64_t clock);
+  // Left or dead: counts no more until it joins again. Its waits are forgotten.
+  void Gone(int worker);
+  bool Counts(int worker) const;
+  // Smallest clock of those who count; UINT64_MAX if nobody does.
+  uint64_t MinClock() const;
+
+  // The worker has finished its n-th round. Answers when n is at most `staleness` ahead of
+  // MinClock; at once without a staleness (ASP).
+  void Clock(int worker, uint64_t n, std::optional<uint32_t> staleness, Answer answer);
+  // Answers when all who count have entered. `id` tells a repeated request of the worker's present
+  // session from a new one.
+  void Barrier(int worker, const std::string& name, uint64_t id, Answer answer);
+
+ private:
+  static constexpr size_t kRemembered = 64;
+  struct Worker {
+    bool joined = false;
+    bool gone = false;
+    uint64_t session = 0;
+    uint64_t clock = 0;
+    std::deque<uint64_t> passed;  // ids of the last barriers it was let through
+  };
+  struct ClockWait {
+    int worker;
+    uint64_t n;
+    uint32_t staleness;
+    Answer answer;
+  };
+  struct BarrierWait {
+    uint64_t id;
+    Answer answer;
+  };
+
+  void Release();
+  void ReleaseBarriers();
+  bool AllEntered(const std::map<int, BarrierWait>& entered) const;
+  void ForgetWaits(int worker);
+
+  const int expected_;
+  std::map<int, Worker> workers_;
+  std::vector<ClockWait> clock_waits_;
+  std::map<std::string, std::map<int, BarrierWait>> barriers_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,175 @@
+// Clocks, barriers, the issue gate and blobs, each without a network.
+#include "ps/roll.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "ps/blob_store.h"
+#include "ps/issue_gate.h"
+
+namespace shoal::ps {
+namespace {
+
+Answer Into(int* times) {
+  return [times](const Status& status, std::string_view) { *times += status.ok(); };
+}
+
+TEST(Roll, WaitsForWorkersThatHaveNotComeYet) {
+  Roll roll(2);
+  roll.Join(0, 1, 0);
+  int passed = 0;
+  roll.Clock(0, 1, 0, Into(&passed));
+  EXPECT_EQ(passed, 0);
+  roll.Join(1, 2, 0);
+  EXPECT_EQ(passed, 0);
+  int other = 0;
+  roll.Clock(1, 1, 0, Into(&other));
+  EXPECT_EQ(passed, 1);
+  EXPECT_EQ(other, 1);
+}
+
+TEST(Roll, StalenessIsHowFarAheadOneMayBe) {
+  for (const uint32_t staleness : {0u, 1u, 3u}) {
+    Roll roll(2);
+    roll.Join(0, 1, 0);
+    roll.Join(1, 2, 0);
+    for (uint64_t n = 1; n <= staleness; ++n) {
+      int passed = 0;
+      roll.Clock(0, n, staleness, Into(&passed));
+      EXPECT_EQ(passed, 1);
+    }
+    int passed = 0;
+    roll.Clock(0, staleness + 1, staleness, Into(&passed));
+    EXPECT_EQ(passed, 0);
+    int other = 0;
+    roll.Clock(1, 1, staleness, Into(&other));
+    EXPECT_EQ(passed, 1);
+  }
+}
+
+TEST(Roll, AspNeverWaits) {
+  Roll roll(2);
+  roll.Join(0, 1, 0);
+  int passed = 0;
+  roll.Clock(0, 100, std::nullopt, Into(&passed));
+  EXPECT_EQ(passed, 1);
+}
+
+TEST(Roll, GoneWorkersDoNotCountAndNewcomersStartAtTheSlowest) {
+  Roll roll(3);
+  for (int w = 0; w < 3; ++w) roll.Join(w, static_cast<uint64_t>(w) + 1, 0);
+  int passed = 0;
+  roll.Clock(0, 5, 0, Into(&passed));
+  roll.Clock(1, 7, 0, Into(&passed));
+  roll.Gone(2);
+  EXPECT_EQ(passed, 1);  // worker 0; worker 1 waits for it
+  EXPECT_EQ(roll.MinClock(), 5u);
+  roll.Join(2, 9, 0);
+  EXPECT_EQ(roll.MinClock(), 5u);
+  roll.Gone(0);
+  roll.Gone(2);
+  EXPECT_EQ(passed, 2);
+  roll.Gone(1);
+  EXPECT_EQ(roll.MinClock(), UINT64_MAX);
+}
+
+TEST(Roll, LateWorkersBeyondTheExpectedCountFromTheirJoin) {
+  Roll roll(1);
+  roll.Join(0, 1, 0);
+  int passed = 0;
+  roll.Clock(0, 4, 0, Into(&passed));
+  roll.Join(7, 2, 0);
+  EXPECT_EQ(roll.MinClock(), 4u);
+  roll.Clock(0, 5, 0, Into(&passed));
+  EXPECT_EQ(passed, 1);
+  roll.Clock(7, 5, 0, Into(&passed));
+  EXPECT_EQ(passed, 3);
+}
+
+TEST(Roll, RepeatedBarrierRequestsNeitherDoubleNorHang) {
+  Roll roll(2);
+  roll.Join(0, 1, 0);
+  roll.Join(1, 2, 0);
+  int first = 0, again = 0, other = 0;
+  roll.Barrier(0, "b", 10, Into(&first));
+  roll.Barrier(0, "b", 10, Into(&again));  // after a reconnection
+  EXPECT_EQ(first + again, 0);
+  roll.Barrier(1, "b", 20, Into(&other));
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(again, 1);
+  EXPECT_EQ(other, 1);
+  roll.Barrier(0, "b", 10, Into(&again));  // its answer was lost: it does not enter the next one
+  EXPECT_EQ(again, 2);
+  roll.Barrier(1, "b", 21, Into(&other));
+  EXPECT_EQ(other, 1);
+  roll.Gone(0);
+  EXPECT_EQ(other, 2);
+}
+
+TEST(IssueGate, TheLastOneOutSendsTheMarker) {
+  std::vector<int64_t> sent;
+  IssueGate gate([&](int64_t checkpoint) { sent.push_back(checkpoint); });
+  gate.Request(1);
+  EXPECT_EQ(sent, std::vector<int64_t>{1});
+  gate.Enter();
+  gate.Enter();
+  gate.Request(2);
+  gate.Leave();
+  gate.Enter();  // nested scopes do not wait for the marker that waits for them
+  gate.Leave();
+  EXPECT_EQ(sent.size(), 1u);
+  gate.Leave();
+  EXPECT_EQ(sent, (std::vector<int64_t>{1, 2}));
+}
+
+TEST(IssueGate, MarkersNeverFallIntoAScope) {
+  std::atomic<int> inside{0}, markers{0};
+  std::atomic<bool> wrong{false};
+  IssueGate gate([&](int64_t) {
+    if (inside != 0) wrong = true;
+    ++markers;
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        gate.Enter();
+        ++inside;
+        --inside;
+        gate.Leave();
+      }
+    });
+  }
+  for (int64_t i = 0; i < 500; ++i) gate.Request(i);
+  for (auto& thread : threads) thread.join();
+  EXPECT_FALSE(wrong);
+  EXPECT_GT(markers, 0);
+}
+
+TEST(BlobStore, BoundsAndUnfinishedUploads) {
+  BlobStore store(10, 15);
+  EXPECT_EQ(store.Put({"big", 1, 11, 0, "x"}).code(), Code::kResourceExhausted);
+  ASSERT_TRUE(store.Put({"a", 2, 10, 0, "01234"}).ok());
+  uint64_t version = 0;
+  EXPECT_EQ(store.Get("a", &version), nullptr);
+  EXPECT_EQ(store.Put({"b", 3, 6, 0, "x"}).code(), Code::kResourceExhausted);
+  EXPECT_EQ(store.Put({"a", 2, 10, 7, "789"}).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(store.Put({"a", 2, 10, 0, "01234"}).ok());  // came again
+  ASSERT_TRUE(store.Put({"a", 2, 10, 5, "56789"}).ok());
+  EXPECT_TRUE(store.Put({"a", 2, 10, 5, "56789"}).ok());
+  EXPECT_EQ(*store.Get("a", &version), "0123456789");
+  EXPECT_EQ(version, 2u);
+  EXPECT_EQ(store.Put({"c", 4, 5, 3, "xx"}).code(), Code::kAborted);
+  store.OwnUpload(5, 77);
+  ASSERT_TRUE(store.Put({"d", 5, 5, 0, "x"}).ok());
+  EXPECT_EQ(store.Put({"e", 6, 1, 0, "x"}).code(), Code::kResourceExhausted);
+  store.ForgetUploadsOf(77);
+  EXPECT_TRUE(store.Put({"e", 6, 1, 0, "x"}).ok());
+  store.Delete("a");
+  EXPECT_EQ(store.List("").size(), 1u);
+}
+
+}  // namespace
+}  // namespace shoal::ps

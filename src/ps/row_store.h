@@ -1,0 +1,89 @@
+// The rows of one shard of one table, in blocks, with one copy-on-write snapshot.
+//
+// A slot is a row's place: dense shards have all of theirs from the start, sparse ones append.
+// While a snapshot is open, a block is either shared with it, or saved (the snapshot has its own
+// copy), or done (written to the checkpoint, or newer than the cut). See docs/design/checkpoint.md.
+// Not thread-safe: the lane's lock covers it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ps/row_arena.h"
+
+namespace shoal::ps {
+
+// What a push means to an open snapshot.
+enum class WriteMode : uint8_t {
+  kPlain,     // there is none
+  kBoth,      // its sender has not sent its marker yet: part of the cut
+  kLiveOnly,  // after the marker
+};
+
+class RowStore {
+ public:
+  // row_floats: a multiple of 16, so that rows lie on 64 bytes.
+  RowStore(size_t row_floats, RowArena* arena);
+
+  // Dense: all slots at once, contiguous; returns the first row. Only on an empty store.
+  float* AllocateDense(size_t slots);
+  // Sparse: one more slot, zeroed.
+  uint32_t Append();
+
+  size_t size() const { return size_; }
+  float* Row(size_t slot) const {
+    return blocks_[slot >> shift_].live + (slot & mask()) * row_floats_;
+  }
+
+  void BeginSnapshot();
+  // All markers are in: the snapshot gets no more pushes, only the writer's reads.
+  void Freeze() { frozen_ = true; }
+  void EndSnapshot();
+
+  // Before a slot is written while a snapshot is open. Returns the snapshot's own row where the
+  // push must also go, or null. *fresh: that row must get its first value before.
+  float* BeforeWrite(size_t slot, WriteMode mode, bool* fresh);
+
+  // For the checkpoint's writer, once frozen. Rows of the block that belong to the snapshot:
+  // visit(slot, row). Then MarkWritten lets the copy go.
+  size_t snapshot_blocks() const { return snapshot_blocks_; }
+  template <typename Visit>
+  void VisitSnapshot(size_t block, const Visit& visit) const {
+    const Block& at = blocks_[block];
+    const float* rows = at.saved != nullptr ? at.saved.get() : at.live;
+    for (size_t slot = block << shift_; slot < size_ && slot >> shift_ == block; ++slot) {
+      if (InSnapshot(slot)) visit(slot, rows + (slot & mask()) * row_floats_);
+    }
+  }
+  void MarkWritten(size_t block);
+
+ private:
+  struct Block {
+    float* live = nullptr;           // the arena's
+    std::unique_ptr<float[]> saved;  // the snapshot's version, once it differs
+    bool done = false;
+  };
+  size_t mask() const { return (size_t{1} << shift_) - 1; }
+  bool InSnapshot(size_t slot) const {
+    return slot < snapshot_size_ || late_[slot - snapshot_size_] != 0;
+  }
+  size_t FloatsOf(size_t block) const;
+  void Save(size_t block);
+
+  const size_t row_floats_;
+  const uint32_t shift_;  // log2 of rows a block
+  RowArena* const arena_;
+  std::vector<Block> blocks_;
+  size_t size_ = 0;      // slots
+  size_t capacity_ = 0;  // slots that have memory
+
+  bool open_ = false;
+  bool frozen_ = false;
+  size_t snapshot_size_ = 0;    // slots when the snapshot began
+  size_t snapshot_blocks_ = 0;  // blocks it may hold
+  std::vector<uint8_t> late_;   // of slots appended since: 1 if they belong to it
+};
+
+}  // namespace shoal::ps

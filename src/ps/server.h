@@ -1,0 +1,76 @@
+// One parameter server: owns the rows of its virtual shards and serves them to clients.
+//
+// Run by `shoal learn server` (one a process), inside a worker's process (a job without a server
+// role), and in any number in one unit test. Its threads ("lanes") share no rows: each owns some of
+// the shards and has connections of its own, so there is no lock between them.
+// Checkpoints are driven by Admin (admin.h) and written by the servers themselves.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "ps/transport.h"
+#include "ps/types.h"
+
+namespace shoal::ps {
+
+struct ServerOptions {
+  int index = 0;    // of this server, [0, servers)
+  int servers = 1;  // in the job
+  int workers = 0;  // how many clients clocks and barriers wait for before all have joined; those
+                    // with a higher index count once they have joined
+  std::string token;
+  // TCP: listens on host:port (0: any free one; see address()). `listen_host` empty: no TCP.
+  std::string listen_host = "127.0.0.1";
+  uint16_t port = 0;
+  // In-process: registers as "inproc:" + name with the hub. Null: none.
+  std::shared_ptr<InProcessHub> hub;
+  std::string inproc_name;
+
+  int threads = 1;        // lanes
+  uint32_t shards = 256;  // virtual shards of the job, a power of two; the same on all servers
+  std::filesystem::path checkpoint_dir;  // empty: no checkpoints. Shared by all servers of the job
+  int keep_checkpoints = 2;
+  bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
+  Duration client_grace = std::chrono::seconds(10);  // a worker that lost its connections for this
+                                                     // long counts as dead
+  Duration handshake_timeout = std::chrono::seconds(5);  // for a stranger to prove the token
+  uint64_t max_blob_bytes = 4ull << 30;                  // one blob
+  uint64_t max_blobs_bytes = 16ull << 30;                // all of this server
+  size_t max_queue_bytes = 8u << 20;      // unread answers of one connection; beyond it
+                                          // nothing more is read from it
+  const Clock* clock = RealClock::Get();  // not owned
+};
+
+class Server {
+ public:
+  // Restores if asked to, listens, serves. DataLoss if checkpoints exist but none of them is whole.
+  static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  // Stops at once, as a crash would: connections close, nothing is saved.
+  ~Server();
+
+  // Where clients reach it: "127.0.0.1:41233"; "inproc:NAME" when it does not listen on TCP.
+  std::string address() const;
+  std::string inproc_address() const;
+  uint16_t port() const;
+  // The checkpoint it was restored from; -1: it started empty.
+  int64_t restored_checkpoint() const;
+  uint64_t incarnation() const;
+
+  // The coordinator's word that this worker is dead: clocks, barriers and checkpoints stop waiting
+  // for it. Effective on server 0. Thread-safe.
+  void ReportDead(int worker);
+  // Thread-safe snapshot.
+  Counters counters() const;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace shoal::ps

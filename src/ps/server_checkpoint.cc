@@ -1,0 +1,262 @@
+// A server's part in a checkpoint: asking for markers, freezing, writing, committing
+// (docs/design/checkpoint.md tells the whole course).
+#include <fmt/format.h>
+
+#include "base/fault.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "ps/checkpoint_file.h"
+#include "ps/server_core.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr uint32_t kMaxSessions = 1u << 20;
+
+}  // namespace
+
+// Answers with the id and the sessions whose markers make the cut; until it is frozen or aborted
+// nobody else joins, so that all servers agree on who takes part.
+Status ServerCore::CheckpointStart(Request* request) {
+  if (options_.checkpoint_dir.empty()) {
+    return FailedPrecondition("this server was started without a checkpoint directory");
+  }
+  if (checkpoint_ >= 0 && checkpoint_owner_ == request->from.session) {
+    AbortCheckpoint(checkpoint_, Aborted("its driver asked anew"));  // it missed the first answer
+  }
+  if (checkpoint_ >= 0) {
+    return FailedPrecondition(fmt::format("checkpoint {} is being taken", checkpoint_));
+  }
+  const std::vector<int64_t> there = ListCheckpoints(options_.checkpoint_dir);
+  int64_t id = std::max(last_checkpoint_, restored_) + 1;
+  if (!there.empty()) id = std::max(id, there.back() + 1);
+  TRY(MakeDirectories(CheckpointPath(options_.checkpoint_dir, id), 0700));
+  last_checkpoint_ = checkpoint_ = id;
+  checkpoint_owner_ = request->from.session;
+  marking_ = true;
+  must_mark_.clear();
+  marker_progress_.clear();
+
+  std::string reply;
+  ByteWriter writer(&reply);
+  writer.Put(id);
+  for (const auto& [session_id, session] : lanes_[0]->sessions()) {
+    if (session.client < 0 || session.left || session.dead) continue;
+    must_mark_.insert(session_id);
+    writer.Put(session_id);
+    writer.Put(int32_t{session.client});
+  }
+  request->answer(Status::Ok(), reply);
+  return Status::Ok();
+}
+
+// To every lane of every server. Answered when the lane is frozen.
+Status ServerCore::CheckpointBegin(Request* request) {
+  ByteReader reader(request->body);
+  uint32_t count = 0;
+  TRY(reader.Get(&count));
+  if (count > kMaxSessions) return InvalidArgument("a checkpoint names too many sessions");
+  std::set<uint64_t> required;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint64_t session = 0;
+    TRY(reader.Get(&session));
+    required.insert(session);
+  }
+  const auto id = static_cast<int64_t>(request->head.argument);
+  const bool leader = leads() && request->from.lane == 0;
+  if (leader && id != checkpoint_) {
+    return Aborted(fmt::format("checkpoint {} is not being taken here", id));
+  }
+  Answer answer = std::move(request->answer);
+  if (leader) {
+    RequestMarkers(required, id);
+    answer = [this, id, answer = std::move(answer)](const Status& status, std::string_view body) {
+      OnFrozen(id, status);
+      answer(status, body);
+    };
+  }
+  lanes_[request->from.lane]->BeginCheckpoint(id, std::move(required), std::move(answer));
+  return Status::Ok();
+}
+
+void ServerCore::RequestMarkers(const std::set<uint64_t>& sessions, int64_t id) {
+  for (const uint64_t session_id : sessions) {
+    const Session* session = lanes_[0]->FindSession(session_id);
+    auto peer = session == nullptr ? nullptr : session->peer.lock();
+    if (peer == nullptr) continue;
+    FrameHeader head;
+    head.type = FrameType::kMarkerRequest;
+    head.id = static_cast<uint64_t>(id);
+    peer->Reply(head, {});
+    lanes_[0]->Touch(std::move(peer));
+  }
+}
+
+void ServerCore::OnFrozen(int64_t id, const Status& status) {
+  if (id != checkpoint_) return;
+  marking_ = false;
+  if (!status.ok()) return;
+  cut_progress_ = progress_;
+  for (const auto& [worker, bytes] : marker_progress_) cut_progress_[worker] = bytes;
+}
+
+void ServerCore::AbortCheckpoint(int64_t id, const Status& why) {
+  lanes_[0]->EndCheckpoint(id, why);
+  for (uint32_t lane = 1; lane < lanes(); ++lane) {
+    Lane::Guard guard(*lanes_[lane], lanes_[0]->touched());
+    lanes_[lane]->EndCheckpoint(id, why);
+  }
+  if (!leads() || checkpoint_ != id) return;
+  checkpoint_ = -1;
+  marking_ = false;
+  must_mark_.clear();
+  WhenIdle([this, id] { RemoveUncommitted(options_.checkpoint_dir, id); });
+}
+
+// Under the first lane's lock, at once or when the checkpoint thread has ended what it does: nobody
+// writes into a directory that is being removed.
+void ServerCore::WhenIdle(std::function<void()> then) {
+  {
+    std::lock_guard lock(work_mu_);
+    if (working_) return after_work_.push_back(std::move(then));
+  }
+  then();
+}
+
+// Answered when this server's file is durable.
+Status ServerCore::CheckpointWrite(Request* request) {
+  if (options_.checkpoint_dir.empty()) {
+    return FailedPrecondition(
+        fmt::format("server {} was started without a checkpoint directory", options_.index));
+  }
+  const auto id = static_cast<int64_t>(request->head.argument);
+  return RunInBackground([this, id] { return WriteCheckpoint(id); }, std::move(request->answer));
+}
+
+// To server 0, with the manifest; answered when the checkpoint is committed.
+Status ServerCore::CheckpointCommit(Request* request) {
+  TRY_ASSIGN(Manifest manifest, DecodeManifest(request->body));
+  if (manifest.checkpoint != checkpoint_) {
+    return Aborted(fmt::format("checkpoint {} is not being taken here", manifest.checkpoint));
+  }
+  for (const auto& [worker, bytes] : cut_progress_) manifest.workers.push_back(worker);
+  return RunInBackground(
+      [this, manifest = std::move(manifest)]() -> Result<std::string> {
+        TRY(FaultPoint("ps.checkpoint.commit"));
+        TRY(CommitManifest(options_.checkpoint_dir, manifest, options_.keep_checkpoints));
+        Lane::Guard guard(*lanes_[0]);
+        if (checkpoint_ == manifest.checkpoint) checkpoint_ = -1;
+        std::string reply;
+        ByteWriter writer(&reply);
+        for (const int worker : manifest.workers) writer.Put(int32_t{worker});
+        return reply;
+      },
+      std::move(request->answer));
+}
+
+Status ServerCore::RunInBackground(std::function<Result<std::string>()> work, Answer answer) {
+  std::lock_guard lock(work_mu_);
+  if (stopped_) return Unavailable(fmt::format("server {} stopped", options_.index));
+  if (working_) {
+    return FailedPrecondition(fmt::format("server {} still writes a checkpoint", options_.index));
+  }
+  work_ = std::move(work);
+  work_answer_ = std::move(answer);
+  working_ = true;
+  if (!worker_.joinable()) worker_ = std::thread([this] { Background(); });
+  work_cv_.notify_all();
+  return Status::Ok();
+}
+
+void ServerCore::Background() {
+  for (;;) {
+    std::function<Result<std::string>()> work;
+    Answer answer;
+    {
+      std::unique_lock lock(work_mu_);
+      work_cv_.wait(lock, [this] { return stopped_ || work_ != nullptr; });
+      if (stopped_) return;
+      work = std::move(work_);
+      answer = std::move(work_answer_);
+      work_ = nullptr;
+    }
+    const Result<std::string> done = work();
+    Lane::Guard guard(*lanes_[0]);
+    std::vector<std::function<void()>> after;
+    {
+      std::lock_guard lock(work_mu_);
+      working_ = false;
+      after.swap(after_work_);
+    }
+    for (const auto& then : after) then();
+    answer(done.status(), done.ok() ? std::string_view(*done) : std::string_view());
+  }
+}
+
+Result<std::string> ServerCore::WriteCheckpoint(int64_t id) {
+  // Server 0 has made the directory; where it is missing, the checkpoint was given up or is not
+  // shared.
+  const auto directory = CheckpointPath(options_.checkpoint_dir, id);
+  const std::string name = CheckpointFileName(options_.index);
+  TRY_ASSIGN(CheckpointWriter writer, CheckpointWriter::Create(directory / name, id));
+  TRY(WriteTables(id, &writer));
+  std::map<std::string, BlobStore::Content> blobs;
+  std::map<int, std::string> progress;
+  {
+    Lane::Guard guard(*lanes_[0]);
+    blobs = blobs_.All();
+    progress = cut_progress_;
+  }
+  for (const auto& [worker, bytes] : progress) TRY(writer.Progress(worker, bytes));
+  for (const auto& [blob, content] : blobs) TRY(writer.Blob(blob, *content));
+  TRY(writer.Commit());
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    lane->EndCheckpoint(id, Status::Ok());
+  }
+  return ToText(json::object{{"name", name}, {"bytes", writer.bytes()}, {"crc32c", writer.crc()}});
+}
+
+Status ServerCore::WriteTables(int64_t id, CheckpointWriter* writer) {
+  std::set<uint32_t> described;
+  for (auto& lane : lanes_) {
+    std::vector<std::pair<uint32_t, TableSpec>> tables;
+    {
+      Lane::Guard guard(*lane);
+      if (!lane->FrozenFor(id)) return Aborted(fmt::format("checkpoint {} was given up", id));
+      for (const auto& [table_id, table] : lane->tables()) {
+        tables.emplace_back(table_id, table->spec());
+      }
+    }
+    for (const auto& [table_id, spec] : tables) {
+      if (described.insert(table_id).second) TRY(writer->Table(spec));
+      TRY(WriteOneTable(id, lane.get(), table_id, writer));
+    }
+  }
+  return Status::Ok();
+}
+
+// Takes the lock for one block at a time, a few microseconds each, so that training goes on.
+Status ServerCore::WriteOneTable(int64_t id, Lane* lane, uint32_t table_id,
+                                 CheckpointWriter* writer) {
+  std::vector<Key> keys;
+  std::vector<float> rows;
+  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+    for (size_t block = 0;; ++block) {
+      size_t floats = 0;
+      {
+        Lane::Guard guard(*lane);
+        // An abort ends the snapshot under the same lock: what is no longer frozen is not read.
+        if (stopped_ || !lane->FrozenFor(id)) return Aborted("the checkpoint was given up");
+        Table* table = lane->FindTable(table_id);
+        if (block >= table->SnapshotBlocks(shard)) break;
+        table->TakeSnapshotBlock(shard, block, &keys, &rows);
+        floats = table->saved_floats();
+      }
+      if (!keys.empty()) TRY(writer->Rows(table_id, floats, keys, rows));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace shoal::ps

@@ -1,0 +1,475 @@
+#include "ps/server_core.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <new>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "ps/checkpoint_file.h"
+#include "ps/spec_codec.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr int kMaxWorkers = 1 << 20;
+
+uint64_t FreshIncarnation() {
+  const uint64_t seed = RandomSeed();
+  return seed == 0 ? 1 : seed;
+}
+
+Status CheckOptions(const ServerOptions& options) {
+  if (options.servers < 1 || options.servers > 65535 || options.index < 0 ||
+      options.index >= options.servers) {
+    return InvalidArgument(
+        fmt::format("server index {} of {}: expected 0 <= index < servers <= "
+                    "65535",
+                    options.index, options.servers));
+  }
+  if (options.threads < 1 || options.threads > 1024) {
+    return InvalidArgument(fmt::format("threads: got {}, expected 1 to 1024", options.threads));
+  }
+  if (!std::has_single_bit(options.shards) || options.shards > 65536 ||
+      options.shards < static_cast<uint32_t>(options.servers)) {
+    return InvalidArgument(
+        fmt::format("shards: got {}, expected a power of two from the number of servers to 65536",
+                    options.shards));
+  }
+  if (options.token.empty()) return InvalidArgument("token: a server needs the job's secret");
+  return Status::Ok();
+}
+
+// Puts the rows, progress and blobs of all servers' files where they belong now.
+class Restorer final : public CheckpointVisitor {
+ public:
+  struct Target {
+    const Partition* partition;
+    int server;
+    int servers;
+    std::vector<std::unique_ptr<Lane>>* lanes;
+    BlobStore* blobs;
+    std::map<int, std::string>* progress;
+  };
+  explicit Restorer(Target target) : to_(target) {}
+
+  Status OnTable(const TableSpec& spec) override {
+    for (auto& lane : *to_.lanes) TRY(lane->CreateTable(spec));
+    return Status::Ok();
+  }
+  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
+                std::span<const float> rows) override {
+    const uint32_t id = TableIdOf(spec.name);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const Owner owner = to_.partition->OwnerOf(to_.partition->ShardOf(spec.key_space, keys[i]));
+      if (owner.server != to_.server) continue;
+      (*to_.lanes)[owner.lane]->FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
+    }
+    return Status::Ok();
+  }
+  Status OnProgress(int worker, std::string_view bytes) override {
+    (*to_.progress)[worker] = bytes;
+    return Status::Ok();
+  }
+  Status OnBlob(std::string_view name, uint64_t total, uint64_t offset,
+                std::string_view bytes) override {
+    if (offset == 0) blob_.clear();
+    if (offset != blob_.size()) return DataLoss("the pieces of a blob are out of order");
+    blob_.append(bytes);
+    if (blob_.size() < total) return Status::Ok();
+    if (BlobOwner(name, to_.servers) == to_.server) to_.blobs->Set(name, std::move(blob_));
+    blob_.clear();
+    return Status::Ok();
+  }
+
+ private:
+  Target to_;
+  std::string blob_;
+};
+
+}  // namespace
+
+ServerCore::ServerCore(ServerOptions options)
+    : options_(std::move(options)),
+      incarnation_(FreshIncarnation()),
+      // Which lane of another server owns a shard does not matter here.
+      partition_(options_.shards, std::vector<uint32_t>(static_cast<size_t>(options_.servers),
+                                                        static_cast<uint32_t>(options_.threads))),
+      blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
+      roll_(options_.workers) {
+  for (int lane = 0; lane < options_.threads; ++lane) {
+    lanes_.push_back(std::make_unique<Lane>(
+        &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)}));
+  }
+}
+
+Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
+  TRY(CheckOptions(options));
+  std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
+  if (!core->options_.checkpoint_dir.empty()) {
+    TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
+    if (core->options_.restore) TRY(core->Restore());
+  }
+  return core;
+}
+
+Status ServerCore::Restore() {
+  auto newest = NewestWhole(options_.checkpoint_dir);
+  if (newest.status().code() == Code::kNotFound) return Status::Ok();
+  TRY(newest.status().With("no checkpoint can be restored"));
+  Restorer restorer({&partition_, options_.index, options_.servers, &lanes_, &blobs_, &progress_});
+  const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
+  try {
+    for (const CheckpointFile& file : newest->files) {
+      TRY(ReadCheckpoint(directory / file.name, newest->checkpoint, &restorer));
+    }
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted(
+        fmt::format("{}: not enough memory to restore it", directory.string()));
+  }
+  restored_ = newest->checkpoint;
+  LogInfo("server {}: restored from {}", options_.index, directory.string());
+  return Status::Ok();
+}
+
+ServerCore::~ServerCore() { Stop(); }
+
+void ServerCore::Stop() {
+  stopped_ = true;
+  std::thread worker;
+  {
+    std::lock_guard lock(work_mu_);
+    worker = std::move(worker_);
+  }
+  work_cv_.notify_all();
+  if (worker.joinable()) worker.join();
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    for (const auto& [id, session] : lane->sessions()) {
+      if (auto peer = session.peer.lock()) {
+        peer->Shut(Unavailable(fmt::format("server {} stopped", options_.index)));
+        lane->Touch(std::move(peer));
+      }
+    }
+  }
+}
+
+Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>& peer) {
+  if (hello.lane >= lanes() || hello.session == 0 || hello.first_seq == 0 || hello.client < -1 ||
+      hello.client > kMaxWorkers) {
+    return InvalidArgument(fmt::format("a client said hello as worker {} to lane {} of {}",
+                                       hello.client, hello.lane, lanes()));
+  }
+  Lane& lane = *lanes_[hello.lane];
+  Lane::Guard guard(lane);
+  if (stopped_) return Unavailable(fmt::format("server {} stopped", options_.index));
+  const bool leader = leads() && hello.lane == 0 && hello.client >= 0;
+  if (leader && marking_ && lane.FindSession(hello.session) == nullptr) {
+    return Unavailable("a checkpoint is being cut; newcomers wait for a moment");
+  }
+  TRY_ASSIGN(Session * session, lane.Join(hello, peer));
+  if (leader) {
+    lost_.erase(hello.client);
+    roll_.Join(hello.client, hello.session, hello.clock);
+  }
+  Welcome welcome;
+  welcome.incarnation = incarnation_;
+  welcome.server = options_.index;
+  welcome.servers = options_.servers;
+  welcome.lanes = lanes();
+  welcome.shards = partition_.shards();
+  welcome.ownership = partition_.version();
+  welcome.restored_checkpoint = restored_;
+  welcome.last_seq = session->last_seq;
+  return welcome;
+}
+
+void ServerCore::Joined(const Hello& hello) {
+  if (!leads() || hello.lane != 0) return;
+  Lane::Guard guard(*lanes_[0]);
+  // The request for its marker may have gone down with its last connection.
+  if (marking_ && must_mark_.contains(hello.session)) RequestMarkers({hello.session}, checkpoint_);
+}
+
+void ServerCore::Lost(const Hello& hello, const Peer* peer) {
+  if (hello.lane >= lanes()) return;
+  Lane& lane = *lanes_[hello.lane];
+  Lane::Guard guard(lane);
+  Session* session = lane.FindSession(hello.session);
+  if (session == nullptr || stopped_) return;
+  const auto present = session->peer.lock();
+  if (present != nullptr && present.get() != peer) return;  // it has connected again
+  if (hello.lane == 0) blobs_.ForgetUploadsOf(hello.session);
+  if (!leads() || hello.lane != 0) return;
+  if (checkpoint_ >= 0 && hello.session == checkpoint_owner_) {
+    AbortCheckpoint(checkpoint_, Aborted("whoever drove the checkpoint is gone"));
+  }
+  if (hello.client >= 0 && !session->left) lost_[hello.client] = options_.clock->Now();
+}
+
+Answer ServerCore::AnswerTo(const std::shared_ptr<Peer>& peer, uint64_t id, Lane* lane) const {
+  return [weak = std::weak_ptr<Peer>(peer), id, lane](const Status& status, std::string_view body) {
+    auto alive = weak.lock();
+    if (alive == nullptr) return;
+    FrameHeader head;
+    head.id = id;
+    head.type = status.ok() ? FrameType::kReply : FrameType::kError;
+    if (status.ok()) {
+      alive->Reply(head, body);
+    } else {
+      alive->Reply(head, EncodeError(status));
+    }
+    lane->Touch(std::move(alive));
+  };
+}
+
+Status ServerCore::HandleMarker(const Hello& from, const std::shared_ptr<Peer>& peer,
+                                const FrameHeader& head, std::string_view body) {
+  Lane& lane = *lanes_[from.lane];
+  Session* session = lane.FindSession(from.session);
+  if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
+  if (body.size() > kMaxProgressBytes) return InvalidArgument("a marker's progress is too long");
+  // Before the marker itself: it may be the last one that the cut waits for.
+  if (leads() && from.lane == 0 && head.id > session->last_seq && from.client >= 0 &&
+      head.rows == 0 && !body.empty()) {
+    progress_[from.client] = body;
+    marker_progress_[from.client] = body;
+  }
+  TRY(lane.Marker(session, head));
+  FrameHeader ack;
+  ack.type = FrameType::kAck;
+  ack.id = head.id;
+  peer->Reply(ack, {});
+  lane.Touch(peer);
+  return Status::Ok();
+}
+
+Status ServerCore::Control(const Hello& from, const std::shared_ptr<Peer>& peer,
+                           const FrameHeader& head, std::string_view body) {
+  if (head.type == FrameType::kMarker) return HandleMarker(from, peer, head, body);
+  Lane& lane = *lanes_[from.lane];
+  Session* session = lane.FindSession(from.session);
+  if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
+  if (head.type == FrameType::kProgress) {
+    if (body.size() > kMaxProgressBytes) return InvalidArgument("a progress is too long");
+    if (leads() && from.lane == 0 && from.client >= 0) progress_[from.client] = body;
+    return Status::Ok();
+  }
+  Request request{from, session, head, body, AnswerTo(peer, head.id, &lane)};
+  const Answer answer = request.answer;
+  try {
+    const Status status = Handle(&request);
+    if (!status.ok()) answer(status, {});
+  } catch (const std::bad_alloc&) {
+    answer(ResourceExhausted(fmt::format("server {} is out of memory", options_.index)), {});
+  }
+  return Status::Ok();
+}
+
+Status ServerCore::Handle(Request* request) {
+  switch (request->head.type) {
+    case FrameType::kCreateTable: {
+      TableSpec spec;
+      ByteReader reader(request->body);
+      TRY(DecodeSpec(&reader, &spec));
+      TRY(lanes_[request->from.lane]->CreateTable(spec));
+      request->answer(Status::Ok(), {});
+      return Status::Ok();
+    }
+    case FrameType::kLeave:
+      Leave(request);
+      return Status::Ok();
+    case FrameType::kCheckpointBegin:
+      return CheckpointBegin(request);
+    default:
+      break;
+  }
+  if (request->from.lane != 0) return Unimplemented("this request belongs to the server's lane 0");
+  switch (request->head.type) {
+    case FrameType::kPutBlob:
+    case FrameType::kGetBlob:
+    case FrameType::kListBlobs:
+    case FrameType::kDeleteBlob:
+      return HandleBlob(request);
+    case FrameType::kCheckpointWrite:
+      return CheckpointWrite(request);
+    case FrameType::kCheckpointAbort:
+      AbortCheckpoint(static_cast<int64_t>(request->head.argument), Aborted("it was given up"));
+      WhenIdle([answer = std::move(request->answer)] { answer(Status::Ok(), {}); });
+      return Status::Ok();
+    default:
+      return HandleLeader(request);
+  }
+}
+
+Status ServerCore::HandleLeader(Request* request) {
+  if (!leads()) return Unimplemented("this request belongs to server 0");
+  switch (request->head.type) {
+    case FrameType::kClock:
+      return Clock(request);
+    case FrameType::kBarrier:
+      return Barrier(request);
+    case FrameType::kGetProgress:
+      return GetProgress(request);
+    case FrameType::kReportDead:
+      Dead(static_cast<int>(request->head.argument & 0x7fffffff));
+      request->answer(Status::Ok(), {});
+      return Status::Ok();
+    case FrameType::kCheckpointStart:
+      return CheckpointStart(request);
+    case FrameType::kCheckpointCommit:
+      return CheckpointCommit(request);
+    default:
+      return Unimplemented("a server does not answer this kind of frame");
+  }
+}
+
+Status ServerCore::HandleBlob(Request* request) {
+  switch (request->head.type) {
+    case FrameType::kPutBlob:
+      return PutBlob(request);
+    case FrameType::kGetBlob:
+      return GetBlob(request);
+    case FrameType::kListBlobs: {
+      std::string names;
+      ByteWriter writer(&names);
+      for (const std::string& name : blobs_.List(request->body)) writer.PutString(name);
+      if (names.size() > kMaxPayload) return ResourceExhausted("too many blobs to list: narrow it");
+      request->answer(Status::Ok(), names);
+      return Status::Ok();
+    }
+    default:
+      blobs_.Delete(request->body);
+      request->answer(Status::Ok(), {});
+      return Status::Ok();
+  }
+}
+
+Status ServerCore::PutBlob(Request* request) {
+  BlobStore::Piece piece;
+  ByteReader reader(request->body);
+  TRY(reader.GetString(&piece.name, kMaxNameBytes));
+  TRY(reader.Get(&piece.upload));
+  TRY(reader.Get(&piece.total));
+  TRY(reader.Get(&piece.offset));
+  TRY(reader.GetString(&piece.bytes, kBlobPiece));
+  if (piece.name.empty()) return InvalidArgument("a blob needs a name");
+  blobs_.OwnUpload(piece.upload, request->from.session);
+  TRY(blobs_.Put(piece));
+  request->answer(Status::Ok(), {});
+  return Status::Ok();
+}
+
+Status ServerCore::GetBlob(Request* request) {
+  std::string_view name;
+  uint64_t offset = 0, version = 0;
+  ByteReader reader(request->body);
+  TRY(reader.GetString(&name, kMaxNameBytes));
+  TRY(reader.Get(&offset));
+  const BlobStore::Content content = blobs_.Get(name, &version);
+  if (content == nullptr) return NotFound(fmt::format("there is no blob '{}'", name));
+  if (offset > content->size())
+    return OutOfRange(fmt::format("blob '{}' ends before {}", name, offset));
+  std::string reply;
+  ByteWriter writer(&reply);
+  writer.Put(version);
+  writer.Put(uint64_t{content->size()});
+  writer.PutString(std::string_view(*content).substr(offset, kBlobPiece));
+  request->answer(Status::Ok(), reply);
+  return Status::Ok();
+}
+
+Status ServerCore::Clock(Request* request) {
+  if (request->from.client < 0) return FailedPrecondition("an observer has no clock");
+  uint32_t staleness = 0;
+  uint8_t waits = 0;
+  ByteReader reader(request->body);
+  TRY(reader.Get(&waits));
+  TRY(reader.Get(&staleness));
+  roll_.Clock(request->from.client, request->head.argument,
+              waits != 0 ? std::optional<uint32_t>(staleness) : std::nullopt,
+              std::move(request->answer));
+  return Status::Ok();
+}
+
+Status ServerCore::Barrier(Request* request) {
+  if (request->from.client < 0) return FailedPrecondition("an observer takes no part in barriers");
+  if (request->body.size() > kMaxNameBytes) return InvalidArgument("a barrier's name is too long");
+  roll_.Barrier(request->from.client, std::string(request->body), request->head.id,
+                std::move(request->answer));
+  return Status::Ok();
+}
+
+Status ServerCore::GetProgress(Request* request) {
+  const auto worker = static_cast<int>(request->head.argument & 0x7fffffff);
+  const auto found = progress_.find(worker);
+  if (found == progress_.end()) return NotFound(fmt::format("worker {} left no progress", worker));
+  request->answer(Status::Ok(), found->second);
+  return Status::Ok();
+}
+
+void ServerCore::Leave(Request* request) {
+  lanes_[request->from.lane]->Leave(request->session);
+  if (leads() && request->from.lane == 0 && request->from.client >= 0) {
+    if (!request->body.empty() && request->body.size() <= kMaxProgressBytes) {
+      progress_[request->from.client] = request->body;
+    }
+    lost_.erase(request->from.client);
+    roll_.Gone(request->from.client);
+  }
+  request->answer(Status::Ok(), {});
+}
+
+void ServerCore::Dead(int worker) {
+  lost_.erase(worker);
+  roll_.Gone(worker);
+  for (const auto& [id, session] : lanes_[0]->sessions()) {
+    if (session.client != worker) continue;
+    lanes_[0]->FindSession(id)->dead = true;
+    if (marking_ && must_mark_.contains(id) && session.marked != checkpoint_) {
+      AbortCheckpoint(checkpoint_,
+                      Aborted(fmt::format("worker {} died before its marker came", worker)));
+    }
+  }
+}
+
+void ServerCore::ReportDead(int worker) {
+  Lane::Guard guard(*lanes_[0]);
+  if (leads()) Dead(worker);
+}
+
+bool ServerCore::Tick() {
+  Lane::Guard guard(*lanes_[0]);
+  const TimePoint now = options_.clock->Now();
+  std::vector<int> dead;
+  for (const auto& [worker, since] : lost_) {
+    if (now - since >= options_.client_grace) dead.push_back(worker);
+  }
+  for (const int worker : dead) {
+    LogWarning("server {}: worker {} has been away for {}: it no longer counts", options_.index,
+               worker, FormatDuration(options_.client_grace));
+    Dead(worker);
+  }
+  return !lost_.empty();
+}
+
+Counters ServerCore::counters() {
+  Counters sum;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    const Counters& part = lane->counters;
+    sum.rows_pushed += part.rows_pushed;
+    sum.rows_pulled += part.rows_pulled;
+    sum.bytes_pushed += part.bytes_pushed;
+    sum.bytes_pulled += part.bytes_pulled;
+    sum.requests += part.requests;
+    sum.duplicates += part.duplicates;
+  }
+  sum.refused_connections = refused_connections;
+  sum.wire_bytes_in = wire_bytes_in;
+  sum.wire_bytes_out = wire_bytes_out;
+  return sum;
+}
+
+}  // namespace shoal::ps

@@ -1,0 +1,143 @@
+// What a server does, whatever its clients' transport: lanes, who counts, blobs, checkpoints.
+//
+// server.h is its public face; tcp_server.cc and inproc.cc bring requests. Each control request is
+// handled under the lock of the lane that it came to; what concerns the whole job (clocks,
+// barriers, progress, the course of a checkpoint) comes to lane 0 of server 0. Locks are taken in
+// the order of the lanes' numbers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/bytes.h"
+#include "ps/blob_store.h"
+#include "ps/checkpoint_dir.h"
+#include "ps/lane.h"
+#include "ps/roll.h"
+#include "ps/server.h"
+
+namespace shoal::ps {
+
+class CheckpointWriter;
+
+class ServerCore {
+ public:
+  // Restores from the newest whole checkpoint if asked to.
+  static Result<std::shared_ptr<ServerCore>> Make(ServerOptions options);
+  ~ServerCore();
+
+  // Refuses everything from now on and waits for the checkpoint thread. Idempotent.
+  void Stop();
+  bool stopped() const { return stopped_; }
+
+  const ServerOptions& options() const { return options_; }
+  uint64_t incarnation() const { return incarnation_; }
+  int64_t restored_checkpoint() const { return restored_; }
+  uint32_t lanes() const { return static_cast<uint32_t>(lanes_.size()); }
+  Lane& lane(uint32_t index) { return *lanes_[index]; }
+
+  // A proven connection. Unavailable: a checkpoint is being cut, newcomers try again.
+  Result<Welcome> Join(const Hello& hello, const std::shared_ptr<Peer>& peer);
+  // To be called once Welcome is on its way: what the newcomer must know besides.
+  void Joined(const Hello& hello);
+  // The connection is gone.
+  void Lost(const Hello& hello, const Peer* peer);
+
+  // A control frame or marker of a joined connection, under the Guard of its lane. An error means
+  // that the stream is broken: the connection must be closed.
+  Status Control(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
+                 std::string_view body);
+
+  void ReportDead(int worker);
+  // Presumes dead whom client_grace has run out for; true while there is somebody to watch. To be
+  // called now and then by the first lane's thread.
+  bool Tick();
+  Counters counters();
+
+  std::atomic<uint64_t> refused_connections{0};
+  std::atomic<uint64_t> wire_bytes_in{0};
+  std::atomic<uint64_t> wire_bytes_out{0};
+
+ private:
+  // One control request on its way through a handler.
+  struct Request {
+    const Hello& from;
+    Session* session;
+    const FrameHeader& head;
+    std::string_view body;
+    Answer answer;
+  };
+  explicit ServerCore(ServerOptions options);
+  Status Restore();
+
+  bool leads() const { return options_.index == 0; }
+  Answer AnswerTo(const std::shared_ptr<Peer>& peer, uint64_t id, Lane* lane) const;
+  Status HandleMarker(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
+                      std::string_view body);
+  // An error is answered by the caller.
+  Status Handle(Request* request);
+  Status HandleBlob(Request* request);
+  Status HandleLeader(Request* request);
+  Status HandleCheckpoint(Request* request);
+  Status PutBlob(Request* request);
+  Status GetBlob(Request* request);
+  Status Clock(Request* request);
+  Status Barrier(Request* request);
+  Status GetProgress(Request* request);
+  void Leave(Request* request);
+  void Dead(int worker);
+
+  // server_checkpoint.cc
+  Status CheckpointStart(Request* request);
+  Status CheckpointBegin(Request* request);
+  Status CheckpointWrite(Request* request);
+  Status CheckpointCommit(Request* request);
+  void AbortCheckpoint(int64_t id, const Status& why);
+  void RequestMarkers(const std::set<uint64_t>& sessions, int64_t id);
+  void OnFrozen(int64_t id, const Status& status);
+  // On the checkpoint thread.
+  Result<std::string> WriteCheckpoint(int64_t id);
+  Status WriteTables(int64_t id, CheckpointWriter* writer);
+  Status WriteOneTable(int64_t id, Lane* lane, uint32_t table, CheckpointWriter* writer);
+  Status RunInBackground(std::function<Result<std::string>()> work, Answer answer);
+  void Background();
+  void WhenIdle(std::function<void()> then);
+
+  const ServerOptions options_;
+  const uint64_t incarnation_;
+  Partition partition_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> stopped_{false};
+  int64_t restored_ = -1;
+
+  // Under the first lane's lock.
+  BlobStore blobs_;
+  Roll roll_;
+  std::map<int, std::string> progress_;         // latest known
+  std::map<int, std::string> marker_progress_;  // as it came with the present markers
+  std::map<int, std::string> cut_progress_;     // what goes into the checkpoint
+  std::map<int, TimePoint> lost_;               // workers without a connection, since when
+  int64_t last_checkpoint_ = -1;
+  int64_t checkpoint_ = -1;        // in progress; leader only
+  bool marking_ = false;           // newcomers wait
+  uint64_t checkpoint_owner_ = 0;  // session of the Admin that drives it
+  std::set<uint64_t> must_mark_;
+
+  // The checkpoint thread, one piece of work at a time.
+  std::mutex work_mu_;
+  std::condition_variable work_cv_;
+  std::function<Result<std::string>()> work_;      // guarded by work_mu_
+  Answer work_answer_;                             // guarded by work_mu_
+  bool working_ = false;                           // guarded by work_mu_
+  std::vector<std::function<void()>> after_work_;  // guarded by work_mu_
+  std::thread worker_;                             // started with the first work
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,49 @@
+#include "ps/spec_codec.h"
+
+namespace shoal::ps {
+
+void EncodeSpec(const TableSpec& spec, std::string* out) {
+  ByteWriter writer(out);
+  writer.PutString(spec.name);
+  writer.Put(spec.key_space);
+  writer.Put(spec.rows);
+  writer.Put(spec.dim);
+  writer.Put(spec.optimizer.kind);
+  writer.Put(spec.optimizer.lr);
+  writer.Put(spec.optimizer.eps);
+  writer.Put(spec.initializer.kind);
+  writer.Put(spec.initializer.lo);
+  writer.Put(spec.initializer.hi);
+  writer.Put(spec.initializer.seed);
+}
+
+Status DecodeSpec(ByteReader* in, TableSpec* spec) {
+  std::string_view name;
+  uint8_t key_space = 0, optimizer = 0, initializer = 0;
+  TRY(in->GetString(&name, kMaxNameBytes));
+  TRY(in->Get(&key_space));
+  TRY(in->Get(&spec->rows));
+  TRY(in->Get(&spec->dim));
+  TRY(in->Get(&optimizer));
+  TRY(in->Get(&spec->optimizer.lr));
+  TRY(in->Get(&spec->optimizer.eps));
+  TRY(in->Get(&initializer));
+  TRY(in->Get(&spec->initializer.lo));
+  TRY(in->Get(&spec->initializer.hi));
+  TRY(in->Get(&spec->initializer.seed));
+  if (key_space > 1 || optimizer > 2 || initializer > 1) {
+    return InvalidArgument("a table spec has an unknown key space, optimizer or initializer");
+  }
+  spec->name = name;
+  spec->key_space = static_cast<KeySpace>(key_space);
+  spec->optimizer.kind = static_cast<OptimizerKind>(optimizer);
+  spec->initializer.kind = static_cast<InitializerKind>(initializer);
+  return Validate(*spec);
+}
+
+uint32_t TableIdOf(std::string_view name) {
+  const uint32_t crc = Crc32c(name.data(), name.size());
+  return crc == 0 ? 1 : crc;
+}
+
+}  // namespace shoal::ps

@@ -1,0 +1,211 @@
+#include "ps/table.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace shoal::ps {
+namespace {
+
+size_t PaddedFloats(size_t floats) { return (floats + 15) / 16 * 16; }
+
+}  // namespace
+
+Table::Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena)
+    : spec_(std::move(spec)),
+      partition_(partition),
+      self_(self),
+      state_offset_(PaddedFloats(spec_.dim)),
+      row_floats_(state_offset_ * (has_state() ? 2 : 1)),
+      shards_(partition->shards()),
+      dense_base_(partition->shards()) {
+  for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
+    if (partition_->OwnerOf(shard) != self_) continue;
+    shards_[shard] = std::make_unique<Shard>(row_floats_, arena);
+    const size_t slots = dense() ? SlotsOfDense(shard) : 0;
+    if (slots == 0) continue;
+    dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
+    if (spec_.initializer.kind == InitializerKind::kZeros) continue;
+    for (size_t slot = 0; slot < slots; ++slot) {
+      InitializeRow(spec_.initializer, (slot << partition_->shard_bits()) | shard, spec_.dim,
+                    dense_base_[shard] + slot * row_floats_);
+    }
+  }
+}
+
+size_t Table::SlotsOfDense(uint32_t shard) const {
+  return shard >= spec_.rows ? 0 : ((spec_.rows - 1 - shard) >> partition_->shard_bits()) + 1;
+}
+
+Status Table::Check(std::span<const Key> keys) const {
+  const uint64_t limit = dense() ? spec_.rows : UINT64_MAX;
+  for (const Key key : keys) {
+    if (dense() && key >= limit) {
+      return OutOfRange(
+          fmt::format("table '{}': key {}, expected one below {}", spec_.name, key, limit));
+    }
+    if (shards_[ShardOf(key)] == nullptr) {
+      return FailedPrecondition(
+          fmt::format("table '{}': key {} belongs to another server", spec_.name, key));
+    }
+  }
+  return Status::Ok();
+}
+
+void Table::ResolveDense(const KeyBatch& batch, float** rows) const {
+  const uint64_t mask = partition_->shards() - 1;
+  const uint32_t bits = partition_->shard_bits();
+  for (size_t i = 0; i < batch.n; ++i) {
+    const Key key = batch.keys[i];
+    rows[i] = dense_base_[key & mask] + (key >> bits) * row_floats_;
+  }
+}
+
+void Table::FindSparse(const KeyBatch& batch, float** rows) const {
+  std::array<uint64_t, kBatchRows> hashes;
+  for (size_t i = 0; i < batch.n; ++i) {
+    hashes[i] = Mix(batch.keys[i]);
+    shards_[ShardOf(batch.keys[i])]->index.Prefetch(hashes[i]);
+  }
+  for (size_t i = 0; i < batch.n; ++i) {
+    const Shard& shard = *shards_[ShardOf(batch.keys[i])];
+    const uint32_t slot = shard.index.Find(batch.keys[i], hashes[i]);
+    rows[i] = slot == KeyIndex::kMissing ? nullptr : shard.store.Row(slot);
+  }
+}
+
+void Table::FindOrInsertSparse(const KeyBatch& batch, WriteMode mode, float** rows) {
+  FindSparse(batch, rows);
+  for (size_t i = 0; i < batch.n; ++i) {
+    if (rows[i] != nullptr) continue;
+    const Key key = batch.keys[i];
+    const uint64_t hash = Mix(key);
+    Shard& shard = *shards_[ShardOf(key)];
+    uint32_t slot = shard.index.Find(key, hash);  // an earlier one of this batch may have made it
+    if (slot == KeyIndex::kMissing) slot = Insert(&shard, key, hash, mode);
+    rows[i] = shard.store.Row(slot);
+  }
+}
+
+uint32_t Table::Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode) {
+  const uint32_t slot = shard->store.Append();
+  shard->keys.resize(size_t{slot} + 1);  // heals a gap that an earlier bad_alloc may have left
+  shard->keys[slot] = key;
+  shard->index.Insert(key, hash, slot);
+  bool fresh = false;
+  // A later push's row must not show in the snapshot: its block is saved before.
+  if (mode == WriteMode::kLiveOnly) shard->store.BeforeWrite(slot, mode, &fresh);
+  InitializeRow(spec_.initializer, key, spec_.dim, shard->store.Row(slot));
+  return slot;
+}
+
+size_t Table::SlotOf(const Shard& shard, Key key) const {
+  return dense() ? key >> partition_->shard_bits() : shard.index.Find(key, Mix(key));
+}
+
+void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
+  std::array<float*, kBatchRows> rows;
+  std::array<const float*, kBatchRows> deltas;
+  size_t n = 0;
+  for (size_t i = 0; i < batch.n; ++i) {
+    Shard& shard = *shards_[ShardOf(batch.keys[i])];
+    bool fresh = false;
+    float* row = shard.store.BeforeWrite(SlotOf(shard, batch.keys[i]), mode, &fresh);
+    if (row == nullptr) continue;
+    if (fresh) {
+      std::memset(row, 0, row_floats_ * sizeof(float));
+      InitializeRow(spec_.initializer, batch.keys[i], spec_.dim, row);
+    }
+    rows[n] = row;
+    deltas[n++] = batch.deltas[i];
+  }
+  ApplyBatch({rows.data(), deltas.data(), nullptr, n, spec_.dim, has_state() ? state_offset_ : 0,
+              spec_.optimizer});
+}
+
+void Table::Push(const KeyBatch& batch, bool answer, WriteMode mode) {
+  std::array<float*, kBatchRows> rows;
+  if (dense()) {
+    ResolveDense(batch, rows.data());
+  } else {
+    FindOrInsertSparse(batch, mode, rows.data());
+  }
+  if (mode != WriteMode::kPlain) PushToSnapshot(batch, mode);
+  ApplyBatch({rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
+              spec_.dim, has_state() ? state_offset_ : 0, spec_.optimizer});
+}
+
+void Table::Pull(const KeyBatch& batch) const {
+  std::array<float*, kBatchRows> rows;
+  if (dense()) {
+    ResolveDense(batch, rows.data());
+    return CopyBatch(rows.data(), batch.out.data(), batch.n, spec_.dim);
+  }
+  FindSparse(batch, rows.data());
+  std::array<float*, kBatchRows> out;
+  size_t found = 0;
+  for (size_t i = 0; i < batch.n; ++i) {
+    if (rows[i] == nullptr) {
+      InitializeRow(spec_.initializer, batch.keys[i], spec_.dim, batch.out[i]);
+    } else {
+      rows[found] = rows[i];
+      out[found++] = batch.out[i];
+    }
+  }
+  CopyBatch(rows.data(), out.data(), found, spec_.dim);
+}
+
+void Table::BeginSnapshot() {
+  for (auto& shard : shards_) {
+    if (shard != nullptr) shard->store.BeginSnapshot();
+  }
+}
+
+void Table::Freeze() {
+  for (auto& shard : shards_) {
+    if (shard != nullptr) shard->store.Freeze();
+  }
+}
+
+void Table::EndSnapshot() {
+  for (auto& shard : shards_) {
+    if (shard != nullptr) shard->store.EndSnapshot();
+  }
+}
+
+size_t Table::SnapshotBlocks(uint32_t shard) const {
+  return shards_[shard] == nullptr ? 0 : shards_[shard]->store.snapshot_blocks();
+}
+
+void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* keys,
+                              std::vector<float>* rows) {
+  keys->clear();
+  rows->clear();
+  Shard& from = *shards_[shard];
+  from.store.VisitSnapshot(block, [&](size_t slot, const float* row) {
+    keys->push_back(dense() ? (slot << partition_->shard_bits()) | shard : from.keys[slot]);
+    rows->insert(rows->end(), row, row + spec_.dim);
+    if (has_state())
+      rows->insert(rows->end(), row + state_offset_, row + state_offset_ + spec_.dim);
+  });
+  from.store.MarkWritten(block);
+}
+
+void Table::RestoreRow(Key key, const float* values) {
+  Shard& shard = *shards_[ShardOf(key)];
+  size_t slot = SlotOf(shard, key);
+  if (!dense() && slot == KeyIndex::kMissing) {
+    slot = Insert(&shard, key, Mix(key), WriteMode::kPlain);
+  }
+  float* row = shard.store.Row(slot);
+  std::memcpy(row, values, spec_.dim * sizeof(float));
+  if (has_state()) std::memcpy(row + state_offset_, values + spec_.dim, spec_.dim * sizeof(float));
+}
+
+uint64_t Table::stored_rows() const {
+  uint64_t rows = 0;
+  for (const auto& shard : shards_) rows += shard == nullptr ? 0 : shard->store.size();
+  return rows;
+}
+
+}  // namespace shoal::ps

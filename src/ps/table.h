@@ -1,0 +1,89 @@
+// The part of one table that one lane owns: resolves keys to rows in prefetched batches and lets
+// the optimizer loose on them.
+//
+// Called by lane.cc under the lane's lock; nothing here is thread-safe.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/kernels.h"
+#include "ps/key_index.h"
+#include "ps/partition.h"
+#include "ps/row_store.h"
+
+namespace shoal::ps {
+
+// At most kBatchRows keys with their rows in the sender's memory.
+struct KeyBatch {
+  size_t n = 0;
+  std::array<Key, kBatchRows> keys;
+  std::array<const float*, kBatchRows> deltas;
+  std::array<float*, kBatchRows> out;
+};
+
+class Table {
+ public:
+  // Allocates and initializes the dense rows that `self` owns. Throws std::bad_alloc.
+  // `partition` must outlive the table.
+  Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena);
+
+  const TableSpec& spec() const { return spec_; }
+  // Floats of a row in a checkpoint: the values, then the optimizer's state.
+  size_t saved_floats() const { return spec_.dim * (has_state() ? 2 : 1); }
+
+  // OutOfRange or FailedPrecondition (not the owner) names the first bad key.
+  Status Check(std::span<const Key> keys) const;
+
+  // Keys must have been checked. Applies deltas; copies new rows to batch.out if `answer`.
+  void Push(const KeyBatch& batch, bool answer, WriteMode mode);
+  void Pull(const KeyBatch& batch) const;
+
+  void BeginSnapshot();
+  void Freeze();
+  void EndSnapshot();
+  // For the checkpoint's writer, once frozen: the rows of one block of one shard as
+  // keys[] and rows[] of saved_floats each; then lets its copy go. Shards not owned have no blocks.
+  size_t SnapshotBlocks(uint32_t shard) const;
+  void TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* keys,
+                         std::vector<float>* rows);
+
+  // Sets a row as a checkpoint held it. The key must have been checked. Throws std::bad_alloc.
+  void RestoreRow(Key key, const float* values);
+
+  uint64_t stored_rows() const;
+
+ private:
+  struct Shard {
+    RowStore store;
+    KeyIndex index;         // sparse
+    std::vector<Key> keys;  // sparse: of every slot
+    explicit Shard(size_t row_floats, RowArena* arena) : store(row_floats, arena) {}
+  };
+
+  bool has_state() const { return spec_.optimizer.kind == OptimizerKind::kAdagrad; }
+  bool dense() const { return spec_.key_space == KeySpace::kDense; }
+  uint32_t ShardOf(Key key) const { return partition_->ShardOf(spec_.key_space, key); }
+  size_t SlotsOfDense(uint32_t shard) const;
+  void ResolveDense(const KeyBatch& batch, float** rows) const;
+  // Missing keys get null, or a new row if `insert`.
+  void FindSparse(const KeyBatch& batch, float** rows) const;
+  void FindOrInsertSparse(const KeyBatch& batch, WriteMode mode, float** rows);
+  uint32_t Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode);
+  // Brings the open snapshot in order before the batch is written to the live rows.
+  void PushToSnapshot(const KeyBatch& batch, WriteMode mode);
+  size_t SlotOf(const Shard& shard, Key key) const;
+
+  const TableSpec spec_;
+  const Partition* const partition_;
+  const Owner self_;
+  const size_t state_offset_;  // floats; the padded row
+  const size_t row_floats_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // by shard; null: another's
+  std::vector<float*> dense_base_;              // by shard: its first row
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,276 @@
+#include "ps/tcp_peer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <new>
+#include <optional>
+
+#include "base/bytes.h"
+#include "ps/socket.h"
+
+namespace shoal::ps {
+namespace {
+
+// One read: what stays in the second-level cache until it is applied.
+constexpr size_t kReadBytes = 256u << 10;
+constexpr size_t kUsualBuffer = 1u << 20;
+constexpr int kReadsATurn = 4;  // then other connections get theirs
+
+}  // namespace
+
+void Mailbox::Wake() {
+  const uint64_t one = 1;
+  // Only fails when the counter is full, and then the thread is awake.
+  [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof one);
+}
+
+TcpPeer::TcpPeer(UniqueFd fd, ServerCore* core, std::shared_ptr<Mailbox> mailbox)
+    : fd_(std::move(fd)),
+      core_(core),
+      mailbox_(std::move(mailbox)),
+      opened_(RealClock::Get()->Now()),
+      name_(PeerName(fd_.get())) {}
+
+void TcpPeer::QueueControl(FrameType type, uint64_t id, std::string_view body) {
+  FrameHeader head;
+  head.type = type;
+  head.id = id;
+  scratch_.clear();
+  AppendControlFrame(head, body, &scratch_);
+  out_.Append(scratch_.data(), scratch_.size());
+}
+
+void TcpPeer::Reply(const FrameHeader& head, std::string_view body) {
+  scratch_.clear();
+  AppendControlFrame(head, body, &scratch_);
+  out_.Append(scratch_.data(), scratch_.size());
+}
+
+void TcpPeer::Shut(const Status& why) {
+  QueueControl(FrameType::kError, 0, EncodeError(why));
+  shut_ = true;
+}
+
+void TcpPeer::FlushReplies() {
+  {
+    std::lock_guard lock(mailbox_->mu);
+    if (mailbox_->stop) return;
+    mailbox_->flush.push_back(shared_from_this());
+  }
+  mailbox_->Wake();
+}
+
+TcpPeer::Next TcpPeer::Fail(Status why) {
+  end_ = std::move(why);
+  return Next::kClose;
+}
+
+TcpPeer::Next TcpPeer::Open() {
+  nonces_.server = NewNonce();
+  QueueControl(FrameType::kChallenge, 0, EncodeChallenge(nonces_.server));
+  const Status sent = Send();
+  return sent.ok() ? Next::kWait : Fail(sent);
+}
+
+TcpPeer::Next TcpPeer::OnReadable() {
+  for (int turn = 0; turn < kReadsATurn && !held_back_; ++turn) {
+    char* to = in_.Reserve(state_ == State::kJoined ? kReadBytes
+                                                    : sizeof(FrameHeader) + kMaxHandshakePayload);
+    const size_t room = std::min(in_.room(), kReadBytes);
+    const long got = ReceiveSome(fd_.get(), to, room);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (got < 0) return Fail(Unavailable(fmt::format("read error {}", errno)));
+    if (got == 0) {
+      return Fail(in_.empty() ? Status::Ok() : DataLoss("the connection ended inside a frame"));
+    }
+    in_.Commit(static_cast<size_t>(got));
+    core_->wire_bytes_in.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
+    const Next next = Handle();
+    if (next != Next::kWait) return next;
+    if (static_cast<size_t>(got) < room) break;
+  }
+  return Next::kWait;
+}
+
+TcpPeer::Next TcpPeer::OnWritable() { return Handle(); }
+
+TcpPeer::Next TcpPeer::Handle() {
+  for (;;) {
+    bool more = false;
+    Status status = HandleFrames(&more);
+    const Status sent = Send();
+    if (!status.ok()) return Fail(std::move(status));
+    if (!sent.ok()) return Fail(sent);
+    if (state_ == State::kMoving) return Next::kMove;
+    const size_t limit = core_->options().max_queue_bytes;
+    // `more` while the kernel takes nothing: the rest waits until it does.
+    held_back_ = Queued() > limit || (more && blocked_);
+    if (!more || held_back_) break;
+  }
+  in_.ShrinkTo(kUsualBuffer);
+  if (shut_ && Queued() == 0) return Fail(Status::Ok());
+  return Next::kWait;
+}
+
+Status TcpPeer::HandleFrames(bool* more) {
+  *more = false;
+  std::optional<Lane::Guard> guard;
+  if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+  const size_t pause = std::min<size_t>(core_->options().max_queue_bytes, 512u << 10);
+  const uint32_t bound = state_ == State::kJoined ? kMaxPayload : kMaxHandshakePayload;
+  while (!shut_ && state_ != State::kMoving && in_.size() >= sizeof(FrameHeader)) {
+    // Answers go out in pieces of this size, so that the client works while the server does.
+    if (out_.size() >= pause) {
+      *more = true;
+      return Status::Ok();
+    }
+    FrameHeader head;
+    TRY(ReadHeader(in_.view().substr(0, sizeof head), bound, &head));
+    const size_t whole = sizeof head + head.payload;
+    if (in_.size() < whole) {
+      in_.Reserve(whole - in_.size());
+      break;
+    }
+    const std::string_view payload = in_.view().substr(sizeof head, head.payload);
+    TRY(CheckPayload(head, payload));
+    TRY(HandleOne(head, payload));
+    in_.Consume(whole);
+  }
+  return Status::Ok();
+}
+
+Status TcpPeer::HandleOne(const FrameHeader& head, std::string_view payload) {
+  if (state_ == State::kAwaitsProof) return HandleProof(head, payload);
+  switch (head.type) {
+    case FrameType::kPush:
+    case FrameType::kPull:
+    case FrameType::kPushPull:
+      return HandleRows(head, payload);
+    case FrameType::kChallenge:
+    case FrameType::kProof:
+    case FrameType::kWelcome:
+    case FrameType::kAck:
+    case FrameType::kRows:
+    case FrameType::kRefused:
+    case FrameType::kReply:
+    case FrameType::kError:
+    case FrameType::kMarkerRequest:
+      return InvalidArgument(
+          fmt::format("a client may not send frames of type {}", static_cast<int>(head.type)));
+    default:
+      return core_->Control(hello_, shared_from_this(), head, payload.substr(0, head.body));
+  }
+}
+
+Status TcpPeer::HandleProof(const FrameHeader& head, std::string_view payload) {
+  if (head.type != FrameType::kProof) return Unauthenticated("a client must prove the token first");
+  const Status proof =
+      DecodeProof(payload.substr(0, head.body), core_->options().token, &nonces_, &hello_);
+  if (!proof.ok()) {
+    QueueControl(FrameType::kError, 0, EncodeError(proof));
+    return proof;
+  }
+  if (hello_.lane >= core_->lanes()) {
+    return InvalidArgument(fmt::format("hello to lane {} of {}", hello_.lane, core_->lanes()));
+  }
+  state_ = State::kMoving;
+  return Status::Ok();
+}
+
+TcpPeer::Next TcpPeer::Adopt(std::shared_ptr<Mailbox> mailbox) {
+  mailbox_ = std::move(mailbox);
+  const Next next = Join();
+  return next == Next::kWait ? Handle() : next;
+}
+
+TcpPeer::Next TcpPeer::Join() {
+  const auto welcome = core_->Join(hello_, shared_from_this());
+  if (!welcome.ok()) {
+    QueueControl(FrameType::kError, 0, EncodeError(welcome.status()));
+    const Status ignored = Send();
+    // A newcomer that is asked to wait is no fault.
+    return Fail(welcome.status().retryable() ? Status::Ok() : welcome.status());
+  }
+  {
+    Lane::Guard guard(core_->lane(hello_.lane));
+    QueueControl(FrameType::kWelcome, 0, EncodeWelcome(core_->options().token, nonces_, *welcome));
+  }
+  state_ = State::kJoined;
+  core_->Joined(hello_);
+  return Next::kWait;
+}
+
+Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
+  Session* session = core_->lane(hello_.lane).FindSession(hello_.session);
+  if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
+  FrameHeader answer;
+  answer.id = head.id;
+  const size_t values = size_t{head.rows} * head.dim * sizeof(float);
+  const size_t padded = head.type == FrameType::kPush ? 0 : PaddedTo8(values);
+  char* const at = out_.Reserve(sizeof answer + padded);
+  RowSource source;
+  source.keys = payload.data();
+  if (head.type != FrameType::kPull) {
+    source.deltas =
+        reinterpret_cast<const float*>(payload.data() + KeyArea(head.rows, head.key_bytes));
+  }
+  if (padded > 0) source.out = reinterpret_cast<float*>(at + sizeof answer);
+
+  bool order = false;
+  Status status;
+  try {
+    status = core_->lane(hello_.lane).RowOperation(session, head, source, &order);
+  } catch (const std::bad_alloc&) {
+    status = ResourceExhausted(
+        fmt::format("server {} has no memory for more rows", core_->options().index));
+  }
+  if (order) return status;
+  if (!status.ok()) {
+    QueueControl(FrameType::kRefused, head.id, EncodeError(status));
+    return Status::Ok();
+  }
+  answer.type = head.type == FrameType::kPush ? FrameType::kAck : FrameType::kRows;
+  if (padded > 0) {
+    std::memset(at + sizeof answer + values, 0, padded - values);
+    answer.rows = head.rows;
+    answer.dim = head.dim;
+    answer.table = head.table;
+    answer.payload = static_cast<uint32_t>(padded);
+    answer.payload_crc = Crc32c(at + sizeof answer, padded);
+  }
+  SealHeader(&answer);
+  std::memcpy(at, &answer, sizeof answer);
+  out_.Commit(sizeof answer + padded);
+  return Status::Ok();
+}
+
+// Without the lane's lock, except to take what was queued.
+Status TcpPeer::Send() {
+  blocked_ = false;
+  for (;;) {
+    if (sending_.empty()) {
+      sending_.ShrinkTo(kUsualBuffer);
+      std::optional<Lane::Guard> guard;
+      if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+      sending_.Swap(out_);
+    }
+    if (sending_.empty()) return Status::Ok();
+    const long sent = SendSome(fd_.get(), sending_.data(), sending_.size());
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      blocked_ = true;
+      return Status::Ok();
+    }
+    if (sent < 0) return Unavailable("the client no longer takes answers");
+    core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
+    sending_.Consume(static_cast<size_t>(sent));
+  }
+}
+
+void TcpPeer::Closed() {
+  if (state_ == State::kJoined) core_->Lost(hello_, this);
+}
+
+}  // namespace shoal::ps

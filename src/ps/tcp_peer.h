@@ -1,0 +1,98 @@
+// One client's TCP connection at the server: bytes in, frames to the core, answers out.
+//
+// Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others (peer.h).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "ps/byte_buffer.h"
+#include "ps/handshake.h"
+#include "ps/server_core.h"
+
+namespace shoal::ps {
+
+class TcpPeer;
+
+// What other threads want from a lane's thread. Outlives the lane's thread, so that late flushes
+// find it.
+struct Mailbox {
+  std::mutex mu;
+  std::vector<std::shared_ptr<TcpPeer>> flush;  // guarded by mu
+  std::vector<std::shared_ptr<TcpPeer>> adopt;  // guarded by mu: moved here from lane 0
+  bool stop = false;                            // guarded by mu
+  UniqueFd wake;                                // eventfd
+  void Wake();
+};
+
+class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> {
+ public:
+  // What the lane's thread must do next.
+  enum class Next { kWait, kMove, kClose };
+
+  TcpPeer(UniqueFd fd, ServerCore* core, std::shared_ptr<Mailbox> mailbox);
+
+  // Peer.
+  void Reply(const FrameHeader& head, std::string_view body) override;
+  void Shut(const Status& why) override;
+  void FlushReplies() override;
+
+  // The lane's thread.
+  // Sends the challenge; may be followed by WantsToWrite.
+  Next Open();
+  Next OnReadable();
+  // What is queued goes out; then what was held back because of it is handled.
+  Next OnWritable();
+  // After kMove, on the new lane's thread: joins the session and goes on with what was received.
+  Next Adopt(std::shared_ptr<Mailbox> mailbox);
+  void Closed();
+
+  int fd() const { return fd_.get(); }
+  bool joined() const { return state_ == State::kJoined; }
+  bool unproven() const { return state_ == State::kAwaitsProof; }
+  uint32_t lane() const { return hello_.lane; }
+  TimePoint opened() const { return opened_; }
+  bool WantsToWrite() const { return blocked_; }
+  // A client that does not read its answers is not listened to.
+  bool WantsToRead() const { return !held_back_; }
+  const Status& end() const { return end_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  enum class State { kAwaitsProof, kMoving, kJoined };
+
+  Next Fail(Status why);
+  Next Handle();
+  // Handles complete frames; true if it stopped for another reason than their end.
+  Status HandleFrames(bool* more);
+  Status HandleOne(const FrameHeader& head, std::string_view payload);
+  Status HandleProof(const FrameHeader& head, std::string_view payload);
+  Status HandleRows(const FrameHeader& head, std::string_view payload);
+  Next Join();
+  Status Send();
+  size_t Queued() const { return out_.size() + sending_.size(); }
+  void QueueControl(FrameType type, uint64_t id, std::string_view body);
+
+  UniqueFd fd_;
+  ServerCore* const core_;
+  std::shared_ptr<Mailbox> mailbox_;
+  const TimePoint opened_;
+  const std::string name_;
+  State state_ = State::kAwaitsProof;
+  Nonces nonces_;
+  Hello hello_;
+  ByteBuffer in_;
+  ByteBuffer sending_;      // the lane's thread's
+  bool blocked_ = false;    // the kernel took less than was offered
+  bool held_back_ = false;  // too many answers are unread
+  Status end_;
+
+  ByteBuffer out_;       // under the lane's lock once joined
+  bool shut_ = false;    // likewise
+  std::string scratch_;  // likewise
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,264 @@
+#include "ps/tcp_server.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <map>
+#include <thread>
+
+#include "base/log.h"
+#include "ps/socket.h"
+#include "ps/tcp_peer.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr size_t kMaxUnproven = 256;
+constexpr int kTickMs = 100;
+constexpr int kEventsATurn = 64;
+
+}  // namespace
+
+// One thread and its connections.
+class TcpLane {
+ public:
+  TcpLane(ServerCore* core, uint32_t index, UniqueFd listener)
+      : core_(core),
+        index_(index),
+        listener_(std::move(listener)),
+        mailbox_(std::make_shared<Mailbox>()) {}
+  ~TcpLane() {
+    {
+      std::lock_guard lock(mailbox_->mu);
+      mailbox_->stop = true;
+    }
+    if (mailbox_->wake.valid()) mailbox_->Wake();
+    if (thread_.joinable()) thread_.join();
+    // Peers hold the mailbox and it them: nothing may stay in it.
+    std::lock_guard lock(mailbox_->mu);
+    mailbox_->flush.clear();
+    mailbox_->adopt.clear();
+  }
+
+  Status Start(std::vector<std::shared_ptr<Mailbox>> mailboxes) {
+    mailboxes_ = std::move(mailboxes);
+    epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
+    mailbox_->wake.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!epoll_.valid() || !mailbox_->wake.valid()) return ErrnoStatus(errno, "epoll");
+    TRY(Watch(mailbox_->wake.get(), &mailbox_, EPOLLIN));
+    if (listener_.valid()) TRY(Watch(listener_.get(), &listener_, EPOLLIN));
+    thread_ = std::thread([this] { Run(); });
+    return Status::Ok();
+  }
+  const std::shared_ptr<Mailbox>& mailbox() const { return mailbox_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<TcpPeer> peer;
+    uint32_t events = 0;
+  };
+
+  Status Watch(int fd, void* what, uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    event.data.ptr = what;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+      return ErrnoStatus(errno, "epoll_ctl");
+    }
+    return Status::Ok();
+  }
+
+  void Run() {
+    std::array<epoll_event, kEventsATurn> events;
+    bool ticking = false;
+    TimePoint next_tick{};
+    for (;;) {
+      const bool timed = ticking || unproven_ > 0 || (index_ == 0 && core_->options().index == 0);
+      const int n =
+          ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, Timeout(timed, ticking));
+      for (int i = 0; i < n; ++i) {
+        void* what = events[static_cast<size_t>(i)].data.ptr;
+        if (what == &mailbox_) {
+          if (!ReadMail()) return;
+        } else if (what == &listener_) {
+          Accept();
+        } else {
+          Serve(static_cast<TcpPeer*>(what), events[static_cast<size_t>(i)].events);
+        }
+      }
+      closed_.clear();
+      const TimePoint now = RealClock::Get()->Now();
+      if (now < next_tick) continue;
+      next_tick = now + std::chrono::milliseconds(kTickMs);
+      if (index_ == 0) ticking = core_->Tick();
+      if (unproven_ > 0) CloseSlowStrangers(now);
+    }
+  }
+
+  // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
+  int Timeout(bool timed, bool ticking) const {
+    if (!timed) return -1;
+    return ticking || unproven_ > 0 ? kTickMs : 2000;
+  }
+
+  bool ReadMail() {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(mailbox_->wake.get(), &count, sizeof count);
+    std::vector<std::shared_ptr<TcpPeer>> flush, adopt;
+    {
+      std::lock_guard lock(mailbox_->mu);
+      if (mailbox_->stop) return false;
+      flush.swap(mailbox_->flush);
+      adopt.swap(mailbox_->adopt);
+    }
+    for (auto& peer : adopt) {
+      if (Add(peer)) Follow(peer.get(), peer->Adopt(mailbox_));
+    }
+    for (const auto& peer : flush) {
+      if (peers_.contains(peer.get())) Follow(peer.get(), peer->OnWritable());
+    }
+    return true;
+  }
+
+  bool Add(const std::shared_ptr<TcpPeer>& peer) {
+    if (!Watch(peer->fd(), peer.get(), EPOLLIN).ok()) return false;
+    peers_[peer.get()] = {peer, EPOLLIN};
+    return true;
+  }
+
+  void Accept() {
+    for (;;) {
+      UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!fd.valid()) return;
+      if (unproven_ >= kMaxUnproven) {
+        ++core_->refused_connections;
+        continue;
+      }
+      SetNoDelay(fd.get());
+      auto peer = std::make_shared<TcpPeer>(std::move(fd), core_, mailbox_);
+      if (!Add(peer)) continue;
+      ++unproven_;
+      Follow(peer.get(), peer->Open());
+    }
+  }
+
+  void Serve(TcpPeer* peer, uint32_t events) {
+    if (!peers_.contains(peer)) return;
+    TcpPeer::Next next = TcpPeer::Next::kWait;
+    if ((events & EPOLLOUT) != 0) next = peer->OnWritable();
+    if (next == TcpPeer::Next::kWait && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+      next = peer->OnReadable();
+      // A client that is held back is not read, so its end must be noticed here.
+      if (next == TcpPeer::Next::kWait && (events & (EPOLLHUP | EPOLLERR)) != 0) {
+        next = TcpPeer::Next::kClose;
+      }
+    }
+    Follow(peer, next);
+  }
+
+  void Follow(TcpPeer* peer, TcpPeer::Next next) {
+    switch (next) {
+      case TcpPeer::Next::kWait:
+        return Rewatch(peer);
+      case TcpPeer::Next::kMove:
+        return Move(peer);
+      case TcpPeer::Next::kClose:
+        return Close(peer);
+    }
+  }
+
+  void Rewatch(TcpPeer* peer) {
+    Entry& entry = peers_[peer];
+    const uint32_t want = (peer->WantsToRead() ? uint32_t{EPOLLIN} : 0u) |
+                          (peer->WantsToWrite() ? uint32_t{EPOLLOUT} : 0u);
+    if (want == entry.events) return;
+    entry.events = want;
+    epoll_event event{};
+    event.events = want;
+    event.data.ptr = peer;
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, peer->fd(), &event);
+  }
+
+  void Move(TcpPeer* peer) {
+    --unproven_;
+    if (peer->lane() == index_) {
+      return Follow(peer, peer->Adopt(mailbox_));
+    }
+    Mailbox& to = *mailboxes_[peer->lane()];
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
+    {
+      std::lock_guard lock(to.mu);
+      if (!to.stop) to.adopt.push_back(peers_[peer].peer);
+    }
+    closed_.push_back(std::move(peers_[peer].peer));
+    peers_.erase(peer);
+    to.Wake();
+  }
+
+  void Close(TcpPeer* peer) {
+    const auto found = peers_.find(peer);
+    if (found == peers_.end()) return;
+    if (peer->unproven()) --unproven_;
+    // A client that died is no stranger; garbage is.
+    if (!peer->end().ok() && peer->end().code() != Code::kUnavailable) {
+      ++core_->refused_connections;
+      LogWarning("server {}: closed the connection from {}: {}", core_->options().index,
+                 peer->name(), peer->end().message());
+    }
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
+    peer->Closed();
+    closed_.push_back(std::move(found->second.peer));
+    peers_.erase(found);
+  }
+
+  void CloseSlowStrangers(TimePoint now) {
+    const Duration limit = core_->options().handshake_timeout;
+    std::vector<TcpPeer*> slow;
+    for (const auto& [peer, entry] : peers_) {
+      if (peer->unproven() && now - peer->opened() >= limit) slow.push_back(peer);
+    }
+    for (TcpPeer* peer : slow) {
+      ++core_->refused_connections;
+      LogWarning("server {}: closed the connection from {}: no proof of the token within {}",
+                 core_->options().index, peer->name(), FormatDuration(limit));
+      Close(peer);
+    }
+  }
+
+  ServerCore* const core_;
+  const uint32_t index_;
+  UniqueFd listener_;
+  UniqueFd epoll_;
+  std::shared_ptr<Mailbox> mailbox_;
+  std::vector<std::shared_ptr<Mailbox>> mailboxes_;  // of all lanes
+  std::map<TcpPeer*, Entry> peers_;
+  std::vector<std::shared_ptr<TcpPeer>> closed_;  // kept until the turn's events are through
+  size_t unproven_ = 0;
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<TcpServer>> TcpServer::Start(ServerCore* core) {
+  std::unique_ptr<TcpServer> server(new TcpServer);
+  UniqueFd listener;
+  const ServerOptions& options = core->options();
+  if (!options.listen_host.empty()) {
+    TRY_ASSIGN(listener, ListenTcp(options.listen_host, options.port, &server->port_));
+  }
+  std::vector<std::shared_ptr<Mailbox>> mailboxes;
+  for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
+    server->lanes_.push_back(
+        std::make_unique<TcpLane>(core, lane, lane == 0 ? std::move(listener) : UniqueFd()));
+    mailboxes.push_back(server->lanes_.back()->mailbox());
+  }
+  for (auto& lane : server->lanes_) TRY(lane->Start(mailboxes));
+  return server;
+}
+
+TcpServer::~TcpServer() = default;
+
+}  // namespace shoal::ps

@@ -1,0 +1,177 @@
+// Servers and clients of one job within a test, over either transport.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "ps/admin.h"
+#include "ps/client.h"
+#include "ps/server.h"
+
+namespace shoal::ps {
+
+// A membership that the test sets.
+class FixedMembers final : public Members {
+ public:
+  MemberView Current() override {
+    std::lock_guard lock(mu_);
+    return view_;
+  }
+  void Set(size_t server, const std::string& address) {
+    std::lock_guard lock(mu_);
+    if (view_.servers.size() <= server) view_.servers.resize(server + 1);
+    view_.servers[server] = address;
+    ++view_.generation;
+  }
+  void Shrink(size_t servers) {
+    std::lock_guard lock(mu_);
+    view_.servers.resize(servers);
+  }
+
+ private:
+  std::mutex mu_;
+  MemberView view_;
+};
+
+enum class Door { kInProcess, kTcp };
+
+struct ClusterOptions {
+  Door door = Door::kTcp;
+  int servers = 2;
+  int workers = 3;
+  int threads = 1;
+  bool checkpoints = false;
+  Duration grace = std::chrono::seconds(10);
+  Duration reconnect = std::chrono::seconds(20);
+  size_t window = 8u << 20;
+  const Clock* clock = RealClock::Get();
+};
+
+class Cluster {
+ public:
+  explicit Cluster(ClusterOptions options)
+      : options_(options), hub_(std::make_shared<InProcessHub>()) {
+    auto dir = TempDir::Create();
+    EXPECT_TRUE(dir.ok());
+    dir_ = std::make_unique<TempDir>(std::move(dir).value());
+    servers_.resize(static_cast<size_t>(options.servers));
+    for (int i = 0; i < options.servers; ++i) StartServer(i);
+  }
+
+  ServerOptions OptionsOf(int index) const {
+    ServerOptions options;
+    options.index = index;
+    options.servers = options_.servers;
+    options.workers = options_.workers;
+    options.token = kToken;
+    options.threads = options_.threads;
+    options.client_grace = options_.grace;
+    options.clock = options_.clock;
+    options.shards = 64;
+    options.handshake_timeout = std::chrono::milliseconds(300);
+    if (options_.door == Door::kInProcess) {
+      options.listen_host = "";
+      options.hub = hub_;
+      options.inproc_name = "server-" + std::to_string(index);
+    }
+    if (options_.checkpoints) options.checkpoint_dir = checkpoint_dir();
+    return options;
+  }
+  void StartServer(int index) {
+    auto server = Server::Start(OptionsOf(index));
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    auto& slot = servers_[static_cast<size_t>(index)];
+    slot = std::move(server).value();
+    members.Set(static_cast<size_t>(index), slot->address());
+  }
+  void KillServer(int index) { servers_[static_cast<size_t>(index)].reset(); }
+  void Resize(int servers) {
+    for (auto& server : servers_) server.reset();
+    options_.servers = servers;
+    servers_.clear();
+    servers_.resize(static_cast<size_t>(servers));
+  }
+
+  ClientOptions ClientOptionsOf(int index, Consistency consistency = {}) const {
+    ClientOptions options;
+    options.index = index;
+    options.token = kToken;
+    options.consistency = consistency;
+    options.hub = hub_;
+    options.connect_timeout = std::chrono::seconds(20);
+    options.reconnect_timeout = options_.reconnect;
+    options.window_bytes = options_.window;
+    return options;
+  }
+  std::unique_ptr<Client> Connect(int index, Consistency consistency = {}) {
+    auto client = Client::Connect(ClientOptionsOf(index, consistency), &members);
+    EXPECT_TRUE(client.ok()) << client.status().ToString();
+    return client.ok() ? std::move(client).value() : nullptr;
+  }
+  std::unique_ptr<Admin> ConnectAdmin() {
+    auto admin = Admin::Connect(ClientOptionsOf(0), &members);
+    EXPECT_TRUE(admin.ok()) << admin.status().ToString();
+    return admin.ok() ? std::move(admin).value() : nullptr;
+  }
+
+  Server& server(int index) { return *servers_[static_cast<size_t>(index)]; }
+  std::filesystem::path checkpoint_dir() const { return dir_->path() / "checkpoints"; }
+  static constexpr const char* kToken = "0123456789abcdef";
+
+  FixedMembers members;
+
+ private:
+  ClusterOptions options_;
+  std::shared_ptr<InProcessHub> hub_;
+  std::unique_ptr<TempDir> dir_;
+  std::vector<std::unique_ptr<Server>> servers_;
+};
+
+inline TableSpec DenseSpec(const std::string& name, uint64_t rows, uint32_t dim) {
+  TableSpec spec;
+  spec.name = name;
+  spec.rows = rows;
+  spec.dim = dim;
+  return spec;
+}
+
+inline TableSpec SparseSpec(const std::string& name, uint32_t dim) {
+  TableSpec spec;
+  spec.name = name;
+  spec.key_space = KeySpace::kSparse;
+  spec.dim = dim;
+  return spec;
+}
+
+// Asks again and again, until the deadline, whether something that others bring about is so.
+template <typename Condition>
+bool Eventually(const Condition& condition, Duration limit = std::chrono::seconds(20)) {
+  const TimePoint deadline = RealClock::Get()->Now() + limit;
+  while (!condition()) {
+    if (RealClock::Get()->Now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace shoal::ps
+
+#define ASSERT_OK(expression)                                      \
+  do {                                                             \
+    const auto& ok_result = (expression);                          \
+    ASSERT_TRUE(ok_result.ok()) << ::shoal::ps::TextOf(ok_result); \
+  } while (false)
+
+namespace shoal::ps {
+inline std::string TextOf(const Status& status) { return status.ToString(); }
+template <typename T>
+std::string TextOf(const Result<T>& result) {
+  return result.status().ToString();
+}
+}  // namespace shoal::ps

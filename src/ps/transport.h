@@ -1,0 +1,126 @@
+// How clients reach servers: by address, within the process or over TCP.
+//
+// "inproc:NAME" is a server of this process that registered with the same InProcessHub: requests
+// run in the caller's thread, rows go straight between the caller's memory and the tables.
+// "HOST:PORT" is TCP with the frames of docs/formats/ps-wire.md. The interfaces below (Transport,
+// Link, LinkHandler) are for new transports; users of the parameter server need only InProcessHub.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ps/frame.h"
+#include "ps/types.h"
+
+namespace shoal::ps {
+
+class ServerCore;
+
+// Where servers of this process are found by name. Thread-safe; share one between the servers and
+// clients of a job (or of a test). Names are free again when their server stops.
+class InProcessHub {
+ public:
+  Status Register(const std::string& name, std::weak_ptr<ServerCore> server);
+  void Unregister(const std::string& name);
+  // Null if there is none.
+  std::shared_ptr<ServerCore> Find(const std::string& name) const;
+
+ private:
+  mutable std::mutex mu_;
+  std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
+};
+
+// What a client says first on a connection to one lane of a server.
+struct Hello {
+  int32_t client = -1;     // worker index; -1: observer
+  uint64_t session = 0;    // of the Client object; never 0
+  uint32_t lane = 0;       // which of the server's threads this connection is for
+  uint64_t first_seq = 1;  // the lowest sequence number that may come
+  uint64_t clock = 0;      // last Clock of this worker
+};
+
+// What the server answers.
+struct Welcome {
+  uint64_t incarnation = 0;          // random, of the Server object
+  int32_t server = 0;                // its index
+  int32_t servers = 0;               // how many it knows
+  uint32_t lanes = 1;                // threads, each with connections of its own
+  uint32_t shards = 0;               // virtual shards, a power of two
+  uint64_t ownership = 0;            // version of the shard → server table
+  int64_t restored_checkpoint = -1;  // -1: it started empty
+  uint64_t last_seq = 0;             // last sequence number applied for this session
+};
+
+// The rows of one request to one lane, in the caller's memory.
+struct RowPart {
+  const Key* keys = nullptr;       // the whole request's
+  const uint32_t* pick = nullptr;  // which of them, n; null: first, first + 1, …
+  size_t first = 0;
+  size_t n = 0;
+  uint32_t dim = 0;
+  ConstRows deltas;  // indexed like keys; empty for a pull
+  Rows out;          // likewise; empty for a push
+  size_t At(size_t i) const { return pick != nullptr ? pick[i] : first + i; }
+};
+
+// A frame to send: `body` for control frames, `rows` for row operations.
+struct Outgoing {
+  FrameHeader head;
+  std::string_view body;
+  const RowPart* rows = nullptr;
+};
+
+// Gets what a link receives, from one thread at a time.
+class LinkHandler {
+ public:
+  virtual ~LinkHandler() = default;
+  // `body` is valid during the call. For an answer with rows, `body` holds them one after the
+  // other, or is empty when the link has already put them where RowPart::out said.
+  virtual void OnFrame(const FrameHeader& head, std::string_view body) = 0;
+  // The last call.
+  virtual void OnClosed(const Status& why) = 0;
+};
+
+// One authenticated connection of a client to one lane of a server. Send keeps order; calls to Send
+// must be serialised by the caller, and no lock that OnFrame takes may be held over FlushReplies.
+class Link {
+ public:
+  virtual ~Link() = default;
+  // Begins delivery to `handler`, which must live until Close returned.
+  virtual void Start(LinkHandler* handler) = 0;
+  // What out.rows points to must stay valid until the answer. Never blocks on the network.
+  virtual void Send(const Outgoing& out) = 0;
+  // Delivers answers that Send produced in this thread (in-process); nothing elsewhere.
+  virtual void FlushReplies() = 0;
+  // No call of the handler runs or comes after it, unless called from within one. Idempotent.
+  virtual void Close() = 0;
+};
+
+struct Dialled {
+  std::unique_ptr<Link> link;
+  Welcome welcome;
+};
+
+// Thread-safe.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Connects, proves the token both ways and says hello. Unavailable: nobody there (yet);
+  // Unauthenticated: wrong token; FailedPrecondition: the server refuses this client.
+  virtual Result<Dialled> Dial(const std::string& address, const Hello& hello,
+                               Duration timeout) = 0;
+};
+
+// Over TCP, with one thread that receives for all its links.
+std::unique_ptr<Transport> MakeTcpTransport(std::string token);
+// Within the process.
+std::unique_ptr<Transport> MakeInProcessTransport(std::shared_ptr<InProcessHub> hub,
+                                                  std::string token);
+
+}  // namespace shoal::ps

@@ -1,0 +1,127 @@
+// The parameter server's vocabulary: tables, optimizers, consistency, and views of rows in the
+// caller's memory.
+//
+// Used by client.h and server.h and by everybody who trains. Values are f32, rows are `dim` floats
+// wide, keys are 64-bit. The key of a dense table is its row number.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace shoal::ps {
+
+using Key = uint64_t;
+
+// Bounds of what a table may be; a frame or a caller beyond them is refused.
+inline constexpr uint32_t kMaxDim = 1u << 20;
+inline constexpr uint64_t kMaxDenseRows = 1ull << 40;
+inline constexpr size_t kMaxNameBytes = 256;
+inline constexpr size_t kMaxProgressBytes = 1u << 20;
+
+enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
+
+// What a server does with a pushed row g, w being the stored row:
+//   kAdd      w += g
+//   kSgd      w -= lr * g
+//   kAdagrad  s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
+enum class OptimizerKind : uint8_t { kAdd = 0, kSgd = 1, kAdagrad = 2 };
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::kAdd;
+  float lr = 0.1f;
+  float eps = 1e-6f;
+  bool operator==(const OptimizerSpec&) const = default;
+};
+
+// Values of rows that nobody has pushed to. kUniform draws every element from [lo, hi) as a
+// function of (seed, key, element) alone: the same rows whatever the number of servers.
+enum class InitializerKind : uint8_t { kZeros = 0, kUniform = 1 };
+
+struct InitializerSpec {
+  InitializerKind kind = InitializerKind::kZeros;
+  float lo = 0;
+  float hi = 0;
+  uint64_t seed = 0;
+  bool operator==(const InitializerSpec&) const = default;
+};
+
+struct TableSpec {
+  std::string name;                       // 1..kMaxNameBytes bytes, unique in the job
+  KeySpace key_space = KeySpace::kDense;  //
+  uint64_t rows = 0;                      // dense: keys are [0, rows); sparse: ignored
+  uint32_t dim = 0;                       // floats a row, 1..kMaxDim
+  OptimizerSpec optimizer;                //
+  InitializerSpec initializer;            //
+  bool operator==(const TableSpec&) const = default;
+};
+
+// InvalidArgument names the field that is out of its bounds.
+Status Validate(const TableSpec& spec);
+
+// How far a worker may run ahead of the slowest one; see Client::Clock.
+struct Consistency {
+  enum class Kind : uint8_t { kBsp = 0, kSsp = 1, kAsp = 2 };
+  Kind kind = Kind::kAsp;
+  uint32_t staleness = 0;  // clocks; used by kSsp only
+
+  static Consistency Bsp() { return {Kind::kBsp, 0}; }
+  static Consistency Ssp(uint32_t staleness) { return {Kind::kSsp, staleness}; }
+  static Consistency Asp() { return {Kind::kAsp, 0}; }
+};
+
+// n rows to read in the caller's memory: base + i * stride (in floats), or, where `rows` is set,
+// rows[i]. Does not own anything.
+struct ConstRows {
+  const float* base = nullptr;
+  size_t stride = 0;
+  const float* const* rows = nullptr;
+
+  ConstRows() = default;
+  ConstRows(const float* base_in, size_t stride_in) : base(base_in), stride(stride_in) {}
+  explicit ConstRows(const float* const* rows_in) : rows(rows_in) {}
+  const float* operator[](size_t i) const { return rows != nullptr ? rows[i] : base + i * stride; }
+  bool empty() const { return base == nullptr && rows == nullptr; }
+};
+
+// The same to write.
+struct Rows {
+  float* base = nullptr;
+  size_t stride = 0;
+  float* const* rows = nullptr;
+
+  Rows() = default;
+  Rows(float* base_in, size_t stride_in) : base(base_in), stride(stride_in) {}
+  explicit Rows(float* const* rows_in) : rows(rows_in) {}
+  float* operator[](size_t i) const { return rows != nullptr ? rows[i] : base + i * stride; }
+  bool empty() const { return base == nullptr && rows == nullptr; }
+};
+
+// A table as a client knows it: made by Client::CreateTable, cheap to copy, valid while the Client
+// lives.
+struct TableRef {
+  uint32_t id = 0;
+  uint32_t dim = 0;
+  KeySpace key_space = KeySpace::kDense;
+  uint64_t rows = 0;
+};
+
+// What went through a client or a server since it started.
+struct Counters {
+  uint64_t rows_pushed = 0;
+  uint64_t rows_pulled = 0;
+  uint64_t bytes_pushed = 0;  // of row values, without keys and frames
+  uint64_t bytes_pulled = 0;
+  uint64_t wire_bytes_in = 0;  // over TCP, everything
+  uint64_t wire_bytes_out = 0;
+  uint64_t requests = 0;             // row operations: parts of at most a frame
+  uint64_t duplicates = 0;           // server: resent requests that were not applied again
+  uint64_t refused_connections = 0;  // server: wrong token, garbage, bounds
+};
+
+}  // namespace shoal::ps
