@@ -1,0 +1,587 @@
+#include "rendezvous/coordinator.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "dialect/cluster.h"
+#include "net/websocket.h"
+#include "rendezvous/commit.h"
+#include "rendezvous/events.h"
+#include "rendezvous/feed.h"
+#include "rendezvous/job_files.h"
+#include "rendezvous/journal.h"
+#include "rendezvous/link.h"
+#include "rendezvous/orders.h"
+#include "rendezvous/peer.h"
+#include "rendezvous/protocol.h"
+#include "rendezvous/task_logs.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+constexpr auto kLastWords = std::chrono::seconds(1);  // to whoever is connected at the end
+
+// One connection and what it turned out to be.
+struct Connection {
+  std::unique_ptr<Peer> peer;
+  enum class Role { kUnknown, kLauncher, kController, kObserver } role = Role::kUnknown;
+};
+
+class Shell final : public Coordinator {
+ public:
+  Shell(net::Loop* loop, CoordinatorOptions options, JobFiles files,
+        std::function<void(const Status&)> on_end)
+      : loop_(loop),
+        options_(std::move(options)),
+        id_(std::move(files.id)),
+        token_(std::move(files.token)),
+        logs_dir_(std::filesystem::path(options_.job_dir) / "logs"),
+        on_end_(std::move(on_end)),
+        core_(std::move(files.job), options_.limits),
+        committer_(Committer::Make(loop)),
+        feed_(logs_dir_),
+        task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
+          Note("log lines of " + key.role + " " + std::to_string(key.index) +
+               " are lost: " + why.message());
+        }) {}
+
+  ~Shell() override {
+    loop_->Cancel(tick_timer_);
+    loop_->Cancel(commit_timer_);
+    loop_->Cancel(heartbeat_timer_);
+    loop_->Cancel(end_timer_);
+  }
+
+  Status Open() {
+    TRY(MakeDirectories(logs_dir_, 0700));
+    TRY_ASSIGN(Journal::Opened opened, Journal::Open(options_.job_dir + "/journal"));
+    journal_ = std::make_unique<Journal>(std::move(opened.journal));
+    if (opened.cut_bytes > 0) {
+      LogWarning("cut {} torn bytes off the end of the journal", opened.cut_bytes);
+    }
+    TRY(Restore(opened.records));
+    TRY(Listen());
+    Do(core_.Begin(Now()));
+    // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
+    if (!opened.records.empty()) CommitNow();
+    BeatLater();
+    return Status::Ok();
+  }
+
+  uint16_t port() const override { return server_->port(); }
+  int64_t syncs() const override { return committer_->syncs(); }
+  const CoordinatorCore& core() const override { return core_; }
+  void Stop(const std::string& reason) override { Feed(Command{StopMode::kStop, reason}); }
+
+ private:
+  // ---- Opening ----
+
+  Status Restore(const std::vector<std::string>& records) {
+    started_ = RealClock::Get()->Wall();
+    std::vector<Fact> facts;
+    for (const std::string& record : records) {
+      TRY_ASSIGN(Fact fact, FactFromText(record));
+      facts.push_back(std::move(fact));
+    }
+    TRY(core_.Restore(facts).With(options_.job_dir + "/journal"));
+    if (facts.empty()) return Status::Ok();
+    // The job's time goes on from where the journal stands.
+    base_ = facts.back().at;
+    for (const auto& entry : std::filesystem::directory_iterator(logs_dir_)) {
+      const auto key = ParseLogFileName(entry.path().filename().string());
+      if (key) feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
+    }
+    for (const Fact& fact : facts) {
+      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
+      if (fact.kind == Fact::Kind::kEnded) feed_.LogEnded(KeyOf(fact.task, fact.attempt));
+    }
+    return Status::Ok();
+  }
+
+  Status Listen() {
+    uint16_t port = options_.port;
+    if (port == 0) {
+      auto earlier = ReadCoordinatorFile(options_.job_dir);
+      if (earlier.ok()) port = earlier->port;
+    }
+    const auto listen = [this](uint16_t at) {
+      net::ServerOptions server;
+      server.host = options_.host;
+      server.port = at;
+      server.path = kPath;
+      server.connections = static_cast<size_t>(core_.task_count()) * 2 + 256;
+      server.limits.message_bytes = kMaxMessageUp;
+      return net::WebSocketServer::Listen(loop_, std::move(server),
+                                          [this](auto socket) { Accept(std::move(socket)); });
+    };
+    auto server = listen(port);
+    if (!server.ok() && port != 0 && options_.port == 0) server = listen(0);
+    if (!server.ok()) return server.status();
+    server_ = std::move(server).value();
+    const json::object where{{"host", options_.host},
+                             {"port", server_->port()},
+                             {"pid", ::getpid()},
+                             {"started", FormatWall(started_)}};
+    return WriteFileAtomically(options_.job_dir + "/coordinator.json", ToText(where) + "\n", 0600,
+                               false);
+  }
+
+  Millis Now() const {
+    return base_ + std::chrono::duration_cast<Millis>(RealClock::Get()->Now() - opened_at_);
+  }
+
+  // ---- Connections ----
+
+  void Accept(std::unique_ptr<net::WebSocket> socket) {
+    const MemberId id = next_member_++;
+    Peer::Callbacks calls;
+    calls.on_proved = [this, id](const json::object& hello) { Proved(id, hello); };
+    calls.on_message = [this, id](const std::string& type, const json::object& message) {
+      const auto found = connections_.find(id);
+      if (found == connections_.end()) return;
+      const bool launcher = found->second.role == Connection::Role::kLauncher;
+      const Status status =
+          launcher ? FromLauncher(id, type, message) : FromController(type, message);
+      if (!status.ok()) Close(id, "bad message '" + CleanText(type, 40) + "': " + status.message());
+    };
+    calls.on_binary = [this, id](std::string_view frame) {
+      const Status status = StoreLog(id, frame);
+      if (!status.ok()) Close(id, status.message());
+    };
+    calls.on_gone = [this, id] { Gone(id); };
+    connections_[id].peer = Peer::Greet(loop_, std::move(socket), token_, std::move(calls));
+  }
+
+  void Close(MemberId id, const std::string& why) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    LogWarning("closing the connection from {}: {}", found->second.peer->address(), why);
+    found->second.peer->Close(why);
+  }
+
+  void Proved(MemberId id, const json::object& hello) {
+    Connection& connection = connections_[id];
+    const std::string kind = GetStringOr(hello, "kind", "");
+    if (kind == "task") {
+      auto task = TaskHelloFromJson(hello);
+      if (!task.ok()) return Close(id, task.status().message());
+      connection.role = Connection::Role::kLauncher;
+      Feed(Joined{id, task->role, task->index, task->incarnation, task->instance, task->generation,
+                  task->last_attempt, task->has_program});
+      return;
+    }
+    if (kind != "controller" && kind != "observer") return Close(id, "unknown kind of member");
+    connection.role =
+        kind == "controller" ? Connection::Role::kController : Connection::Role::kObserver;
+    const Status status = feed_.Subscribe(connection.peer.get(), hello);
+    if (!status.ok()) return Close(id, status.message());
+    if (kind == "controller") Feed(ControllerCame{});
+  }
+
+  void Gone(MemberId id) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const Connection connection = std::move(found->second);
+    connections_.erase(found);
+    feed_.Remove(connection.peer.get());
+    if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
+    if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
+    if (!ended_ || !connections_.empty() || end_timer_ == 0) return;
+    loop_->Cancel(end_timer_);
+    end_timer_ = loop_->After(Duration::zero(), [this] { Leave(); });
+  }
+
+  Peer* PeerOf(MemberId id) {
+    const auto found = connections_.find(id);
+    return found == connections_.end() ? nullptr : found->second.peer.get();
+  }
+
+  // ---- Messages ----
+
+  Status FromLauncher(MemberId id, const std::string& type, const json::object& message) {
+    const auto task = core_.TaskOf(id);
+    if (type == "heartbeat") {
+      Feed(Heard{id});
+      if (task && message.if_contains("rss_bytes") != nullptr) TellUsage(*task, message);
+    } else if (type == "leased") {
+      TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
+      Feed(PortsLeased{id, std::move(leased.host), std::move(leased.ports)});
+    } else if (type == "ended") {
+      TRY_ASSIGN(EndedMessage ended, EndedFromJson(message));
+      if (task) {
+        // Its bytes came before it, on the same connection.
+        feed_.LogEnded(KeyOf(*task, ended.attempt));
+        task_logs_.Finish(KeyOf(*task, ended.attempt));
+      }
+      Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line)});
+    } else if (type == "report") {
+      if (task) return Report(id, *task, message);
+    } else {
+      return InvalidArgument("this type of message is unknown");
+    }
+    return Status::Ok();
+  }
+
+  Status Report(MemberId id, int task, const json::object& message) {
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    const json::value* body = message.if_contains("body");
+    if (body == nullptr || !body->is_object()) return InvalidArgument("field 'body' is missing");
+    for (const auto& [name, value] : body->get_object()) {
+      if (!value.is_object()) continue;
+      if (name == "result") {
+        TRY_ASSIGN(const int64_t number, GetInt(message, "number"));
+        Feed(ProgramResult{id, static_cast<int>(attempt), static_cast<int>(number),
+                           value.get_object()});
+        continue;
+      }
+      JobEvent event = EventOfTask(task, static_cast<int>(attempt));
+      event.type = name == "progress" ? JobEvent::Type::kProgress : JobEvent::Type::kProgram;
+      event.body = value.get_object();
+      feed_.TellNow(event);
+    }
+    return Status::Ok();
+  }
+
+  void TellUsage(int task, const json::object& message) {
+    JobEvent event = EventOfTask(task, core_.attempt_of(task));
+    event.type = JobEvent::Type::kUsage;
+    event.rss_bytes = GetIntOr(message, "rss_bytes", 0);
+    event.cpu_seconds = GetDoubleOr(message, "cpu_seconds", 0);
+    feed_.TellNow(event);
+  }
+
+  Status FromController(const std::string& type, const json::object& message) {
+    if (type == "heartbeat") return Status::Ok();
+    TRY_ASSIGN(const Event event, ControllerEvent(type, message));
+    Feed(event);
+    return Status::Ok();
+  }
+
+  // ---- Logs ----
+
+  LogKey KeyOf(int task, int attempt) const {
+    return {core_.role_of(task).name, core_.index_of(task), attempt};
+  }
+
+  // The launcher's own place and name count, not what the frame says.
+  Status StoreLog(MemberId id, std::string_view bytes) {
+    TRY_ASSIGN(const LogFrame frame, DecodeLogFrame(bytes));
+    const auto task = core_.TaskOf(id);
+    if (!task) return FailedPrecondition("log lines came before the welcome");
+    const LogKey key = KeyOf(*task, frame.key.attempt);
+    if (key.attempt > core_.attempt_of(*task)) {
+      return InvalidArgument("log lines of an attempt that was never started");
+    }
+    feed_.LogGrew(key, task_logs_.Store(key, frame.offset, frame.bytes));
+    if (task_logs_.AckDue(key)) AckLog(id, key);
+    return Status::Ok();
+  }
+
+  void AckLog(MemberId id, const LogKey& key) {
+    const int64_t bytes = task_logs_.Ack(key);
+    if (Peer* peer = PeerOf(id)) {
+      peer->Send("log_ack", {{"attempt", key.attempt}, {"bytes", bytes}});
+    }
+  }
+
+  // ---- Core ----
+
+  template <typename Any>
+  void Feed(Any event) {
+    if (ended_) return;
+    Do(core_.Handle(event, Now()));
+  }
+
+  void Do(const std::vector<Action>& actions) {
+    bool durable = false;
+    for (const Action& action : actions) {
+      if (action.kind != Action::Kind::kRecord) continue;
+      Fact fact = action.fact;
+      fact.wall = FormatWall(RealClock::Get()->Wall());
+      const Status status = journal_->Append(FactToText(fact));
+      if (!status.ok()) return End(status);
+      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
+      durable = durable || fact.durable();
+      if (!fact.durable() && unsynced_from_ == 0) {
+        released_ = fact.seq;
+      } else if (fact.durable() && unsynced_from_ == 0) {
+        unsynced_from_ = fact.seq;
+      }
+    }
+    for (const Action& action : actions) {
+      if (action.kind == Action::Kind::kRecord) continue;
+      if (action.after > synced_) {
+        deferred_.push_back(action);
+      } else {
+        Perform(action);
+      }
+    }
+    feed_.Release(released_);
+    if (durable) {
+      if (core_.verdict()) {
+        CommitNow();
+      } else {
+        CommitSoon();
+      }
+    }
+    ArmTick();
+  }
+
+  void ArmTick() {
+    const auto next = core_.NextDeadline();
+    if (ended_ || next == armed_) return;
+    loop_->Cancel(std::exchange(tick_timer_, 0));
+    armed_ = next;
+    if (!next) return;
+    tick_timer_ = loop_->After(std::max(*next - Now(), Millis(0)) + Millis(1), [this] {
+      tick_timer_ = 0;
+      armed_.reset();
+      Feed(Tick{});
+      if (tick_timer_ == 0) ArmTick();
+    });
+  }
+
+  void Perform(const Action& action) {
+    Peer* peer = action.member != 0 ? PeerOf(action.member) : nullptr;
+    switch (action.kind) {
+      case Action::Kind::kRecord:
+        return;
+      case Action::Kind::kNote:
+        return Note(action.text);
+      case Action::Kind::kWriteVerdict:
+        return WriteVerdict();
+      case Action::Kind::kExit:
+        return End(Status::Ok());
+      case Action::Kind::kDescribe:
+        return Describe(action, peer);
+      default:
+        if (peer != nullptr) Tell(action, peer);
+    }
+  }
+
+  void Tell(const Action& action, Peer* peer) {
+    const int64_t grace = core_.job().limits.stop_grace.count();
+    switch (action.kind) {
+      case Action::Kind::kWelcome:
+        return peer->Send("welcome", WelcomeOrder(core_, action.task, action.lease, id_));
+      case Action::Kind::kWait:
+        return peer->Send("wait", {{"text", action.text}});
+      case Action::Kind::kRefuse:
+        peer->Send("refuse", {{"text", action.text}});
+        return peer->Close(action.text);
+      case Action::Kind::kStart:
+        return StartProgram(action, peer);
+      case Action::Kind::kDrain:
+        return peer->Send(
+            "drain", {{"attempt", action.attempt}, {"grace_ms", grace}, {"text", action.text}});
+      case Action::Kind::kKill:
+        return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
+      case Action::Kind::kAck:
+        return peer->Send("ack", {{"attempt", action.attempt}});
+      case Action::Kind::kRelease:
+        return peer->Send("release", {});
+      default:
+        return;
+    }
+  }
+
+  // One text a generation, shared by all who get it.
+  const std::shared_ptr<const std::string>& Description() {
+    if (described_ != core_.generation()) {
+      described_ = core_.generation();
+      description_ = std::make_shared<const std::string>(Message(
+          "describe", {{"generation", described_}, {"cluster", dialect::ToJson(core_.Cluster())}}));
+    }
+    return description_;
+  }
+
+  void Describe(const Action& action, Peer* peer) {
+    if (action.member != 0) {
+      if (peer != nullptr) peer->SendShared(Description());
+      return;
+    }
+    for (auto& [id, connection] : connections_) {
+      if (core_.TaskOf(id)) connection.peer->SendShared(Description());
+    }
+  }
+
+  void StartProgram(const Action& action, Peer* peer) {
+    auto start =
+        StartOrder(core_, action.task, action.attempt, {id_, options_.job_dir, options_.program});
+    if (!start.ok()) {
+      loop_->Post([this, alive = alive_, task = action.task, why = start.status().message()] {
+        if (*alive) Feed(LauncherRefused{core_.role_of(task).name, core_.index_of(task), why});
+      });
+      return;
+    }
+    peer->SendShared(Description());
+    peer->Send("start", ToJson(*start));
+  }
+
+  JobEvent EventOfTask(int task, int attempt) const {
+    JobEvent event;
+    event.at = FormatWall(RealClock::Get()->Wall());
+    event.role = core_.role_of(task).name;
+    event.index = core_.index_of(task);
+    event.attempt = attempt;
+    return event;
+  }
+
+  void Note(const std::string& text) {
+    JobEvent event;
+    event.type = JobEvent::Type::kNote;
+    event.at = FormatWall(RealClock::Get()->Wall());
+    event.text = text;
+    feed_.TellNow(event);
+  }
+
+  void BeatLater() {
+    heartbeat_timer_ = loop_->After(kHeartbeat, [this] {
+      static const auto beat = std::make_shared<const std::string>(Message("heartbeat"));
+      for (auto& [id, connection] : connections_) {
+        if (connection.role != Connection::Role::kUnknown) connection.peer->SendShared(beat);
+      }
+      for (const LogKey& key : task_logs_.Unacked()) {
+        const auto task = core_.Find(key.role, key.index);
+        if (task) AckLog(core_.MemberOf(*task), key);
+      }
+      BeatLater();
+    });
+  }
+
+  // ---- Durability and the end ----
+
+  void CommitSoon() {
+    if (commit_timer_ != 0 || committing_) return;
+    commit_timer_ = loop_->After(options_.commit_delay, [this] {
+      commit_timer_ = 0;
+      CommitNow();
+    });
+  }
+
+  void CommitNow() {
+    loop_->Cancel(std::exchange(commit_timer_, 0));
+    if (committing_) return;  // Committed looks again
+    committing_ = true;
+    std::vector<int> fds;
+    const auto logs = task_logs_.TakeFinished(&fds);
+    fds.push_back(journal_->fd());
+    committer_->Sync(std::move(fds), [this, logs, upto = core_.last_seq()](const Status& status) {
+      Committed(upto, status);
+    });
+  }
+
+  void Committed(int64_t upto, const Status& status) {
+    committing_ = false;
+    if (!status.ok()) return End(status);
+    synced_ = upto;
+    released_ = upto;
+    unsynced_from_ = core_.last_seq() > upto ? upto + 1 : 0;
+    feed_.Release(released_);
+    std::vector<Action> ready;
+    std::erase_if(deferred_, [&](const Action& action) {
+      if (action.after > synced_) return false;
+      ready.push_back(action);
+      return true;
+    });
+    for (const Action& action : ready) {
+      if (ended_) return;
+      Perform(action);
+    }
+    if (unsynced_from_ != 0) {
+      if (core_.verdict()) {
+        CommitNow();
+      } else {
+        CommitSoon();
+      }
+    }
+  }
+
+  void WriteVerdict() {
+    const std::string text = ToPrettyText(VerdictToJson(*core_.verdict())) + "\n";
+    // Not synced: the journal, which is, has it as well.
+    const Status status =
+        WriteFileAtomically(options_.job_dir + "/verdict.json", text, 0600, false);
+    if (!status.ok()) End(status.With("the verdict"));
+  }
+
+  void End(const Status& status) {
+    if (std::exchange(ended_, true)) return;
+    for (auto& [id, connection] : connections_) {
+      connection.peer->Close(status.ok() ? "ended" : status.message());
+    }
+    end_ = status;
+    // The closing words, and what is queued before them, go out first.
+    end_timer_ = loop_->After(connections_.empty() ? Duration::zero() : Duration(kLastWords),
+                              [this] { Leave(); });
+  }
+
+  // The owner may destroy us in on_end.
+  void Leave() {
+    end_timer_ = 0;
+    const auto on_end = on_end_;
+    on_end(end_);
+  }
+
+  struct AliveFlag {
+    std::shared_ptr<bool> flag = std::make_shared<bool>(true);
+    ~AliveFlag() { *flag = false; }
+  };
+
+  // Constant after construction.
+  net::Loop* const loop_;
+  const CoordinatorOptions options_;
+  const std::string id_;
+  const std::string token_;
+  const std::filesystem::path logs_dir_;
+  const std::function<void(const Status&)> on_end_;
+  const TimePoint opened_at_ = RealClock::Get()->Now();
+  AliveFlag alive_owner_;
+  const std::shared_ptr<bool> alive_ = alive_owner_.flag;
+  WallTime started_;
+  Millis base_{0};
+
+  CoordinatorCore core_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<Committer> committer_;
+  EventFeed feed_;
+  TaskLogs task_logs_;
+  std::map<MemberId, Connection> connections_;
+  MemberId next_member_ = 1;
+  std::unique_ptr<net::WebSocketServer> server_;
+
+  std::vector<Action> deferred_;  // until `after` is synced
+  int64_t synced_ = 0;            // facts up to this number are on disk
+  int64_t unsynced_from_ = 0;     // the first durable fact that is not; 0: none
+  int64_t released_ = 0;          // facts up to this number may be told
+  bool committing_ = false;
+  bool ended_ = false;
+  Status end_;
+  int64_t described_ = 0;
+  std::shared_ptr<const std::string> description_;
+  std::optional<Millis> armed_;
+  net::Loop::Id tick_timer_ = 0;
+  net::Loop::Id commit_timer_ = 0;
+  net::Loop::Id heartbeat_timer_ = 0;
+  net::Loop::Id end_timer_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Coordinator>> Coordinator::Start(net::Loop* loop, CoordinatorOptions options,
+                                                        std::function<void(const Status&)> on_end) {
+  TRY_ASSIGN(JobFiles files, ReadJobFiles(options.job_dir));
+  auto shell =
+      std::make_unique<Shell>(loop, std::move(options), std::move(files), std::move(on_end));
+  TRY(shell->Open());
+  return std::unique_ptr<Coordinator>(std::move(shell));
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,53 @@
+// The coordinator of one job: the I/O around coordinator_core. Listens for launchers and
+// controllers, keeps the journal and the logs, publishes DIR/coordinator.json, and at the end
+// writes DIR/verdict.json and ends itself.
+//
+// `shoal coordinator --job-dir DIR` (src/cli) runs one; tests run several in one process.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/loop.h"
+#include "rendezvous/coordinator_core.h"
+
+namespace shoal::rendezvous {
+
+struct CoordinatorOptions {
+  std::string job_dir;
+  std::string host = "127.0.0.1";  // to listen at, and told in coordinator.json
+  uint16_t port = 0;               // 0: the one of an earlier incarnation if free, else any
+  std::string program;             // absolute path of shoal, what "@shoal" stands for in a command
+  CoreLimits limits;
+  // A result waits at most this long for others to be synced together with it.
+  Duration commit_delay = std::chrono::milliseconds(25);
+};
+
+class Coordinator {
+ public:
+  // Reads DIR (job.json, id, token, the journal) and listens. `on_end` is called once, last: OK
+  // when the verdict was written and acknowledged or 5 s have passed, else what made it impossible
+  // to go on (a journal that cannot be written). Errors say what is wrong with DIR.
+  static Result<std::unique_ptr<Coordinator>> Start(net::Loop* loop, CoordinatorOptions options,
+                                                    std::function<void(const Status&)> on_end);
+  // Closes everything without a word: like a crash, for who is connected.
+  virtual ~Coordinator() = default;
+
+  virtual uint16_t port() const = 0;
+  // Groups of files synced so far.
+  virtual int64_t syncs() const = 0;
+  virtual const CoordinatorCore& core() const = 0;
+  // As a command of the controller; for SIGTERM.
+  virtual void Stop(const std::string& reason) = 0;
+};
+
+// Runs one on a loop of its own until it has ended; SIGTERM and SIGINT stop the job. For
+// `shoal coordinator`.
+Status RunCoordinator(CoordinatorOptions options);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,140 @@
+// Facts: the only place where what they tell changes the state, live and from the journal.
+#include <algorithm>
+
+#include "rendezvous/coordinator_core.h"
+
+namespace shoal::rendezvous {
+
+Status CoordinatorCore::Restore(const std::vector<Fact>& facts) {
+  for (const Fact& fact : facts) {
+    if (fact.seq != seq_ + 1) {
+      return DataLoss("the journal jumps from fact " + std::to_string(seq_) + " to " +
+                      std::to_string(fact.seq));
+    }
+    seq_ = fact.seq;
+    now_ = std::max(now_, fact.at);
+    TRY(Apply(fact).With("fact " + std::to_string(fact.seq)));
+  }
+  return Status::Ok();
+}
+
+Fact CoordinatorCore::FactOf(Fact::Kind kind, int task) const {
+  Fact fact;
+  fact.kind = kind;
+  fact.task = task;
+  if (task >= 0) fact.attempt = tasks_[static_cast<size_t>(task)].attempt;
+  return fact;
+}
+
+int64_t CoordinatorCore::Record(Fact fact) {
+  fact.seq = ++seq_;
+  fact.at = now_;
+  const Status applied = Apply(fact);
+  SHOAL_CHECK(applied.ok());
+  Do(Action::Kind::kRecord).fact = std::move(fact);
+  return seq_;
+}
+
+Action& CoordinatorCore::Do(Action::Kind kind, int task) {
+  Action action;
+  action.kind = kind;
+  action.task = task;
+  if (task >= 0) action.member = MemberOf(task);
+  actions_.push_back(std::move(action));
+  return actions_.back();
+}
+
+Status CoordinatorCore::Apply(const Fact& fact) {
+  switch (fact.kind) {
+    case Fact::Kind::kJob:
+      job_state_ = fact.state;
+      stop_ = std::max(stop_, fact.stop);
+      if (fact.decided) decided_ = fact.decided;
+      gathered_ = gathered_ && fact.gathered;
+      if (fact.stop != StopMode::kNone) stop_reason_ = fact.text;
+      return Status::Ok();
+    case Fact::Kind::kGeneration:
+      generation_ = fact.generation;
+      if (generation_ == 1) running_since_ = fact.at;
+      return Status::Ok();
+    case Fact::Kind::kVerdict:
+      verdict_ = fact.verdict;
+      job_state_ = fact.verdict.state;
+      return Status::Ok();
+    default:
+      return ApplyToTask(fact);
+  }
+}
+
+Status CoordinatorCore::ApplyToTask(const Fact& fact) {
+  if (fact.task < 0 || fact.task >= task_count()) {
+    return DataLoss("task number " + std::to_string(fact.task) + " is not of this job");
+  }
+  Task& task = tasks_[static_cast<size_t>(fact.task)];
+  switch (fact.kind) {
+    case Fact::Kind::kPlaced:
+      task.holder = Holder{};
+      task.holder->incarnation = fact.incarnation;
+      task.holder->instance = fact.instance;
+      return Status::Ok();
+    case Fact::Kind::kLeased:
+      if (!task.holder) return DataLoss("a lease without a launcher");
+      task.holder->leased = true;
+      task.host = fact.host;
+      task.ports = fact.ports;
+      task.state = job::TaskState::kJoined;
+      return Status::Ok();
+    case Fact::Kind::kUnplaced:
+      task.holder.reset();
+      task.unplaced_at = fact.at;
+      task.state = job::TaskState::kCreated;
+      return Status::Ok();
+    case Fact::Kind::kStarted:
+      task.active = true;
+      task.results = 0;
+      task.attempt = fact.attempt;
+      task.attempts = fact.attempt + 1;
+      task.state = job::TaskState::kRunning;
+      return Status::Ok();
+    case Fact::Kind::kDraining:
+      task.state = job::TaskState::kDraining;
+      task.kill_at = fact.at + job_.limits.stop_grace;
+      task.killed = false;
+      return Status::Ok();
+    case Fact::Kind::kEnded:
+      if (!fact.end) return DataLoss("an end without how");
+      ApplyEnd(fact, &task);
+      return Status::Ok();
+    case Fact::Kind::kResult:
+      ++task.results;
+      return Status::Ok();
+    default:
+      return Status::Ok();
+  }
+}
+
+void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
+  const bool ran = std::exchange(task->active, false);
+  task->end = fact.end;
+  task->last_line = fact.last_line;
+  task->why_final = fact.end->ok() ? std::string() : fact.text;
+  const auto kind = job::Classify(*fact.end, task->history.ooms);
+  const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
+  if (ran && death && !fact.consequence) {
+    first_death_ = job::Death{static_cast<int>(generation_), job_.roles[task->role].name,
+                              task->index, fact.at};
+  }
+  if (fact.end->kind == job::EndKind::kOutOfMemory) ++task->history.ooms;
+  if (fact.counted) ++task->history.restarts;
+  if (!fact.restart) {
+    task->final = true;
+    task->state = job::TaskState::kEnded;
+    if (fact.end->kind == job::EndKind::kLost) task->holder.reset();
+    return;
+  }
+  task->attempt = fact.attempt + 1;
+  task->due = fact.due;
+  task->state = task->holder ? job::TaskState::kJoined : job::TaskState::kCreated;
+}
+
+}  // namespace shoal::rendezvous

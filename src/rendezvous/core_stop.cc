@@ -1,0 +1,353 @@
+// Gathering, following, judging, stopping, and everything that happens because time has passed.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "rendezvous/coordinator_core.h"
+
+namespace shoal::rendezvous {
+
+using Kind = Action::Kind;
+
+namespace {
+
+// Completes "worker 3 …".
+std::string TextOf(const job::TaskEnd& end) {
+  const bool no_start = end.kind == job::EndKind::kExit && !end.detail.empty();
+  return no_start ? "could not be started: " + end.detail : job::Describe(end);
+}
+
+// Whether people must be told why it was not started again: an ordinary exit code needs no words.
+bool NeedsWhy(const job::TaskEnd& end) {
+  return end.kind != job::EndKind::kExit || job::Classify(end) == job::EndClass::kTransient;
+}
+
+}  // namespace
+
+std::vector<Action> CoordinatorCore::Begin(Millis now) {
+  now_ = std::max(now, now_);
+  controller_due_ = now_ + limits_.controller_start;
+  for (Task& task : tasks_) {
+    if (task.holder) task.holder->heard = now_;
+  }
+  if (seq_ == 0) {
+    Fact fact = FactOf(Fact::Kind::kJob, -1);
+    fact.state = job::JobState::kStarting;
+    Record(std::move(fact));
+  }
+  if (verdict_) {
+    exit_by_ = now_ + limits_.linger;
+    Do(Kind::kWriteVerdict);
+  } else {
+    Settle();
+  }
+  RecomputeDeadline();
+  return std::exchange(actions_, {});
+}
+
+// ---- What others ask for ------------------------------------------------------------------------
+
+void CoordinatorCore::On(const ControllerCame&) { ++controllers_; }
+
+void CoordinatorCore::On(const ControllerWent&) {
+  controllers_ = std::max(0, controllers_ - 1);
+  if (controllers_ == 0) controller_due_ = now_ + limits_.controller_loss;
+}
+
+void CoordinatorCore::On(const VerdictAcked&) { acked_ = true; }
+
+void CoordinatorCore::On(const Command& event) {
+  if (verdict_ || event.mode <= stop_) return;
+  if (event.mode == StopMode::kDrain) {
+    Fact fact = FactOf(Fact::Kind::kJob, -1);
+    fact.state = job::JobState::kFinishing;
+    fact.stop = StopMode::kDrain;
+    fact.text = event.reason;
+    Record(std::move(fact));
+  } else {
+    Fact fact = FactOf(Fact::Kind::kJob, -1);
+    fact.state = job::JobState::kFinishing;
+    fact.stop = event.mode;
+    fact.text = event.reason;
+    fact.decided = decided_.value_or(job::JobState::kCancelled);
+    if (decided_) fact.text = stop_reason_;
+    Record(std::move(fact));
+  }
+  unsettled_ = true;
+}
+
+void CoordinatorCore::On(const LauncherRefused& event) {
+  const auto number = Find(event.role, event.index);
+  if (!number || tasks_[static_cast<size_t>(*number)].final) return;
+  DecideVerdict(job::JobState::kFailed, NameOf(*number) + " could not be started: " + event.reason);
+}
+
+// ---- Settling: what follows from what has happened
+// -----------------------------------------------
+
+void CoordinatorCore::Settle() {
+  unsettled_ = false;
+  const bool all_leased = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
+    return task.holder && task.holder->leased;
+  });
+  if (generation_ == 0 && all_leased && stop_ == StopMode::kNone) {
+    IssueGeneration();
+    Fact fact = FactOf(Fact::Kind::kJob, -1);
+    fact.state = job::JobState::kRunning;
+    Record(std::move(fact));
+    for (int number = 0; number < task_count(); ++number) StartIfDue(number);
+  }
+  // Each pass may end tasks that had no program, and others may follow these.
+  bool changed = true;
+  while (changed) {
+    Judge();
+    changed = DrainForStop();
+    changed = DrainFollowers() || changed;
+  }
+  const bool all_final =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.final; });
+  if (all_final && decided_ && !verdict_) RecordVerdict();
+}
+
+bool CoordinatorCore::RoleEnded(const std::string& role) const {
+  return std::all_of(tasks_.begin(), tasks_.end(), [&](const Task& task) {
+    return task.final || job_.roles[task.role].name != role;
+  });
+}
+
+bool CoordinatorCore::DrainFollowers() {
+  bool ended = false;
+  for (size_t r = 0; r < job_.roles.size(); ++r) {
+    const std::string& leader = job_.roles[r].follows;
+    if (leader.empty() || !RoleEnded(leader)) continue;
+    for (int number = 0; number < task_count(); ++number) {
+      if (tasks_[static_cast<size_t>(number)].role != r) continue;
+      ended = DrainTask(number, "every task of " + leader + " has ended") || ended;
+    }
+  }
+  return ended;
+}
+
+bool CoordinatorCore::DrainForStop() {
+  if (stop_ == StopMode::kNone) return false;
+  bool ended = false;
+  for (int number = 0; number < task_count(); ++number) {
+    Task& task = tasks_[static_cast<size_t>(number)];
+    if (stop_ == StopMode::kDrain && !job_.roles[task.role].follows.empty() && task.active) {
+      continue;
+    }
+    ended = DrainTask(number, stop_reason_) || ended;
+    if (stop_ == StopMode::kKill && task.active && !task.killed) task.kill_at = now_;
+    if (stop_ == StopMode::kKill) CheckDraining(number);
+  }
+  return ended;
+}
+
+// Gives true if the task had no program and so has ended by this.
+bool CoordinatorCore::DrainTask(int number, const std::string& why) {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  if (task.final || task.state == job::TaskState::kDraining) return false;
+  if (task.active) {
+    Fact fact = FactOf(Fact::Kind::kDraining, number);
+    fact.text = why;
+    Record(std::move(fact));
+    Action& action = Do(Kind::kDrain, number);
+    action.attempt = task.attempt;
+    action.text = why;
+    return false;
+  }
+  Fact fact = FactOf(Fact::Kind::kEnded, number);
+  fact.end = job::CancelledEnd(why);
+  const int64_t stored = Record(std::move(fact));
+  if (task.holder && task.holder->member != 0) Do(Kind::kRelease, number).after = stored;
+  return true;
+}
+
+void CoordinatorCore::Judge() {
+  if (decided_) return;
+  const bool all_final =
+      std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.final; });
+  // While a drain is under way tasks may still save and end well: judged when all have ended.
+  if (stop_ != StopMode::kNone && !all_final) return;
+  std::vector<job::TaskOutcome> outcomes;
+  const Task* culprit = nullptr;
+  for (const Task& task : tasks_) {
+    job::TaskOutcome one{job_.roles[task.role].name, task.index, job::Outcome::kGoing, ""};
+    if (task.final && task.end && task.end->ok()) {
+      one.outcome = job::Outcome::kSucceeded;
+    } else if (task.final && task.end && task.end->kind == job::EndKind::kCancelled) {
+      one.outcome = job::Outcome::kStopped;
+      one.reason = job::Describe(*task.end);
+    } else if (task.final) {
+      one.outcome = job::Outcome::kFailed;
+      one.reason = TextOf(*task.end);
+      if (culprit == nullptr) culprit = &task;
+    }
+    outcomes.push_back(std::move(one));
+  }
+  job::Verdict verdict = job::Judge(job_, outcomes);
+  if (verdict.kind == job::Verdict::Kind::kUndecided) return;
+  if (verdict.kind == job::Verdict::Kind::kSucceeded) {
+    return DecideVerdict(job::JobState::kSucceeded, verdict.reason);
+  }
+  if (stop_ != StopMode::kNone) return DecideVerdict(job::JobState::kCancelled, stop_reason_);
+  if (culprit != nullptr && !culprit->why_final.empty() && NeedsWhy(*culprit->end)) {
+    verdict.reason += " (" + culprit->why_final + ")";
+  }
+  if (culprit != nullptr && !culprit->last_line.empty()) {
+    verdict.reason += "; its last line was: " + culprit->last_line;
+  }
+  DecideVerdict(job::JobState::kFailed, verdict.reason);
+}
+
+void CoordinatorCore::DecideVerdict(job::JobState state, const std::string& reason, bool gathered) {
+  if (decided_) return;
+  Fact fact = FactOf(Fact::Kind::kJob, -1);
+  fact.state = job::JobState::kFinishing;
+  fact.decided = state;
+  fact.text = reason;
+  fact.gathered = gathered;
+  fact.stop = std::max(stop_, StopMode::kDrain);
+  Record(std::move(fact));
+  unsettled_ = true;
+}
+
+void CoordinatorCore::RecordVerdict() {
+  Fact fact = FactOf(Fact::Kind::kVerdict, -1);
+  fact.verdict.state = *decided_;
+  fact.verdict.reason = stop_reason_;
+  fact.verdict.gathered = gathered_;
+  for (const Task& task : tasks_) {
+    TaskResult result{job_.roles[task.role].name, task.index, task.attempts, task.end};
+    fact.verdict.tasks.push_back(std::move(result));
+  }
+  const int64_t stored = Record(std::move(fact));
+  exit_by_ = now_ + limits_.linger;
+  Do(Kind::kWriteVerdict).after = stored;
+  for (const Waiting& one : std::exchange(waiting_, {})) {
+    Action& action = Do(Kind::kRefuse);
+    action.member = one.hello.member;
+    action.text = "the job has ended";
+  }
+}
+
+void CoordinatorCore::MaybeExit() {
+  if (!verdict_ || exited_) return;
+  if (now_ < exit_by_ && !(acked_ && members_.empty())) return;
+  exited_ = true;
+  Do(Kind::kExit).after = seq_;
+}
+
+// ---- Time ---------------------------------------------------------------------------------------
+
+void CoordinatorCore::On(const Tick&) {
+  if (!verdict_) {
+    for (int number = 0; number < task_count(); ++number) {
+      CheckHolder(number);
+      CheckDraining(number);
+      StartIfDue(number);
+    }
+    CheckJobDeadlines();
+  }
+}
+
+void CoordinatorCore::CheckHolder(int number) {
+  Task& task = tasks_[static_cast<size_t>(number)];
+  if (task.final || !task.holder) return;
+  const Millis silent = now_ - task.holder->heard;
+  if (silent >= limits_.dead) {
+    LoseHolder(number, "nothing was heard of its launcher for " + FormatDuration(limits_.dead));
+  } else if (silent >= limits_.suspect && !task.holder->suspected) {
+    task.holder->suspected = true;
+    Do(Kind::kNote).text = NameOf(number) + " has not been heard of for " + FormatDuration(silent);
+  }
+}
+
+void CoordinatorCore::CheckDraining(int number) {
+  Task& task = tasks_[static_cast<size_t>(number)];
+  if (task.state != job::TaskState::kDraining || now_ < task.kill_at) return;
+  if (task.killed) {
+    LoseHolder(number, "it did not end after SIGKILL");
+    return;
+  }
+  task.killed = true;
+  task.kill_at = now_ + limits_.kill_again;
+  Action& action = Do(Kind::kKill, number);
+  action.attempt = task.attempt;
+  action.text = "it did not end within " + FormatDuration(job_.limits.stop_grace);
+}
+
+std::string CoordinatorCore::MissingTasks() const {
+  std::string first;
+  int missing = 0;
+  for (int number = 0; number < task_count(); ++number) {
+    const Task& task = tasks_[static_cast<size_t>(number)];
+    if (task.final || (task.holder && task.holder->leased)) continue;
+    if (missing++ == 0) first = NameOf(number);
+  }
+  if (missing > 1) {
+    first +=
+        " and " + std::to_string(missing - 1) + (missing == 2 ? " other task" : " other tasks");
+  }
+  return first + " did not join within " + FormatDuration(job_.limits.gather) + " (" +
+         std::to_string(task_count() - missing) + " of " + std::to_string(task_count()) +
+         " tasks had)";
+}
+
+void CoordinatorCore::CheckJobDeadlines() {
+  if (decided_) return;
+  if (generation_ == 0 && now_ >= job_.limits.gather && stop_ == StopMode::kNone) {
+    return DecideVerdict(job::JobState::kFailed, MissingTasks(), false);
+  }
+  for (int number = 0; generation_ > 0 && number < task_count(); ++number) {
+    const Task& task = tasks_[static_cast<size_t>(number)];
+    if (task.final || (task.holder && task.holder->leased)) continue;
+    if (now_ < task.unplaced_at + job_.limits.gather) continue;
+    return DecideVerdict(job::JobState::kFailed, NameOf(number) +
+                                                     " was lost, and no new launcher came within " +
+                                                     FormatDuration(job_.limits.gather));
+  }
+  if (job_.limits.deadline.count() > 0 && generation_ > 0 &&
+      now_ >= running_since_ + job_.limits.deadline) {
+    return DecideVerdict(job::JobState::kFailed, "the job exceeded its deadline of " +
+                                                     FormatDuration(job_.limits.deadline) +
+                                                     " ('limits: deadline')");
+  }
+  const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
+  if (!keep && controllers_ == 0 && now_ >= controller_due_) {
+    DecideVerdict(job::JobState::kCancelled,
+                  "nobody controlled the job for " + FormatDuration(limits_.controller_loss) +
+                      ", and it is to stop then ('on_controller_loss: stop')");
+  }
+}
+
+std::optional<Millis> CoordinatorCore::NextDeadline() const { return next_; }
+
+void CoordinatorCore::RecomputeDeadline() {
+  next_.reset();
+  const auto at = [this](Millis when) { next_ = std::min(next_.value_or(when), when); };
+  if (verdict_) {
+    if (!exited_) at(exit_by_);
+    return;
+  }
+  for (const Task& task : tasks_) {
+    if (task.final) continue;
+    if (task.holder) {
+      at(task.holder->heard + (task.holder->suspected ? limits_.dead : limits_.suspect));
+    } else if (generation_ > 0 && !decided_) {
+      at(task.unplaced_at + job_.limits.gather);
+    }
+    if (task.state == job::TaskState::kDraining) at(task.kill_at);
+    const bool startable = generation_ > 0 && !task.active && stop_ == StopMode::kNone &&
+                           task.holder && task.holder->leased && task.holder->member != 0;
+    if (startable) at(task.due);
+  }
+  if (decided_) return;
+  if (generation_ == 0 && stop_ == StopMode::kNone) at(job_.limits.gather);
+  if (job_.limits.deadline.count() > 0 && generation_ > 0) {
+    at(running_since_ + job_.limits.deadline);
+  }
+  const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
+  if (!keep && controllers_ == 0) at(controller_due_);
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,68 @@
+#include "rendezvous/events.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+JobEvent OfTask(const Fact& fact, const CoordinatorCore& core, job::TaskState state) {
+  JobEvent event;
+  event.type = JobEvent::Type::kTask;
+  event.role = core.role_of(fact.task).name;
+  event.index = core.index_of(fact.task);
+  event.attempt = fact.attempt;
+  event.task_state = state;
+  event.text = fact.text;
+  event.end = fact.end;
+  event.last_line = fact.last_line;
+  event.will_restart = fact.restart;
+  return event;
+}
+
+std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core) {
+  JobEvent event;
+  switch (fact.kind) {
+    case Fact::Kind::kJob:
+      event.type = JobEvent::Type::kJob;
+      event.job_state = fact.state;
+      event.text = fact.text;
+      return event;
+    case Fact::Kind::kPlaced:
+      return std::nullopt;
+    case Fact::Kind::kLeased:
+      return OfTask(fact, core, job::TaskState::kJoined);
+    case Fact::Kind::kUnplaced:
+      return OfTask(fact, core, job::TaskState::kCreated);
+    case Fact::Kind::kStarted:
+      return OfTask(fact, core, job::TaskState::kRunning);
+    case Fact::Kind::kDraining:
+      return OfTask(fact, core, job::TaskState::kDraining);
+    case Fact::Kind::kEnded:
+      return OfTask(fact, core, job::TaskState::kEnded);
+    case Fact::Kind::kGeneration:
+      event.type = JobEvent::Type::kGeneration;
+      event.generation = fact.generation;
+      event.body = fact.body;
+      return event;
+    case Fact::Kind::kResult:
+      event = OfTask(fact, core, job::TaskState::kRunning);
+      event.type = JobEvent::Type::kResult;
+      event.body = fact.body;
+      return event;
+    case Fact::Kind::kVerdict:
+      event.type = JobEvent::Type::kVerdict;
+      event.verdict = fact.verdict;
+      return event;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<JobEvent> EventOf(const Fact& fact, const CoordinatorCore& core) {
+  auto event = Translate(fact, core);
+  if (!event) return event;
+  event->seq = fact.seq;
+  event->at = fact.wall;
+  return event;
+}
+
+}  // namespace shoal::rendezvous

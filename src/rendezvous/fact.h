@@ -1,0 +1,80 @@
+// Facts: what the coordinator has decided or learnt, one by one. Its state is the sum of them: each
+// is in the journal before it has effects, and a coordinator that is started again applies them in
+// order and goes on.
+//
+// Made by coordinator_core, written by journal.h (docs/formats/journal.md), told to controllers as
+// JobEvents. Plain data.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "job/state.h"
+#include "rendezvous/types.h"
+
+namespace shoal::rendezvous {
+
+// How hard a job is being stopped; each contains the one before.
+enum class StopMode : uint8_t {
+  kNone,
+  kDrain,  // SIGTERM to tasks that follow nobody; followers come after them
+  kStop,   // SIGTERM to all at once
+  kKill,   // SIGKILL to all at once
+};
+
+struct Fact {
+  enum class Kind : uint8_t {
+    kJob,         // state, text, stop; `decided` once the verdict is known; gathered
+    kPlaced,      // task, incarnation, instance: a launcher holds the place
+    kLeased,      // task, host, ports: it has joined
+    kUnplaced,    // task, text: its launcher was lost
+    kGeneration,  // generation, body = the cluster description
+    kStarted,     // task, attempt: its program was ordered to start
+    kDraining,    // task, attempt, text: … to end
+    kEnded,       // task, attempt, end, last_line, text, restart, counted, consequence, due
+    kResult,      // task, attempt, body: what the program reported as its result
+    kVerdict,     // verdict
+  };
+  Kind kind = Kind::kJob;
+  int64_t seq = 0;                  // 1, 2, 3 …
+  std::chrono::milliseconds at{0};  // since the job's start
+  std::string wall;                 // the same as civil time, RFC 3339
+  int task = -1;                    // number of the task: roles in the job's order, then index
+  int attempt = 0;
+  int incarnation = 0;
+  std::string instance;
+  std::string host;
+  std::vector<uint16_t> ports;
+  int64_t generation = 0;
+  json::object body;
+  std::string text;
+  job::JobState state = job::JobState::kStarting;
+  std::optional<job::JobState> decided;
+  bool gathered = true;
+  StopMode stop = StopMode::kNone;
+  std::optional<job::TaskEnd> end;
+  std::string last_line;
+  bool restart = false;              // there will be another attempt
+  bool counted = false;              // and it counts against the limit
+  bool consequence = false;          // of another task's death
+  std::chrono::milliseconds due{0};  // when the next attempt may start
+  Verdict verdict;
+
+  // True for what must be on disk before anybody is told (design.md §6.5): ends, results and the
+  // verdict. The others only have to survive the coordinator's own death.
+  bool durable() const {
+    return kind == Kind::kEnded || kind == Kind::kVerdict || kind == Kind::kResult;
+  }
+};
+
+std::string FactToText(const Fact& fact);
+// Hostile bytes are an error, never harm; task numbers are checked by who applies it.
+Result<Fact> FactFromText(std::string_view text);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,321 @@
+// What dies and who speaks garbage: coordinators and launchers as processes under kill -9, and
+// hostile peers at the coordinator's port.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/id.h"
+#include "net/websocket.h"
+#include "rendezvous/journal.h"
+#include "rendezvous/protocol.h"
+#include "rendezvous/rendezvous_testing.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+using job::JobState;
+using job::TaskState;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// Prints numbered lines until the file `stop` exists in the job's directory, then "end".
+constexpr const char* kCount =
+    "echo pid $$; i=0; while [ ! -e \"$SHOAL_JOB_DIR/stop\" ]; do i=$((i+1)); echo line $i; "
+    "sleep 0.003; done; echo end";
+
+// Lines 1, 2, 3 … after the first, then "end": nothing lost, nothing twice.
+void ExpectWhole(const std::string& log) {
+  size_t at = log.find('\n') + 1;
+  for (int i = 1;; ++i) {
+    const size_t end = log.find('\n', at);
+    ASSERT_NE(end, std::string::npos);
+    const std::string line = log.substr(at, end - at);
+    at = end + 1;
+    if (line == "end") break;
+    ASSERT_EQ(line, "line " + std::to_string(i));
+  }
+  EXPECT_EQ(at, log.size());
+}
+
+TEST(Faults, AKilledCoordinatorIsStartedAgainAndTheProgramsNeverNotice) {
+  job::Job job = JobOf({ShellRole("worker", 2, kCount)});
+  Bench bench(job);
+  bench.StartController();
+  for (int i = 0; i < 2; ++i) bench.SpawnLauncher("worker", i);
+  for (int round = 0; round < 3; ++round) {
+    const pid_t coordinator = bench.SpawnCoordinator();
+    const size_t before = bench.LogOf("worker", 1).size();
+    ASSERT_TRUE(bench.Until([&] {
+      return bench.client->connected() && bench.LogOf("worker", 1).size() > before + 100;
+    }));
+    bench.KillProcess(coordinator, SIGKILL);
+  }
+  // A result that comes while there is no coordinator is kept.
+  ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/stop", "", 0600, false).ok());
+  bench.SpawnCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(bench.Count("worker", i, TaskState::kRunning), 1);
+    EXPECT_EQ(bench.verdict->tasks[static_cast<size_t>(i)].attempts, 1);
+    ExpectWhole(bench.LogOf("worker", i));
+    EXPECT_EQ(bench.LogOf("worker", i), bench.Segment("worker", i));
+  }
+  EXPECT_TRUE(bench.logs_contiguous);
+  int64_t seq = 0;
+  for (const JobEvent& event : bench.events) {
+    if (event.seq == 0) continue;
+    EXPECT_GT(event.seq, seq);
+    seq = event.seq;
+  }
+}
+
+TEST(Faults, AKilledLauncherIsATransientLossAndTheNewOneGetsAGeneration) {
+  job::Role server = ShellRole("server", 1, "echo attempt $SHOAL_ATTEMPT; exec sleep 1000");
+  server.ports = {{"ps", false}};
+  server.follows = "worker";
+  server.restart.backoff = milliseconds(10);
+  job::Job job = JobOf({ShellRole("worker", 1,
+                                  "echo up; while ! grep -q '\"generation\":2' "
+                                  "\"$SHOAL_CLUSTER_FILE\"; do sleep 0.01; done; sleep 0.2"),
+                        server});
+  Bench bench(job);
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.SpawnLauncher("worker", 0);
+  const pid_t first = bench.SpawnLauncher("server", 0, 0);
+  ASSERT_TRUE(bench.Until([&] {
+    return bench.LogOf("server", 0, 0) == "attempt 0\n" && bench.LogOf("worker", 0) == "up\n";
+  }));
+  bench.KillProcess(first, SIGKILL);
+  bench.SpawnLauncher("server", 0, 1);
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.LogOf("server", 0, 1), "attempt 1\n");
+  EXPECT_EQ(bench.coordinator_->core().generation(), 2);
+}
+
+TEST(Faults, ALauncherWithoutCoordinatorStopsItsProgramAndEndsWith77) {
+  job::Job job = JobOf({ShellRole("worker", 1, "echo $$; exec sleep 1000")});
+  job.limits.coordinator_timeout = milliseconds(300);
+  Bench bench(job);
+  bench.StartCoordinator();
+  bench.StartController();
+  const pid_t launcher = bench.SpawnLauncher("worker", 0);
+  ASSERT_TRUE(bench.Until([&] { return !bench.LogOf("worker", 0).empty(); }));
+  bench.client.reset();
+  bench.CrashCoordinator();
+  ASSERT_TRUE(bench.Until([&] { return bench.ExitCodeOf(launcher).has_value(); }, seconds(10)));
+  EXPECT_EQ(bench.ExitCodeOf(launcher), 77);
+}
+
+TEST(Faults, ALauncherThatIsToldToStopDrainsAndDelivers) {
+  Bench bench(JobOf({ShellRole("worker", 1,
+                               "trap 'exit 0' TERM; echo up; "
+                               "while :; do sleep 0.01; done")}));
+  bench.StartCoordinator();
+  bench.StartController();
+  const pid_t launcher = bench.SpawnLauncher("worker", 0);
+  ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0) == "up\n"; }));
+  bench.KillProcess(launcher, SIGTERM);
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+}
+
+TEST(Faults, AJournalWithATornTailIsCutAndGoesOn) {
+  Bench bench(JobOf({ShellRole("worker", 1, kCount)}));
+  bench.StartController();
+  bench.SpawnLauncher("worker", 0);
+  const pid_t first = bench.SpawnCoordinator();
+  ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0).size() > 50; }));
+  bench.KillProcess(first, SIGKILL);
+  std::ofstream(bench.dir() + "/journal", std::ios::app | std::ios::binary)
+      << std::string("\x30\0\0\0torn", 8);
+  ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/stop", "", 0600, false).ok());
+  bench.SpawnCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  EXPECT_EQ(bench.Count("worker", 0, TaskState::kRunning), 1);
+}
+
+TEST(Faults, ACoordinatorOfAnEndedJobTellsTheVerdictAgain) {
+  Bench bench(JobOf({ShellRole("worker", 1, "exit 0")}));
+  bench.StartCoordinator();
+  bench.StartAllLaunchers();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  ASSERT_TRUE(bench.Until([&] { return bench.coordinator_end.has_value(); }));
+  bench.CrashCoordinator();
+  bench.client.reset();
+  bench.client_closed.reset();
+  bench.verdict.reset();
+  bench.StartCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+}
+
+TEST(Faults, OnlyOneCoordinatorAJob) {
+  Bench bench(JobOf({ShellRole("worker", 1, "exit 0")}));
+  bench.StartCoordinator();
+  CoordinatorOptions options;
+  options.job_dir = bench.dir();
+  const auto second = Coordinator::Start(&bench.loop(), options, [](const Status&) {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.status().message(), HasSubstr("another coordinator of this job runs"));
+}
+
+TEST(Faults, ARestartedCoordinatorTakesItsOldPort) {
+  Bench bench(JobOf({ShellRole("worker", 1, "exit 0")}));
+  bench.StartCoordinator();
+  const uint16_t port = bench.coordinator_->port();
+  bench.CrashCoordinator();
+  bench.StartCoordinator();
+  EXPECT_EQ(bench.coordinator_->port(), port);
+}
+
+TEST(Faults, AWrongTokenGetsOneClearError) {
+  Bench bench(JobOf({ShellRole("worker", 1, "exit 0")}));
+  bench.StartCoordinator();
+  ClientOptions options;
+  options.token = NewToken();
+  bench.StartController(options);
+  ASSERT_TRUE(bench.Until([&] { return bench.client_closed.has_value(); }));
+  EXPECT_EQ(bench.client_closed->code(), Code::kUnauthenticated);
+  EXPECT_THAT(bench.client_closed->message(), HasSubstr("wrong token"));
+  EXPECT_TRUE(bench.events.empty());
+}
+
+TEST(Faults, AClientWithoutACoordinatorGivesUp) {
+  Bench bench(JobOf({ShellRole("worker", 1, "exit 0")}));
+  ClientOptions options;
+  options.give_up_after = milliseconds(30);
+  bench.StartController(options);
+  ASSERT_TRUE(bench.Until([&] { return bench.client_closed.has_value(); }));
+  EXPECT_EQ(bench.client_closed->code(), Code::kUnavailable);
+}
+
+// A WebSocket that says what it likes.
+class Stranger {
+ public:
+  explicit Stranger(Bench* bench) : bench_(bench) {
+    net::ConnectOptions to;
+    to.host = "127.0.0.1";
+    to.port = bench->coordinator_->port();
+    to.path = kPath;
+    const auto connecting = net::Connect(&bench->loop(), to, [this](auto socket) {
+      ASSERT_TRUE(socket.ok());
+      socket_ = std::move(socket).value();
+      socket_->Start([this](std::string_view bytes, bool) { got.emplace_back(bytes); },
+                     [this](const Status&) { closed = true; });
+    });
+    EXPECT_TRUE(bench->Until([&] { return !got.empty(); }));
+  }
+  // Proves the token.
+  void Prove(json::object hello) {
+    std::string type;
+    const auto challenge = ParseMessage(got[0], &type);
+    const std::string server = GetStringOr(*challenge, "nonce", ""), mine = RandomHex(32);
+    const std::string token = bench_->ReadOr(bench_->dir() + "/token", "");
+    Say(Message("proof", {{"protocol", 1},
+                          {"nonce", mine},
+                          {"proof", ClientProof(token, server, mine)},
+                          {"hello", std::move(hello)}}));
+    EXPECT_TRUE(bench_->Until([&] { return got.size() > 1; }));
+  }
+  void Say(std::string text) { socket_->SendText(std::move(text)); }
+  void SayBinary(std::string bytes) { socket_->SendBinary(std::move(bytes)); }
+  bool IsClosed() {
+    return bench_->Until([&] { return closed; }, seconds(5));
+  }
+  std::vector<std::string> got;
+  bool closed = false;
+
+ private:
+  Bench* bench_;
+  std::unique_ptr<net::WebSocket> socket_;
+};
+
+class Hostile : public ::testing::Test {
+ protected:
+  Hostile() : bench_(JobOf({ShellRole("worker", 1, "echo fine")})) { bench_.StartCoordinator(); }
+  // Whatever was said, the job goes its way.
+  ~Hostile() override {
+    bench_.StartAllLaunchers();
+    EXPECT_EQ(bench_.RunToVerdict().state, JobState::kSucceeded);
+    EXPECT_EQ(bench_.LogOf("worker", 0), "fine\n");
+  }
+  Bench bench_;
+};
+
+TEST_F(Hostile, WithoutAProof) {
+  const std::string deep(100'000, '[');
+  for (const std::string& first :
+       {std::string("garbage"), std::string("{}"), std::string("{\"type\":7}"), deep,
+        std::string("{\"type\":\"leased\",\"host\":\"h\",\"ports\":[1]}"),
+        std::string("{\"type\":\"proof\",\"protocol\":1}"),
+        std::string("{\"type\":\"proof\",\"protocol\":2,\"nonce\":\"\",\"hello\":{}}"),
+        Message("proof", {{"protocol", 1},
+                          {"nonce", RandomHex(32)},
+                          {"proof", RandomHex(32)},
+                          {"hello", json::object{}}})}) {
+    Stranger stranger(&bench_);
+    stranger.Say(first);
+    EXPECT_TRUE(stranger.IsClosed()) << first.substr(0, 80);
+    ASSERT_EQ(stranger.got.size(), 2u);
+    EXPECT_THAT(stranger.got[1], HasSubstr("\"type\":\"error\""));
+  }
+  Stranger binary(&bench_);
+  binary.SayBinary(EncodeLogFrame({"worker", 0, 0}, 0, "forged\n"));
+  EXPECT_TRUE(binary.IsClosed());
+  Stranger huge(&bench_);
+  huge.Say(std::string(kMaxMessageUp + 1, ' '));
+  EXPECT_TRUE(huge.IsClosed());
+}
+
+TEST_F(Hostile, WithTheTokenButNonsense) {
+  for (const std::string& second :
+       {std::string("garbage"), Message("nonsense"), Message("ended", {{"attempt", -1}}),
+        Message("leased", {{"host", ""}, {"ports", json::array{99999}}}),
+        Message("report", {{"attempt", 0}})}) {
+    Stranger stranger(&bench_);
+    TaskHello hello;
+    hello.role = "worker";
+    hello.index = 0;
+    hello.instance = "stranger";
+    stranger.Prove(ToJson(hello));
+    stranger.Say(second);
+    EXPECT_TRUE(stranger.IsClosed()) << second;
+  }
+  Stranger nobody(&bench_);
+  nobody.Prove({{"kind", "emperor"}});
+  EXPECT_TRUE(nobody.IsClosed());
+  Stranger frame(&bench_);
+  frame.Prove(ToJson(TaskHello{"worker", 0, 0, "x", 0, 0, -1, false}));
+  frame.SayBinary("SL");
+  EXPECT_TRUE(frame.IsClosed());
+}
+
+TEST_F(Hostile, RawBytesAndHalfRequests) {
+  for (const std::string& bytes : {std::string("\0\0\0\xff", 4), std::string("GET / HTTP/1.1\r\n"),
+                                   std::string(200'000, 'x')}) {
+    bool done = false;
+    std::thread client([&, port = bench_.coordinator_->port()] {
+      UniqueFd fd(::socket(AF_INET, SOCK_STREAM, 0));
+      sockaddr_in to{};
+      to.sin_family = AF_INET;
+      to.sin_port = htons(port);
+      to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) {
+        (void)!::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      }
+      bench_.loop().Post([&] { done = true; });
+    });
+    EXPECT_TRUE(bench_.Until([&] { return done; }));
+    client.join();
+  }
+}
+
+}  // namespace
+}  // namespace shoal::rendezvous

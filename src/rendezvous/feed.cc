@@ -1,0 +1,143 @@
+#include "rendezvous/feed.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "rendezvous/protocol.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr size_t kHighWater = 1 << 20;  // queued for one controller
+
+std::shared_ptr<const std::string> TextOf(const JobEvent& event) {
+  return std::make_shared<const std::string>(Message("event", EventToJson(event)));
+}
+
+}  // namespace
+
+void EventFeed::Add(const JobEvent& event) {
+  Entry entry;
+  entry.seq = event.seq;
+  entry.ends = event.type == JobEvent::Type::kTask && event.end.has_value();
+  entry.key = {event.role, event.index, event.attempt};
+  entry.text = TextOf(event);
+  entries_.push_back(std::move(entry));
+}
+
+void EventFeed::Release(int64_t seq) {
+  if (seq <= released_) return;
+  released_ = seq;
+  PumpAll();
+}
+
+void EventFeed::TellNow(const JobEvent& event) {
+  const auto text = TextOf(event);
+  const std::pair<std::string, int> task{event.role, event.index};
+  if (event.type == JobEvent::Type::kProgress) progress_[task] = text;
+  if (event.type == JobEvent::Type::kUsage) usage_[task] = text;
+  for (auto& [peer, subscriber] : subscribers_) peer->SendShared(text);
+}
+
+void EventFeed::LogGrew(const LogKey& key, int64_t bytes) {
+  Log& log = segments_[key];
+  log.bytes = bytes;
+  // Only this one: a job may have thousands.
+  for (auto& [peer, subscriber] : subscribers_) {
+    if (!subscriber.logs) continue;
+    int64_t& offset = subscriber.offsets[key];
+    while (peer->queued_bytes() < kHighWater && PumpLog(peer, key, log, &offset)) {
+    }
+  }
+}
+
+void EventFeed::LogEnded(const LogKey& key) {
+  const auto found = segments_.find(key);
+  if (found == segments_.end()) return;
+  found->second.ended = true;
+  PumpAll();
+}
+
+Status EventFeed::Subscribe(Peer* peer, const json::object& hello) {
+  Subscriber subscriber;
+  TRY_ASSIGN(const int64_t after, GetInt(hello, "after_seq"));
+  TRY_ASSIGN(subscriber.logs, GetBool(hello, "logs"));
+  const json::value* offsets = hello.if_contains("offsets");
+  if (offsets != nullptr && offsets->is_array()) {
+    for (const json::value& value : offsets->get_array()) {
+      if (!value.is_object()) return InvalidArgument("field 'offsets': expected objects");
+      const json::object& one = value.get_object();
+      LogKey key{GetStringOr(one, "role", ""), static_cast<int>(GetIntOr(one, "index", 0)),
+                 static_cast<int>(GetIntOr(one, "attempt", 0))};
+      subscriber.offsets[std::move(key)] = std::max<int64_t>(0, GetIntOr(one, "bytes", 0));
+    }
+  }
+  const auto first = std::find_if(entries_.begin(), entries_.end(),
+                                  [after](const Entry& entry) { return entry.seq > after; });
+  subscriber.next = static_cast<size_t>(first - entries_.begin());
+  for (const auto& [task, text] : progress_) peer->SendShared(text);
+  for (const auto& [task, text] : usage_) peer->SendShared(text);
+  subscribers_[peer] = std::move(subscriber);
+  peer->OnDrain([this, peer] {
+    const auto found = subscribers_.find(peer);
+    if (found != subscribers_.end()) Pump(peer, &found->second);
+  });
+  Pump(peer, &subscribers_[peer]);
+  return Status::Ok();
+}
+
+void EventFeed::Remove(Peer* peer) { subscribers_.erase(peer); }
+
+void EventFeed::PumpAll() {
+  for (auto& [peer, subscriber] : subscribers_) Pump(peer, &subscriber);
+}
+
+void EventFeed::Pump(Peer* peer, Subscriber* subscriber) {
+  bool more = subscriber->logs;
+  while (more && peer->queued_bytes() < kHighWater) {
+    more = false;
+    for (const auto& [key, log] : segments_) {
+      more = PumpLog(peer, key, log, &subscriber->offsets[key]) || more;
+    }
+  }
+  PumpEvents(peer, subscriber);
+}
+
+void EventFeed::PumpEvents(Peer* peer, Subscriber* subscriber) {
+  while (subscriber->next < entries_.size()) {
+    const Entry& entry = entries_[subscriber->next];
+    if (entry.seq > released_ || (entry.ends && !LogIsTold(*subscriber, entry.key))) return;
+    peer->SendShared(entry.text);
+    ++subscriber->next;
+  }
+}
+
+bool EventFeed::LogIsTold(const Subscriber& subscriber, const LogKey& key) const {
+  const auto log = segments_.find(key);
+  if (!subscriber.logs || log == segments_.end()) return true;
+  const auto offset = subscriber.offsets.find(key);
+  return offset != subscriber.offsets.end() && offset->second >= log->second.bytes;
+}
+
+// Sends one run of whole lines, if there is one; false if there is nothing to send now.
+bool EventFeed::PumpLog(Peer* peer, const LogKey& key, const Log& log, int64_t* offset) {
+  if (*offset >= log.bytes) return false;
+  const auto pending = static_cast<size_t>(log.bytes - *offset);
+  auto bytes = ReadLog(logs_, key, *offset, std::min(pending, kMaxLogData));
+  if (!bytes.ok() || bytes->empty()) {
+    LogWarning("cannot read {} for a controller: {}", LogFileName(key), bytes.status().message());
+    *offset = log.bytes;  // the file may be gone; its end must not be held back for it
+    return false;
+  }
+  const size_t line_end = bytes->rfind('\n');
+  if (line_end != std::string::npos) {
+    bytes->resize(line_end + 1);
+  } else if (bytes->size() < kMaxLogData && !log.ended) {
+    return false;
+  }
+  peer->SendBinary(EncodeLogFrame(key, *offset, *bytes));
+  *offset += static_cast<int64_t>(bytes->size());
+  return true;
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,76 @@
+// What controllers are told: every recorded event once and in order, the latest progress, and log
+// lines straight from the segments, each controller at its own pace. Used by coordinator.cc.
+//
+// A controller that reads slowly is never waited for: its log lines stay in the files until its
+// connection has room. An attempt's end is told after its last log line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "rendezvous/log_segment.h"
+#include "rendezvous/peer.h"
+#include "rendezvous/types.h"
+
+namespace shoal::rendezvous {
+
+// Belongs to the loop's thread.
+class EventFeed {
+ public:
+  explicit EventFeed(std::filesystem::path logs) : logs_(std::move(logs)) {}
+
+  // An event with a seq; told once Release reached it.
+  void Add(const JobEvent& event);
+  // Everything up to this seq may be told.
+  void Release(int64_t seq);
+  // Told at once, not kept, but for the latest progress and usage of each task.
+  void TellNow(const JobEvent& event);
+  // So many bytes of the log are stored.
+  void LogGrew(const LogKey& key, int64_t bytes);
+  // No more will come: its last line may lack a line feed.
+  void LogEnded(const LogKey& key);
+
+  // `peer` stays the caller's, until Remove. InvalidArgument for a bad hello.
+  Status Subscribe(Peer* peer, const json::object& hello);
+  void Remove(Peer* peer);
+
+ private:
+  struct Entry {
+    int64_t seq;
+    bool ends = false;  // an attempt, named by `key`
+    LogKey key;
+    std::shared_ptr<const std::string> text;
+  };
+  struct Log {
+    int64_t bytes = 0;
+    bool ended = false;
+  };
+  struct Subscriber {
+    size_t next = 0;  // in entries_
+    bool logs = false;
+    std::map<LogKey, int64_t> offsets;
+  };
+
+  void Pump(Peer* peer, Subscriber* subscriber);
+  void PumpEvents(Peer* peer, Subscriber* subscriber);
+  bool PumpLog(Peer* peer, const LogKey& key, const Log& log, int64_t* offset);
+  bool LogIsTold(const Subscriber& subscriber, const LogKey& key) const;
+  void PumpAll();
+
+  const std::filesystem::path logs_;
+  std::vector<Entry> entries_;
+  int64_t released_ = 0;
+  std::map<std::pair<std::string, int>, std::shared_ptr<const std::string>> progress_;
+  std::map<std::pair<std::string, int>, std::shared_ptr<const std::string>> usage_;
+  std::map<LogKey, Log> segments_;
+  std::map<Peer*, Subscriber> subscribers_;
+};
+
+}  // namespace shoal::rendezvous

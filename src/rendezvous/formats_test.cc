@@ -1,0 +1,246 @@
+// Bytes: journal, log segments, spool, frames, messages, proofs.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "rendezvous/commit.h"
+#include "rendezvous/journal.h"
+#include "rendezvous/log_segment.h"
+#include "rendezvous/log_spool.h"
+#include "rendezvous/protocol.h"
+#include "rendezvous/types.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+TEST(JournalFormat, IsWhatTheDocumentShows) {
+  EXPECT_EQ(Hex(JournalHeader()),
+            "53484f414c4a4e4c01000000"
+            "40e649aa");
+  EXPECT_EQ(Hex(JournalRecord("{}")),
+            "02000000"
+            "317bbc54"
+            "7b7d");
+}
+
+TEST(JournalFormat, EveryCutAndEveryFlippedByteLosesOnlyWhatComesAfter) {
+  const std::string one = JournalRecord("first"), two = JournalRecord("second");
+  const std::string whole = JournalHeader() + one + two;
+  for (size_t cut = 0; cut <= whole.size(); ++cut) {
+    const auto content = ParseJournal(std::string_view(whole).substr(0, cut));
+    ASSERT_TRUE(content.ok()) << cut;
+    const size_t expected = (cut >= kJournalHeaderBytes + one.size()) + (cut >= whole.size());
+    EXPECT_EQ(content->records.size(), expected) << cut;
+  }
+  for (size_t at = kJournalHeaderBytes; at < whole.size(); ++at) {
+    std::string bad = whole;
+    bad[at] = static_cast<char>(bad[at] ^ 0x20);
+    const auto content = ParseJournal(bad);
+    ASSERT_TRUE(content.ok());
+    EXPECT_EQ(content->records.size(), at < kJournalHeaderBytes + one.size() ? 0u : 1u) << at;
+  }
+  EXPECT_FALSE(ParseJournal("this is something else altogether").ok());
+}
+
+TEST(Journal, AppendsGoOnWhereTheLastOneStoppedAndTornTailsAreCut) {
+  const auto dir = TempDir::Create();
+  const auto path = dir->path() / "journal";
+  for (int round = 0; round < 3; ++round) {
+    auto opened = Journal::Open(path);
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    EXPECT_EQ(opened->records.size(), static_cast<size_t>(round));
+    EXPECT_EQ(opened->cut_bytes, round == 0 ? 0u : 3u);
+    EXPECT_FALSE(Journal::Open(path).ok());  // locked
+    ASSERT_TRUE(opened->journal.Append("record " + std::to_string(round)).ok());
+    ASSERT_TRUE(WriteAll(opened->journal.fd(), "\x01\x02\x03").ok());
+  }
+}
+
+TEST(Journal, AFullDiskIsAnErrorThatNamesIt) {
+  const auto dir = TempDir::Create();
+  auto opened = Journal::Open(dir->path() / "journal");
+  ASSERT_TRUE(opened.ok());
+  ASSERT_TRUE(SetFaults("journal.append=ENOSPC@1").ok());
+  const Status full = opened->journal.Append("x");
+  ASSERT_TRUE(SetFaults("").ok());
+  EXPECT_EQ(full.code(), Code::kResourceExhausted) << full.ToString();
+}
+
+TEST(LogSegment, NamesRoundTrip) {
+  const LogKey key{"web-server.v2", 12, 3};
+  EXPECT_EQ(LogFileName(key), "web-server.v2-12.3.log");
+  EXPECT_EQ(ParseLogFileName("web-server.v2-12.3.log"), key);
+  for (const char* wrong :
+       {"", ".log", "a.0.log", "-1.0.log", "a-1.log", "a-x.0.log", "a-1.0.idx"}) {
+    EXPECT_FALSE(ParseLogFileName(wrong)) << wrong;
+  }
+}
+
+TEST(LogSegment, EachByteIsStoredOnceHoweverOftenItIsSent) {
+  const auto dir = TempDir::Create();
+  const LogKey key{"worker", 0, 0};
+  {
+    auto log = LogWriter::Open(dir->path(), key);
+    ASSERT_TRUE(log.ok());
+    EXPECT_EQ(log->Append(0, "abc").value_or(-1), 3);
+    EXPECT_EQ(log->Append(0, "abc").value_or(-1), 0);
+    EXPECT_EQ(log->Append(1, "bcdef").value_or(-1), 3);
+  }
+  auto log = LogWriter::Open(dir->path(), key);
+  EXPECT_EQ(log->size(), 6);
+  EXPECT_EQ(log->Append(4, "efg").value_or(-1), 1);
+  EXPECT_EQ(ReadLog(dir->path(), key, 0, 100).value_or(""), "abcdefg");
+  EXPECT_EQ(ReadLog(dir->path(), key, 5, 1).value_or(""), "f");
+  EXPECT_EQ(ReadLog(dir->path(), key, 7, 10).value_or("x"), "");
+}
+
+TEST(LogSpool, SendsAgainWhatWasNotAcknowledged) {
+  LogSpool spool;
+  spool.Append(0, "one ");
+  EXPECT_EQ(spool.Next()->bytes, "one ");
+  spool.Append(0, "two");
+  spool.Append(0, " three");  // joins what has not left
+  spool.Append(1, "four");
+  EXPECT_FALSE(spool.AllSent(0));
+  EXPECT_EQ(spool.Next()->bytes, "two three");
+  EXPECT_TRUE(spool.AllSent(0));
+  EXPECT_FALSE(spool.AllSent(1));
+  spool.Ack(0, 4);
+  EXPECT_EQ(spool.bytes(), 13u);
+  spool.Rewind();
+  const auto* again = spool.Next();
+  EXPECT_EQ(again->offset, 4);
+  EXPECT_EQ(again->bytes, "two three");
+  spool.AckAll(0);
+  EXPECT_EQ(spool.Next()->bytes, "four");
+  EXPECT_EQ(spool.log_bytes(1), 4);
+  spool.AckAll(1);
+  EXPECT_EQ(spool.bytes(), 0u);
+  EXPECT_EQ(spool.Next(), nullptr);
+}
+
+TEST(LogSpool, LongRunsAreCutIntoFrames) {
+  LogSpool spool;
+  spool.Append(0, std::string(kMaxLogData * 2 + 5, 'x'));
+  int64_t offset = 0;
+  for (const size_t size : {kMaxLogData, kMaxLogData, size_t{5}}) {
+    const auto* chunk = spool.Next();
+    ASSERT_NE(chunk, nullptr);
+    EXPECT_EQ(chunk->bytes.size(), size);
+    EXPECT_EQ(chunk->offset, offset);
+    offset += static_cast<int64_t>(size);
+  }
+}
+
+TEST(LastLine, IsTheLastWithText) {
+  LastLine last;
+  last.Feed("first\nsec");
+  EXPECT_EQ(last.text(), "sec");
+  last.Feed("ond\n\n  \n");
+  EXPECT_EQ(last.text(), "second");
+  last.Feed(std::string(1000, 'x'));
+  EXPECT_EQ(last.text().size(), 200u);
+}
+
+TEST(Protocol, LogFramesRoundTripAndAreWhatTheDocumentShows) {
+  const std::string frame = EncodeLogFrame({"ps", 1, 2}, 3, "hi\n");
+  EXPECT_EQ(Hex(frame),
+            "534c0102"
+            "01000000"
+            "02000000"
+            "0300000000000000"
+            "7073"
+            "68690a");
+  const auto decoded = DecodeLogFrame(frame);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->key, (LogKey{"ps", 1, 2}));
+  EXPECT_EQ(decoded->offset, 3);
+  EXPECT_EQ(decoded->bytes, "hi\n");
+  for (size_t cut = 0; cut < 22; ++cut) EXPECT_FALSE(DecodeLogFrame(frame.substr(0, cut)).ok());
+}
+
+TEST(Protocol, ProofsAreWhatTheDocumentShows) {
+  const std::string a(64, 'a'), b(64, 'b');
+  EXPECT_EQ(ClientProof("token", a, b),
+            "748d39c8e66346b05130d8095e1042504eea306b1dd53545055cc27bc3d4f113");
+  EXPECT_EQ(ServerProof("token", a, b),
+            "89a1d744e0dc4d4a62a2e9f80a60dfa8b08d9b494b8010db94b396aa45fef5db");
+}
+
+TEST(Protocol, CleanTextIsValidAndBounded) {
+  EXPECT_EQ(CleanText("a\tb\x01", 10), "a b ");
+  EXPECT_EQ(CleanText("\xc3\xa4\xff\xc0\x80\xed\xa0\x80", 20), "\xc3\xa4??????");
+  EXPECT_EQ(CleanText("\xc3\xa4\xc3\xa4", 3), "\xc3\xa4");
+}
+
+TEST(Protocol, MessagesRoundTrip) {
+  const TaskHello hello{"worker", 3, 2, "abc", 99, 4, 1, true};
+  const auto again = TaskHelloFromJson(ToJson(hello));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->index, 3);
+  EXPECT_EQ(again->last_attempt, 1);
+  EXPECT_TRUE(again->has_program);
+  StartMessage start;
+  start.argv = {"a", "b"};
+  start.env = {{"X", "1"}};
+  const auto read = StartFromJson(ToJson(start));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->env, start.env);
+  EXPECT_FALSE(
+      StartFromJson(
+          {{"attempt", 0}, {"argv", json::array{}}, {"env", json::array{}}, {"grace_ms", 0}})
+          .ok());
+}
+
+TEST(Events, RoundTripThroughJson) {
+  JobEvent event;
+  event.type = JobEvent::Type::kTask;
+  event.seq = 9;
+  event.role = "worker";
+  event.index = 2;
+  event.task_state = job::TaskState::kEnded;
+  event.end = job::Exited(7);
+  event.last_line = "oh";
+  event.will_restart = true;
+  const auto task = EventFromJson(EventToJson(event));
+  ASSERT_TRUE(task.ok()) << task.status().ToString();
+  EXPECT_EQ(task->end, event.end);
+  EXPECT_EQ(task->last_line, "oh");
+  EXPECT_TRUE(task->will_restart);
+
+  JobEvent verdict;
+  verdict.type = JobEvent::Type::kVerdict;
+  verdict.verdict = {job::JobState::kFailed, "why", false, {{"worker", 0, 2, job::Signaled(9)}}};
+  const auto read = EventFromJson(EventToJson(verdict));
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_FALSE(read->verdict.gathered);
+  EXPECT_EQ(read->verdict.tasks[0].attempts, 2);
+  EXPECT_FALSE(EventFromJson({{"event", "task"}, {"seq", 1}}).ok());
+}
+
+TEST(Committer, TellsWhenTheDiskHasIt) {
+  net::Loop loop;
+  const auto dir = TempDir::Create();
+  const auto fd = OpenFile(dir->path() / "f", O_WRONLY | O_CREAT);
+  const auto committer = Committer::Make(&loop);
+  int done = 0;
+  for (int i = 1; i <= 3; ++i) {
+    committer->Sync({fd->get()}, [&](const Status& status) { done += status.ok(); });
+    ASSERT_TRUE(loop.RunUntil([&] { return done == i; }, std::chrono::seconds(20)));
+  }
+  committer->Sync({-1}, [&](const Status& status) { done += !status.ok(); });
+  ASSERT_TRUE(loop.RunUntil([&] { return done == 4; }, std::chrono::seconds(20)));
+  EXPECT_EQ(committer->syncs(), 4);
+}
+
+}  // namespace
+}  // namespace shoal::rendezvous

@@ -1,0 +1,22 @@
+#include "rendezvous/job_files.h"
+
+#include "base/file.h"
+#include "job/json.h"
+#include "rendezvous/link.h"
+
+namespace shoal::rendezvous {
+
+Result<JobFiles> ReadJobFiles(const std::string& job_dir) {
+  constexpr size_t kMaxJobFile = 16 << 20;
+  JobFiles files;
+  TRY_ASSIGN(const std::string text, ReadFile(job_dir + "/job.json", kMaxJobFile));
+  auto job = job::FromJsonText(text);
+  if (!job.ok()) return job.status().With(job_dir + "/job.json");
+  files.job = std::move(job).value();
+  TRY_ASSIGN(files.id, ReadFile(job_dir + "/id", 4096));
+  while (!files.id.empty() && files.id.back() == '\n') files.id.pop_back();
+  TRY_ASSIGN(files.token, ReadTokenFile(job_dir));
+  return files;
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,92 @@
+#include "rendezvous/journal.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "base/fault.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr std::string_view kMagic = "SHOALJNL";
+constexpr uint32_t kVersion = 1;
+constexpr size_t kMaxJournalBytes = size_t{1} << 30;
+
+uint32_t RecordCrc(uint32_t size, std::string_view payload) {
+  return Crc32c(payload.data(), payload.size(), Crc32c(&size, sizeof size));
+}
+
+}  // namespace
+
+std::string JournalHeader() {
+  std::string bytes(kMagic);
+  ByteWriter writer(&bytes);
+  writer.Put(kVersion);
+  writer.Put(Crc32c(bytes.data(), bytes.size()));
+  return bytes;
+}
+
+std::string JournalRecord(std::string_view payload) {
+  std::string bytes;
+  bytes.reserve(kRecordHeaderBytes + payload.size());
+  const auto size = static_cast<uint32_t>(payload.size());
+  ByteWriter writer(&bytes);
+  writer.Put(size);
+  writer.Put(RecordCrc(size, payload));
+  writer.PutRaw(payload.data(), payload.size());
+  return bytes;
+}
+
+Result<JournalContent> ParseJournal(std::string_view bytes) {
+  JournalContent content;
+  if (bytes.size() < kJournalHeaderBytes) {
+    if (JournalHeader().starts_with(bytes)) return content;
+    return DataLoss("this is no journal of a coordinator");
+  }
+  if (bytes.substr(0, kJournalHeaderBytes) != JournalHeader()) {
+    return DataLoss("this is no journal of a coordinator of this version");
+  }
+  ByteReader reader(bytes.substr(kJournalHeaderBytes));
+  content.good_bytes = kJournalHeaderBytes;
+  for (;;) {
+    uint32_t size = 0, crc = 0;
+    std::string_view payload;
+    if (!reader.Get(&size).ok() || !reader.Get(&crc).ok() || size > kMaxRecordBytes ||
+        !reader.GetRaw(size, &payload).ok() || RecordCrc(size, payload) != crc) {
+      return content;
+    }
+    content.records.push_back(payload);
+    content.good_bytes = bytes.size() - reader.remaining();
+  }
+}
+
+Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
+  TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDWR | O_CREAT | O_APPEND, 0600));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return FailedPrecondition(path.string() + " is in use: another coordinator of this job runs");
+  }
+  TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxJournalBytes));
+  auto content = ParseJournal(bytes);
+  if (!content.ok()) return content.status().With(path.string());
+  Opened opened{Journal(std::move(fd)), {}, bytes.size() - content->good_bytes};
+  for (const std::string_view record : content->records) opened.records.emplace_back(record);
+  const int raw = opened.journal.fd();
+  if (opened.cut_bytes > 0 && ::ftruncate(raw, static_cast<off_t>(content->good_bytes)) != 0) {
+    return ErrnoStatus(errno, "cannot cut the torn end off " + path.string());
+  }
+  if (content->good_bytes == 0) TRY(WriteAll(raw, JournalHeader()).With(path.string()));
+  return opened;
+}
+
+Status Journal::Append(std::string_view payload) {
+  TRY(FaultPoint("journal.append"));
+  if (payload.size() > kMaxRecordBytes)
+    return ResourceExhausted("a record of the journal is too long");
+  return WriteAll(fd_.get(), JournalRecord(payload)).With("the coordinator's journal");
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,59 @@
+// The coordinator's journal: an append-only file of checksummed records, one fact each
+// (docs/formats/journal.md). A torn tail, as a crash leaves it, is cut off.
+//
+// Written by coordinator.cc, which appends at once and syncs in groups (commit.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shoal::rendezvous {
+
+inline constexpr size_t kJournalHeaderBytes = 16;
+inline constexpr size_t kRecordHeaderBytes = 8;
+inline constexpr size_t kMaxRecordBytes = 64 << 20;
+
+// The header every journal begins with.
+std::string JournalHeader();
+// One record around a payload.
+std::string JournalRecord(std::string_view payload);
+
+struct JournalContent {
+  std::vector<std::string_view> records;  // views into the bytes
+  size_t good_bytes = 0;                  // up to the end of the last whole record
+};
+// Reads records up to the first that is cut or damaged. DataLoss if the bytes do not begin as a
+// journal does (fewer bytes than a header are a torn one: no records).
+Result<JournalContent> ParseJournal(std::string_view bytes);
+
+// Not thread-safe.
+class Journal {
+ public:
+  struct Opened;
+  // Opens or makes it; `records` are those of earlier coordinators, oldest first, and `cut_bytes`
+  // what was torn and cut off. Holds a lock on the file: FailedPrecondition if another coordinator
+  // of the job lives.
+  static Result<Opened> Open(const std::filesystem::path& path);
+
+  // In the kernel when it returns: survives the process, not yet the machine.
+  Status Append(std::string_view payload);
+  int fd() const { return fd_.get(); }
+
+ private:
+  explicit Journal(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+struct Journal::Opened {
+  Journal journal;
+  std::vector<std::string> records;
+  size_t cut_bytes = 0;
+};
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,47 @@
+// The launcher of one task (`shoal task`): joins the job at its coordinator, leases the task's
+// ports, runs its program as it is told, and keeps what became of it until that is stored.
+//
+// Must run on the process's main thread: programs die with the thread that started them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "host/isolation.h"
+#include "net/loop.h"
+
+namespace shoal::rendezvous {
+
+struct LauncherOptions {
+  std::string job_dir;
+  std::string role;
+  int index = -1;  // -1: any
+  int incarnation = 0;
+  // How long to look for the coordinator, at first and when it was lost. RunLauncher takes what
+  // job.json says.
+  Duration coordinator_timeout = std::chrono::seconds(30);
+  host::Isolation isolation;
+  int copy_fd = -1;  // what the program prints goes here too, as far as it does not block; -1: no
+};
+
+class Launcher {
+ public:
+  // `on_end` is called once, last: 0 once the task's result is stored and nothing is left to do,
+  // else 77; its program is gone by then.
+  static Result<std::unique_ptr<Launcher>> Start(net::Loop* loop, LauncherOptions options,
+                                                 std::function<void(int exit_code)> on_end);
+  // Kills the program.
+  virtual ~Launcher() = default;
+
+  // For SIGTERM: drains the program, delivers its end if that is possible, ends with 77 or 0.
+  virtual void Stop() = 0;
+};
+
+// Runs one on a loop of its own, with the best isolation there is; SIGTERM and SIGINT stop it.
+// Gives the exit code. For `shoal task`.
+int RunLauncher(LauncherOptions options);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,86 @@
+#include "rendezvous/log_segment.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr std::string_view kSuffix = ".log";
+
+std::optional<int> ParseNumber(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string LogFileName(const LogKey& key) {
+  return key.role + "-" + std::to_string(key.index) + "." + std::to_string(key.attempt) +
+         std::string(kSuffix);
+}
+
+std::optional<LogKey> ParseLogFileName(std::string_view name) {
+  if (!name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_suffix(kSuffix.size());
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const size_t dash = name.rfind('-', dot);
+  if (dash == std::string_view::npos || dash == 0) return std::nullopt;
+  const auto index = ParseNumber(name.substr(dash + 1, dot - dash - 1));
+  const auto attempt = ParseNumber(name.substr(dot + 1));
+  if (!index || !attempt) return std::nullopt;
+  return LogKey{std::string(name.substr(0, dash)), *index, *attempt};
+}
+
+Result<LogWriter> LogWriter::Open(const std::filesystem::path& directory, const LogKey& key) {
+  TRY_ASSIGN(UniqueFd fd, OpenFile(directory / LogFileName(key), O_WRONLY | O_CREAT, 0600));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "a log segment");
+  return LogWriter(std::move(fd), info.st_size);
+}
+
+Result<int64_t> LogWriter::Append(int64_t offset, std::string_view bytes) {
+  if (offset < 0) return InvalidArgument("a log offset is negative");
+  if (offset < size_) {
+    const auto known = static_cast<uint64_t>(size_ - offset);
+    if (known >= bytes.size()) return int64_t{0};
+    bytes.remove_prefix(known);
+    offset = size_;
+  }
+  TRY(WriteAllAt(fd_.get(), bytes, offset));
+  size_ = offset + static_cast<int64_t>(bytes.size());
+  return static_cast<int64_t>(bytes.size());
+}
+
+Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
+                            int64_t offset, size_t limit) {
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(directory / LogFileName(key), O_RDONLY));
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "a log segment");
+  if (offset < 0 || offset >= info.st_size) return std::string();
+  limit = std::min(limit, static_cast<size_t>(info.st_size - offset));
+  std::string bytes(limit, '\0');
+  size_t got = 0;
+  while (got < limit) {
+    const ssize_t n = ::pread(fd.get(), bytes.data() + got, limit - got,
+                              static_cast<off_t>(offset) + static_cast<off_t>(got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(errno, "cannot read " + LogFileName(key));
+    if (n == 0) break;
+    got += static_cast<size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,55 @@
+// Log segments: what one attempt of one task printed, byte for byte, in DIR/logs. The coordinator
+// writes them; the controller's log store and `shoal logs` read them, also while they grow
+// (docs/formats/rendezvous.md, "Log segments").
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shoal::rendezvous {
+
+// Which log: one attempt of one task.
+struct LogKey {
+  std::string role;
+  int index = 0;
+  int attempt = 0;
+  auto operator<=>(const LogKey&) const = default;
+};
+
+// "worker-3.0.log". An attempt that printed nothing has no file.
+std::string LogFileName(const LogKey& key);
+// None for a file of another kind.
+std::optional<LogKey> ParseLogFileName(std::string_view name);
+
+// Appends; one writer a segment. Not thread-safe.
+class LogWriter {
+ public:
+  // Opens or makes the segment in `directory`, and goes on at its end.
+  static Result<LogWriter> Open(const std::filesystem::path& directory, const LogKey& key);
+
+  // Stores bytes that begin at `offset`. What is stored already is skipped, so a sender may repeat
+  // itself: each byte is stored once. Gives how many bytes were new. A gap (bytes that an earlier
+  // coordinator acknowledged and a crash of its machine lost) is left as zeros.
+  Result<int64_t> Append(int64_t offset, std::string_view bytes);
+
+  int64_t size() const { return size_; }  // of what is stored; the offset to go on at
+  int fd() const { return fd_.get(); }
+
+ private:
+  LogWriter(UniqueFd fd, int64_t size) : fd_(std::move(fd)), size_(size) {}
+  UniqueFd fd_;
+  int64_t size_;
+};
+
+// Reads at most `limit` bytes from `offset`; empty at the end. NotFound without a segment.
+Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
+                            int64_t offset, size_t limit);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,65 @@
+#include "rendezvous/orders.h"
+
+#include "dialect/dialect.h"
+
+namespace shoal::rendezvous {
+
+json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
+                          const std::string& job_id) {
+  json::array ports;
+  for (const job::Port& port : core.role_of(task).ports) {
+    ports.push_back({{"name", port.name}, {"plain", port.plain}});
+  }
+  return {{"role", core.role_of(task).name},
+          {"index", core.index_of(task)},
+          {"job", job_id},
+          {"lease", lease},
+          {"ports", std::move(ports)}};
+}
+
+Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attempt,
+                                const JobPlace& place) {
+  const job::Role& role = core.role_of(task);
+  dialect::TaskContext context;
+  context.job_id = place.id;
+  context.role = role.name;
+  context.index = core.index_of(task);
+  context.attempt = attempt;
+  context.checkpoint_dir = place.dir + "/checkpoints";
+  auto env = dialect::RenderEnvironment(core.job(), core.Cluster(), context);
+  if (!env.ok()) return env.status().With("its environment cannot be made");
+  StartMessage start;
+  start.attempt = attempt;
+  start.argv = role.command.empty() ? core.job().command : role.command;
+  for (std::string& arg : start.argv) {
+    if (arg == "@shoal" && !place.program.empty()) arg = place.program;
+  }
+  start.env.assign(env->begin(), env->end());
+  start.work_dir = core.job().files;
+  start.cpu = role.resources.cpu;
+  start.memory_bytes = role.resources.memory_bytes;
+  start.grace_ms = core.job().limits.stop_grace.count();
+  return start;
+}
+
+Result<Event> ControllerEvent(const std::string& type, const json::object& message) {
+  const std::string reason = CleanText(GetStringOr(message, "reason", ""), 500);
+  if (type == "ack_verdict") return Event(VerdictAcked{});
+  if (type == "command") {
+    const std::string mode = GetStringOr(message, "mode", "");
+    if (mode == "drain") return Event(Command{StopMode::kDrain, reason});
+    if (mode == "stop") return Event(Command{StopMode::kStop, reason});
+    if (mode == "kill") return Event(Command{StopMode::kKill, reason});
+    return InvalidArgument("field 'mode': expected drain, stop or kill");
+  }
+  if (type != "lost" && type != "refused") {
+    return InvalidArgument("this type of message is unknown");
+  }
+  TRY_ASSIGN(const std::string role, GetString(message, "role"));
+  const int index = static_cast<int>(GetIntOr(message, "index", -1));
+  if (type == "refused") return Event(LauncherRefused{role, index, reason});
+  const int incarnation = static_cast<int>(GetIntOr(message, "incarnation", 0));
+  return Event(LauncherLost{role, index, incarnation, reason});
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,31 @@
+// What the coordinator tells a launcher to do, made from the core's state, and what a controller
+// tells the coordinator. Used by coordinator.cc.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "rendezvous/coordinator_core.h"
+#include "rendezvous/protocol.h"
+
+namespace shoal::rendezvous {
+
+// What of a job is not in its description.
+struct JobPlace {
+  std::string id;
+  std::string dir;
+  std::string program;  // what "@shoal" stands for
+};
+
+// The fields of "welcome".
+json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
+                          const std::string& job_id);
+// The order to start an attempt, with its environment rendered. An error says why it has none.
+Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attempt,
+                                const JobPlace& place);
+
+// A controller's message as the core's event. InvalidArgument for an unknown or wrong one.
+Result<Event> ControllerEvent(const std::string& type, const json::object& message);
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,177 @@
+#include "rendezvous/program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/log.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kReportLine = 4096;
+constexpr int kOutputPipe = 1 << 20;
+
+struct Pipe {
+  UniqueFd in;   // read end, non-blocking
+  UniqueFd out;  // write end
+};
+
+Result<Pipe> MakePipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  if (::fcntl(pipe.in.get(), F_SETFL, O_NONBLOCK) != 0) return ErrnoStatus(errno, "a pipe");
+  return pipe;
+}
+
+class TreeProgram final : public Program {
+ public:
+  TreeProgram(net::Loop* loop, Duration grace, ProgramCallbacks callbacks)
+      : loop_(loop), grace_(grace), callbacks_(std::move(callbacks)) {}
+
+  ~TreeProgram() override {
+    for (const net::Loop::Id id : {output_watch_, report_watch_, exit_watch_, kill_timer_}) {
+      loop_->Cancel(id);
+    }
+  }
+
+  Status Open(host::ProcessSpec spec, const host::Isolation& isolation) {
+    TRY_ASSIGN(Pipe output, MakePipe());
+    TRY_ASSIGN(Pipe report, MakePipe());
+    ::fcntl(output.in.get(), F_SETPIPE_SZ, kOutputPipe);  // best effort: a limit may forbid it
+    spec.stdout_fd = output.out.get();
+    spec.stderr_fd = output.out.get();
+    spec.inherited.push_back({report.out.get(), kReportFd});
+    TRY_ASSIGN(tree_, host::ProcessTree::Start(spec, isolation));
+    output_ = std::move(output.in);
+    report_ = std::move(report.in);
+    TRY_ASSIGN(exit_watch_, loop_->WatchReadable(tree_->exit_fd(), [this] { Ended(); }));
+    TRY_ASSIGN(report_watch_, loop_->WatchReadable(report_.get(), [this] {
+      if (ReadReports() == Read::kEnd) loop_->Cancel(std::exchange(report_watch_, 0));
+    }));
+    return WatchOutput();
+  }
+
+  void Drain() override {
+    if (std::exchange(draining_, true)) return;
+    (void)tree_->Signal(SIGTERM);  // fails only if it has ended, which is what is wanted
+    kill_timer_ = loop_->After(grace_, [this] { Kill(); });
+  }
+
+  void Kill() override { tree_->KillAll(); }
+
+  void Resume() override {
+    if (output_watch_ != 0 || !output_.valid()) return;
+    paused_ = false;
+    if (exit_) return Finish();
+    const Status status = WatchOutput();
+    if (!status.ok()) LogError("the program's output: {}", status.message());
+  }
+
+  Result<host::Usage> Sample() override { return tree_->Sample(); }
+  int64_t pid() const override { return tree_->pid(); }
+
+ private:
+  Status WatchOutput() {
+    TRY_ASSIGN(output_watch_, loop_->WatchReadable(output_.get(), [this] {
+      if (ReadOutput() == Read::kEnd || paused_) loop_->Cancel(std::exchange(output_watch_, 0));
+    }));
+    return Status::Ok();
+  }
+
+  enum class Read { kSome, kNothing, kEnd };
+
+  // One block of what it printed.
+  Read ReadOutput() {
+    const ssize_t got = ::read(output_.get(), block_, sizeof block_);
+    if (got < 0 && errno == EINTR) return Read::kSome;
+    if (got < 0 && errno == EAGAIN) return Read::kNothing;
+    if (got <= 0) return Read::kEnd;
+    paused_ = !callbacks_.on_output({block_, static_cast<size_t>(got)});
+    return Read::kSome;
+  }
+
+  Read ReadReports() {
+    char bytes[kReportLine];
+    const ssize_t got = ::read(report_.get(), bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) return Read::kSome;
+    if (got < 0 && errno == EAGAIN) return Read::kNothing;
+    if (got <= 0) return Read::kEnd;
+    for (const char c : std::string_view(bytes, static_cast<size_t>(got))) {
+      if (c == '\n') {
+        TakeReport();
+      } else if (report_line_.size() <= kReportLine) {
+        report_line_ += c;
+      }
+    }
+    return Read::kSome;
+  }
+
+  // What is no JSON object, or too long, is the program's mistake, and said to nobody but the log.
+  void TakeReport() {
+    const std::string line = std::exchange(report_line_, {});
+    if (line.empty()) return;
+    auto report = line.size() <= kReportLine
+                      ? ParseJsonObject(line)
+                      : Result<json::object>(ResourceExhausted("longer than 4096 bytes"));
+    if (report.ok()) {
+      callbacks_.on_report(*report);
+    } else {
+      LogWarning("a report of the program was dropped: {}", report.status().message());
+    }
+  }
+
+  void Ended() {
+    loop_->Cancel(std::exchange(exit_watch_, 0));
+    loop_->Cancel(std::exchange(kill_timer_, 0));
+    exit_ = tree_->Wait(std::chrono::seconds(1)).value_or(host::ProcessExit{});
+    if (!paused_) Finish();
+  }
+
+  // The tree is gone, so the pipes hold all there will ever be.
+  void Finish() {
+    loop_->Cancel(std::exchange(output_watch_, 0));
+    while (!paused_ && ReadOutput() == Read::kSome) {
+    }
+    if (paused_) return;
+    loop_->Cancel(std::exchange(report_watch_, 0));
+    while (ReadReports() == Read::kSome) {
+    }
+    TakeReport();
+    const auto on_end = callbacks_.on_end;
+    on_end(*exit_);
+  }
+
+  net::Loop* const loop_;
+  const Duration grace_;
+  const ProgramCallbacks callbacks_;
+  std::unique_ptr<host::ProcessTree> tree_;
+  UniqueFd output_;
+  UniqueFd report_;
+  std::string report_line_;
+  std::optional<host::ProcessExit> exit_;
+  bool draining_ = false;
+  bool paused_ = false;
+  net::Loop::Id output_watch_ = 0;
+  net::Loop::Id report_watch_ = 0;
+  net::Loop::Id exit_watch_ = 0;
+  net::Loop::Id kill_timer_ = 0;
+  char block_[kReadBytes];
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Program>> Program::Start(net::Loop* loop, ProgramSpec spec,
+                                                const host::Isolation& isolation,
+                                                ProgramCallbacks callbacks) {
+  auto program = std::make_unique<TreeProgram>(loop, spec.grace, std::move(callbacks));
+  TRY(program->Open(std::move(spec.process), isolation));
+  return std::unique_ptr<Program>(std::move(program));
+}
+
+}  // namespace shoal::rendezvous

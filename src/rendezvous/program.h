@@ -1,0 +1,61 @@
+// One attempt of a task's program under a launcher: its process tree, the pipe of what it prints
+// and the pipe of what it reports. Used by launcher.cc.
+//
+// Belongs to the loop's thread, which must be the thread that made it and must outlive the program:
+// the kernel ends a program whose parent thread dies.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "host/isolation.h"
+#include "host/process_tree.h"
+#include "net/loop.h"
+
+namespace shoal::rendezvous {
+
+// What the launcher tells beyond ProcessSpec's: descriptors are the Program's business.
+struct ProgramSpec {
+  host::ProcessSpec process;
+  Duration grace = std::chrono::seconds(10);  // from Drain's SIGTERM to SIGKILL
+};
+
+struct ProgramCallbacks {
+  // What it printed, standard output and error in one. Answer false to be given no more until
+  // Resume.
+  std::function<bool(std::string_view bytes)> on_output;
+  // An object that it wrote to SHOAL_REPORT_FD.
+  std::function<void(const json::object& report)> on_report;
+  // Its tree is gone, and all that it printed was told. Once, last.
+  std::function<void(const host::ProcessExit& exit)> on_end;
+};
+
+// The number under which programs find the pipe for reports.
+inline constexpr int kReportFd = 3;
+
+class Program {
+ public:
+  // Errors are host::ProcessTree::Start's.
+  static Result<std::unique_ptr<Program>> Start(net::Loop* loop, ProgramSpec spec,
+                                                const host::Isolation& isolation,
+                                                ProgramCallbacks callbacks);
+  // Kills what is left.
+  virtual ~Program() = default;
+
+  // SIGTERM to the program's group now, SIGKILL to the tree after the grace. Again: nothing.
+  virtual void Drain() = 0;
+  // SIGKILL to the whole tree.
+  virtual void Kill() = 0;
+  virtual void Resume() = 0;
+  virtual Result<host::Usage> Sample() = 0;
+  virtual int64_t pid() const = 0;
+};
+
+}  // namespace shoal::rendezvous

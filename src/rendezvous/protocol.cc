@@ -1,0 +1,258 @@
+#include "rendezvous/protocol.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/bytes.h"
+#include "base/id.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr uint16_t kLogMagic = 0x4c53;  // "SL"
+constexpr uint8_t kLogVersion = 1;
+constexpr size_t kMaxPorts = 256;
+
+std::string Proof(std::string_view who, std::string_view token, std::string_view server_nonce,
+                  std::string_view client_nonce) {
+  std::string message = "shoal-rendezvous-1 ";
+  message.append(who).append(" ").append(server_nonce).append(" ").append(client_nonce);
+  return HmacSha256Hex(token, message);
+}
+
+Result<int> GetSmall(const json::object& object, std::string_view field, int least) {
+  TRY_ASSIGN(const int64_t value, GetInt(object, field));
+  if (value < least || value > std::numeric_limits<int>::max()) {
+    return InvalidArgument("field '" + std::string(field) + "': got " + std::to_string(value) +
+                           ", expected at least " + std::to_string(least));
+  }
+  return static_cast<int>(value);
+}
+
+Result<std::string> GetName(const json::object& object, std::string_view field) {
+  TRY_ASSIGN(std::string text, GetString(object, field));
+  if (text.empty() || text.size() > kMaxName) {
+    return InvalidArgument("field '" + std::string(field) + "': expected 1 to 255 bytes");
+  }
+  return text;
+}
+
+Result<const json::array*> GetArray(const json::object& object, std::string_view field) {
+  const json::value* value = object.if_contains(field);
+  if (value == nullptr || !value->is_array()) {
+    return InvalidArgument("field '" + std::string(field) + "': expected an array");
+  }
+  return &value->get_array();
+}
+
+// Bytes of the UTF-8 sequence that `text` begins with; 0 if it is none.
+size_t SequenceLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xf0 && first <= 0xf4  ? 4
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                                                        : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
+}  // namespace
+
+std::string ClientProof(std::string_view token, std::string_view server_nonce,
+                        std::string_view client_nonce) {
+  return Proof("client", token, server_nonce, client_nonce);
+}
+
+std::string ServerProof(std::string_view token, std::string_view server_nonce,
+                        std::string_view client_nonce) {
+  return Proof("server", token, server_nonce, client_nonce);
+}
+
+bool IsHex64(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+std::string Message(std::string_view type, json::object fields) {
+  fields["type"] = type;
+  return ToText(fields);
+}
+
+Result<json::object> ParseMessage(std::string_view text, std::string* type) {
+  TRY_ASSIGN(json::object object, ParseJsonObject(text));
+  TRY_ASSIGN(*type, GetString(object, "type"));
+  return object;
+}
+
+json::object ToJson(const TaskHello& hello) {
+  return {{"kind", "task"},
+          {"role", hello.role},
+          {"index", hello.index},
+          {"incarnation", hello.incarnation},
+          {"instance", hello.instance},
+          {"pid", hello.pid},
+          {"generation", hello.generation},
+          {"last_attempt", hello.last_attempt},
+          {"has_program", hello.has_program}};
+}
+
+Result<TaskHello> TaskHelloFromJson(const json::object& object) {
+  TaskHello hello;
+  TRY_ASSIGN(hello.role, GetName(object, "role"));
+  TRY_ASSIGN(hello.index, GetSmall(object, "index", -1));
+  TRY_ASSIGN(hello.incarnation, GetSmall(object, "incarnation", 0));
+  TRY_ASSIGN(hello.instance, GetName(object, "instance"));
+  TRY_ASSIGN(hello.last_attempt, GetSmall(object, "last_attempt", -1));
+  TRY_ASSIGN(hello.has_program, GetBool(object, "has_program"));
+  hello.pid = GetIntOr(object, "pid", 0);
+  hello.generation = GetIntOr(object, "generation", 0);
+  return hello;
+}
+
+json::object ToJson(const LeasedMessage& message) {
+  json::array ports;
+  for (const uint16_t port : message.ports) ports.push_back(int64_t{port});
+  return {{"host", message.host}, {"ports", std::move(ports)}};
+}
+
+Result<LeasedMessage> LeasedFromJson(const json::object& object) {
+  LeasedMessage message;
+  TRY_ASSIGN(message.host, GetName(object, "host"));
+  TRY_ASSIGN(const json::array* ports, GetArray(object, "ports"));
+  if (ports->size() > kMaxPorts) return InvalidArgument("field 'ports': too many");
+  for (const json::value& port : *ports) {
+    if (!port.is_int64() || port.get_int64() < 1 || port.get_int64() > 65535) {
+      return InvalidArgument("field 'ports': expected numbers from 1 to 65535");
+    }
+    message.ports.push_back(static_cast<uint16_t>(port.get_int64()));
+  }
+  return message;
+}
+
+json::object ToJson(const EndedMessage& message) {
+  return {{"attempt", message.attempt},
+          {"end", job::ToJson(message.end)},
+          {"last_line", message.last_line},
+          {"log_bytes", message.log_bytes}};
+}
+
+Result<EndedMessage> EndedFromJson(const json::object& object) {
+  EndedMessage message;
+  TRY_ASSIGN(message.attempt, GetSmall(object, "attempt", 0));
+  const json::value* end = object.if_contains("end");
+  if (end == nullptr || !end->is_object())
+    return InvalidArgument("field 'end': expected an object");
+  TRY_ASSIGN(message.end, job::TaskEndFromJson(end->get_object()));
+  message.last_line = CleanText(GetStringOr(object, "last_line", ""), 200);
+  TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
+  return message;
+}
+
+json::object ToJson(const StartMessage& message) {
+  json::array argv, env;
+  for (const std::string& arg : message.argv) argv.push_back(json::string(arg));
+  for (const auto& [name, value] : message.env) {
+    env.push_back(json::array{json::string(name), json::string(value)});
+  }
+  return {{"attempt", message.attempt},  {"argv", std::move(argv)},
+          {"env", std::move(env)},       {"work_dir", message.work_dir},
+          {"cpu", message.cpu},          {"memory_bytes", message.memory_bytes},
+          {"grace_ms", message.grace_ms}};
+}
+
+Result<StartMessage> StartFromJson(const json::object& object) {
+  StartMessage message;
+  TRY_ASSIGN(message.attempt, GetSmall(object, "attempt", 0));
+  TRY_ASSIGN(const json::array* argv, GetArray(object, "argv"));
+  TRY_ASSIGN(const json::array* env, GetArray(object, "env"));
+  for (const json::value& arg : *argv) {
+    if (!arg.is_string()) return InvalidArgument("field 'argv': expected strings");
+    message.argv.emplace_back(arg.get_string());
+  }
+  for (const json::value& pair : *env) {
+    const bool good = pair.is_array() && pair.get_array().size() == 2 &&
+                      pair.get_array()[0].is_string() && pair.get_array()[1].is_string();
+    if (!good) return InvalidArgument("field 'env': expected pairs of strings");
+    message.env.emplace_back(pair.get_array()[0].get_string(), pair.get_array()[1].get_string());
+  }
+  if (message.argv.empty()) return InvalidArgument("field 'argv': expected a command");
+  message.work_dir = GetStringOr(object, "work_dir", "");
+  message.cpu = GetDoubleOr(object, "cpu", 0);
+  message.memory_bytes = GetIntOr(object, "memory_bytes", 0);
+  TRY_ASSIGN(message.grace_ms, GetInt(object, "grace_ms"));
+  return message;
+}
+
+std::string EncodeLogFrame(const LogKey& key, int64_t offset, std::string_view bytes) {
+  std::string frame;
+  frame.reserve(21 + key.role.size() + bytes.size());
+  ByteWriter writer(&frame);
+  writer.Put(kLogMagic);
+  writer.Put(kLogVersion);
+  writer.Put(static_cast<uint8_t>(key.role.size()));
+  writer.Put(static_cast<uint32_t>(key.index));
+  writer.Put(static_cast<uint32_t>(key.attempt));
+  writer.Put(static_cast<uint64_t>(offset));
+  writer.PutRaw(key.role.data(), key.role.size());
+  writer.PutRaw(bytes.data(), bytes.size());
+  return frame;
+}
+
+Result<LogFrame> DecodeLogFrame(std::string_view bytes) {
+  constexpr uint32_t kMaxInt = std::numeric_limits<int>::max();
+  ByteReader reader(bytes);
+  uint16_t magic = 0;
+  uint8_t version = 0, name_bytes = 0;
+  uint32_t index = 0, attempt = 0;
+  uint64_t offset = 0;
+  TRY(reader.Get(&magic));
+  TRY(reader.Get(&version));
+  if (magic != kLogMagic || version != kLogVersion) {
+    return InvalidArgument("this is no log frame of version 1");
+  }
+  TRY(reader.Get(&name_bytes));
+  TRY(reader.Get(&index));
+  TRY(reader.Get(&attempt));
+  TRY(reader.Get(&offset));
+  std::string_view role, data;
+  TRY(reader.GetRaw(name_bytes, &role));
+  TRY(reader.GetRaw(reader.remaining(), &data));
+  if (role.empty() || index > kMaxInt || attempt > kMaxInt || data.size() > kMaxLogData ||
+      offset > uint64_t{1} << 60) {
+    return InvalidArgument("a field of a log frame is out of its range");
+  }
+  LogFrame frame;
+  frame.key = {std::string(role), static_cast<int>(index), static_cast<int>(attempt)};
+  frame.offset = static_cast<int64_t>(offset);
+  frame.bytes = data;
+  return frame;
+}
+
+std::string CleanText(std::string_view text, size_t limit) {
+  std::string clean;
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    const size_t take = std::max<size_t>(length, 1);
+    if (clean.size() + take > limit) break;
+    const bool control = length == 1 && static_cast<unsigned char>(text[0]) < 0x20;
+    if (length == 0) {
+      clean += '?';
+    } else if (control) {
+      clean += ' ';
+    } else {
+      clean.append(text.substr(0, length));
+    }
+    text.remove_prefix(take);
+  }
+  return clean;
+}
+
+}  // namespace shoal::rendezvous

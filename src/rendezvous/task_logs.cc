@@ -1,0 +1,70 @@
+#include "rendezvous/task_logs.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr int64_t kAckEvery = 64 << 10;
+
+}  // namespace
+
+int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view bytes) {
+  auto found = open_.find(key);
+  if (found == open_.end()) {
+    auto writer = LogWriter::Open(directory_, key);
+    if (!writer.ok()) {
+      Lost(key, writer.status());
+      return 0;
+    }
+    found = open_.emplace(key, Open{std::move(writer).value()}).first;
+  }
+  const auto fresh = found->second.writer.Append(offset, bytes);
+  if (!fresh.ok()) Lost(key, fresh.status());
+  return found->second.writer.size();
+}
+
+void TaskLogs::Lost(const LogKey& key, const Status& why) {
+  if (!lost_.insert(key).second) return;
+  LogError("cannot store {}: {}", LogFileName(key), why.message());
+  on_lost_(key, why);
+}
+
+bool TaskLogs::AckDue(const LogKey& key) const {
+  const auto found = open_.find(key);
+  return found != open_.end() && found->second.writer.size() - found->second.acked >= kAckEvery;
+}
+
+int64_t TaskLogs::Ack(const LogKey& key) {
+  const auto found = open_.find(key);
+  if (found == open_.end()) return 0;
+  return found->second.acked = found->second.writer.size();
+}
+
+std::vector<LogKey> TaskLogs::Unacked() const {
+  std::vector<LogKey> keys;
+  for (const auto& [key, log] : open_) {
+    if (log.writer.size() > log.acked) keys.push_back(key);
+  }
+  return keys;
+}
+
+void TaskLogs::Finish(const LogKey& key) {
+  if (open_.contains(key)) finished_.insert(key);
+}
+
+std::shared_ptr<void> TaskLogs::TakeFinished(std::vector<int>* fds) {
+  auto taken = std::make_shared<std::vector<Open>>();
+  for (const LogKey& key : std::exchange(finished_, {})) {
+    const auto found = open_.find(key);
+    if (found == open_.end()) continue;
+    fds->push_back(found->second.writer.fd());
+    taken->push_back(std::move(found->second));
+    open_.erase(found);
+  }
+  return taken;
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,56 @@
+// The segments that a coordinator is writing. Used by coordinator.cc.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "rendezvous/log_segment.h"
+
+namespace shoal::rendezvous {
+
+// Belongs to the loop's thread.
+class TaskLogs {
+ public:
+  // `on_lost`: log lines cannot be stored (a full disk, which costs lines, not the job); called
+  // once for each log.
+  TaskLogs(std::filesystem::path directory,
+           std::function<void(const LogKey&, const Status&)> on_lost)
+      : directory_(std::move(directory)), on_lost_(std::move(on_lost)) {}
+
+  // Stores bytes at an offset; gives the log's length.
+  int64_t Store(const LogKey& key, int64_t offset, std::string_view bytes);
+  // True if so much was stored since the last acknowledgement that one is due.
+  bool AckDue(const LogKey& key) const;
+  // The length to acknowledge now.
+  int64_t Ack(const LogKey& key);
+  // Open logs with bytes that were not acknowledged.
+  std::vector<LogKey> Unacked() const;
+
+  // The attempt has ended: its log is to be synced with the next commit.
+  void Finish(const LogKey& key);
+  // Adds the descriptors of finished logs, which stay open as long as what is returned.
+  std::shared_ptr<void> TakeFinished(std::vector<int>* fds);
+
+ private:
+  struct Open {
+    LogWriter writer;
+    int64_t acked = 0;
+  };
+  void Lost(const LogKey& key, const Status& why);
+
+  const std::filesystem::path directory_;
+  const std::function<void(const LogKey&, const Status&)> on_lost_;
+  std::map<LogKey, Open> open_;
+  std::set<LogKey> finished_;
+  std::set<LogKey> lost_;
+};
+
+}  // namespace shoal::rendezvous
