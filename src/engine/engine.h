@@ -1,0 +1,127 @@
+// What an engine must be able to do: make the tasks of a job exist, watch, stop and reach them.
+// Nothing else: every rule about roles, success and restarts of programs lives above (rendezvous),
+// so that it is the same on every engine.
+//
+// One implementation a folder: local/, fake/ (the reference, with knobs for tests), later docker/,
+// kubernetes/, slurm/, marathon/. tests/contract runs one suite over all of them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "job/job.h"
+
+namespace shoal::engine {
+
+// One process tree that an engine must make exist: a launcher, or the job's coordinator (role
+// "coordinator", index 0).
+struct DesiredTask {
+  std::string role;
+  int index = 0;
+  std::vector<std::string> argv;  // argv[0] is an absolute path or is looked up in PATH
+  std::map<std::string, std::string>
+      env;  // added to a clean, small environment (PATH, HOME, LANG, TMPDIR …)
+  std::string work_dir;
+  job::Resources resources;
+  bool restart_if_lost = true;  // an end with an exit code other than 0 and 77-after-stop makes a
+                                // new one, with back-off
+};
+
+// All that should exist of one job.
+struct DesiredJob {
+  std::string job_id;
+  std::string job_dir;  // absolute; of the job's files on this machine (token, coordinator.json,
+                        // logs); local engines only
+  std::vector<DesiredTask> tasks;
+};
+
+enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };
+
+// How an ended task ended, as the engine saw it (the launcher's own end; programs' ends are the
+// coordinator's business).
+struct TaskEnd {
+  int exit_code = -1;  // valid if signal is 0
+  int signal = 0;
+  bool out_of_memory = false;  // exceeded its own limit
+  std::string reason;          // one sentence for people, with the remedy where there is one
+};
+
+struct TaskEvent {
+  std::string job_id;
+  std::string role;
+  int index = 0;
+  int incarnation = 0;  // counts what the engine started for this (role, index), from 0
+  TaskPhase phase = TaskPhase::kStarting;
+  TaskEnd end;  // for kEnded, kLost, kRefused
+};
+
+struct TaskStatus {
+  std::string role;
+  int index = 0;
+  int incarnation = 0;
+  TaskPhase phase = TaskPhase::kStarting;
+  int64_t pid = 0;  // local engines; 0 elsewhere
+};
+
+struct Capacity {
+  double cpu = 0;
+  int64_t memory_bytes = 0;
+  int gpu = 0;
+};
+
+// Where a controller reaches a job's coordinator.
+struct Endpoint {
+  std::string host;
+  uint16_t port = 0;
+};
+
+// All methods are thread-safe. An Engine outlives the jobs it runs; destroying it stops nothing.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // "local", "fake", …
+  virtual std::string name() const = 0;
+  // What exists, used or not.
+  virtual Result<Capacity> GetCapacity() = 0;
+
+  // Makes exactly these tasks exist: starts what is missing, stops what is not named any more,
+  // leaves alone what runs. Idempotent. Returns when all starts were asked for; what becomes of
+  // them comes through Watch.
+  virtual Status Apply(const DesiredJob& desired) = 0;
+
+  // Calls `on_event` from a thread of the engine for every change after this call, in order for
+  // each task. Returning `Watch` object's destruction ends the calls and waits for one under way.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+  };
+  virtual std::unique_ptr<Watcher> Watch(const std::string& job_id,
+                                         std::function<void(const TaskEvent&)> on_event) = 0;
+
+  // Stops every task of the job: SIGTERM, after `grace` SIGKILL of the whole tree; removes
+  // everything that carries the job's id. Returns when nothing is left. OK for an unknown job.
+  virtual Status Stop(const std::string& job_id, std::chrono::milliseconds grace) = 0;
+
+  // Takes over the tasks of a job that an earlier process of ours started, and lists them. Empty if
+  // none runs.
+  virtual Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
+                                                const std::string& job_dir) = 0;
+
+  // Where the coordinator listens; Unavailable while it does not yet.
+  virtual Result<Endpoint> Dial(const std::string& job_id) = 0;
+
+  // The last `limit` bytes of what a task itself said (a launcher's or coordinator's own stderr):
+  // the reason when it could not even join.
+  virtual Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
+                                      size_t limit) = 0;
+};
+
+}  // namespace shoal::engine

@@ -1,0 +1,350 @@
+#include "engine/fake/fake_engine.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <set>
+
+namespace shoal::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using Key = std::pair<std::string, int>;
+
+// Between SIGTERM and SIGKILL of a task that Apply no longer names.
+constexpr milliseconds kRemoveGrace{10'000};
+
+struct FakeTask {
+  DesiredTask desired;
+  TaskKnobs knobs;  // of this incarnation
+  int incarnation = 0;
+  TaskPhase phase = TaskPhase::kStarting;
+  int64_t pid = 0;
+  bool alive = false;
+  bool asked = false;
+  bool wanted = true;
+  RestartHistory history;
+  TimePoint started;
+  std::optional<TimePoint> start_at;    // a new incarnation
+  std::optional<TimePoint> running_at;  // it has come up
+  std::optional<TimePoint> end_at;      // by itself
+  std::optional<TimePoint> kill_at;
+  bool lost = false;  // killed from outside: ends now
+};
+
+struct FakeJob {
+  std::string id;
+  std::map<Key, FakeTask> tasks;
+  std::vector<Key> order;
+  std::map<Key, int> incarnations;
+  std::map<Key, std::string> logs;
+  std::optional<Endpoint> endpoint;
+  bool applied = false;
+};
+
+}  // namespace
+
+struct FakeWorldState {
+  FakeClock* clock = nullptr;
+  mutable std::mutex mu;
+  Capacity capacity;  // the rest is guarded by mu
+  std::map<Key, TaskKnobs> knobs;
+  std::map<std::string, FakeJob> jobs;
+  std::weak_ptr<EventHub> hub;  // of the engine that is there
+  RestartRules restart;
+  int64_t next_pid = 1000;
+  std::vector<TaskEvent> events;  // not yet told
+
+  void Step(TimePoint now);
+  std::optional<TimePoint> NextDue() const;
+  void Start(FakeJob* job, const Key& key, FakeTask* task, TimePoint now);
+  void End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd end, TimePoint now);
+  void StepTask(FakeJob* job, const Key& key, FakeTask* task, TimePoint now);
+  void Tell(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end = {});
+  void Publish(std::unique_lock<std::mutex>* lock);
+};
+
+void FakeWorldState::Tell(const FakeJob& job, const Key& key, const FakeTask& task, TaskEnd end) {
+  events.push_back({job.id, key.first, key.second, task.incarnation, task.phase, std::move(end)});
+}
+
+void FakeWorldState::Start(FakeJob* job, const Key& key, FakeTask* task, TimePoint now) {
+  task->start_at.reset();
+  task->incarnation = job->incarnations[key]++;
+  task->started = now;
+  task->phase = TaskPhase::kStarting;
+  auto set = knobs.find(key);
+  task->knobs = set == knobs.end() ? TaskKnobs() : set->second;
+  if (task->knobs.only_first && task->incarnation > 0) task->knobs = TaskKnobs();
+  Tell(*job, key, *task);
+  if (!task->knobs.refuse.empty()) {
+    task->phase = TaskPhase::kRefused;
+    TaskEnd end;
+    end.reason = task->knobs.refuse;
+    return Tell(*job, key, *task, end);
+  }
+  task->alive = true;
+  task->asked = task->lost = false;
+  task->pid = next_pid++;
+  task->running_at = now + task->knobs.start_delay;
+  task->end_at.reset();
+  task->kill_at.reset();
+}
+
+void FakeWorldState::End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd end, TimePoint now) {
+  task->alive = false;
+  task->pid = 0;
+  task->running_at.reset();
+  task->end_at.reset();
+  task->kill_at.reset();
+  if (end.reason.empty()) end.reason = DescribeEnd(end);
+  const bool asked = std::exchange(task->asked, false);
+  if (asked || !IsLoss(end) || !task->desired.restart_if_lost) {
+    task->phase = TaskPhase::kEnded;
+    if (asked && task->wanted) task->start_at = now;
+    return Tell(*job, key, *task, end);
+  }
+  const auto wait = task->history.AfterLoss(restart, now - task->started);
+  task->phase = wait ? TaskPhase::kLost : TaskPhase::kRefused;
+  if (wait) task->start_at = now + *wait;
+  if (!wait) end.reason = DescribeGivenUp(task->history.deaths(), end, job->logs[key]);
+  Tell(*job, key, *task, end);
+}
+
+void FakeWorldState::StepTask(FakeJob* job, const Key& key, FakeTask* task, TimePoint now) {
+  if (task->start_at && *task->start_at <= now && task->wanted && job->applied)
+    Start(job, key, task, now);
+  if (task->alive && task->running_at && *task->running_at <= now) {
+    task->running_at.reset();
+    task->phase = TaskPhase::kRunning;
+    if (!task->knobs.says.empty()) job->logs[key] += task->knobs.says + "\n";
+    if (task->knobs.run_for) task->end_at = now + *task->knobs.run_for;
+    Tell(*job, key, *task);
+  }
+  if (!task->alive) return;
+  TaskEnd end;
+  if (task->lost || (task->kill_at && *task->kill_at <= now)) {
+    end.signal = SIGKILL;
+    End(job, key, task, end, now);
+  } else if (task->asked && !task->knobs.ignores_term) {
+    end.signal = SIGTERM;
+    End(job, key, task, end, now);
+  } else if (task->end_at && *task->end_at <= now) {
+    end.signal = task->knobs.signal;
+    end.exit_code = end.signal == 0 ? task->knobs.exit_code : -1;
+    end.out_of_memory = task->knobs.out_of_memory;
+    if (end.out_of_memory) end.reason = "exceeded its memory";
+    End(job, key, task, end, now);
+  }
+}
+
+void FakeWorldState::Step(TimePoint now) {
+  for (auto& [id, job] : jobs) {
+    std::erase_if(job.order, [&, owner = &job](const Key& key) {
+      FakeTask& task = owner->tasks.at(key);
+      StepTask(owner, key, &task, now);
+      if (task.wanted || task.alive) return false;
+      owner->tasks.erase(key);
+      return true;
+    });
+  }
+}
+
+std::optional<TimePoint> FakeWorldState::NextDue() const {
+  std::optional<TimePoint> next;
+  for (const auto& [id, job] : jobs) {
+    for (const auto& [key, task] : job.tasks) {
+      for (const auto& due : {task.start_at, task.running_at, task.end_at, task.kill_at}) {
+        if (due && (!next || *due < *next)) next = due;
+      }
+    }
+  }
+  return next;
+}
+
+// Lets go of the lock: a watcher may call the engine.
+void FakeWorldState::Publish(std::unique_lock<std::mutex>* lock) {
+  const std::vector<TaskEvent> told = std::exchange(events, {});
+  const std::shared_ptr<EventHub> engine = hub.lock();
+  lock->unlock();
+  if (engine != nullptr) {
+    for (const TaskEvent& event : told) engine->Publish(event);
+  }
+  lock->lock();
+}
+
+FakeWorld::FakeWorld(FakeClock* clock, Capacity capacity)
+    : state_(std::make_shared<FakeWorldState>()) {
+  state_->clock = clock;
+  state_->capacity = capacity;
+}
+
+void FakeWorld::SetKnobs(const std::string& role, int index, TaskKnobs knobs) {
+  std::lock_guard lock(state_->mu);
+  state_->knobs[{role, index}] = std::move(knobs);
+}
+
+void FakeWorld::SetCapacity(Capacity capacity) {
+  std::lock_guard lock(state_->mu);
+  state_->capacity = capacity;
+}
+
+void FakeWorld::SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint) {
+  std::lock_guard lock(state_->mu);
+  FakeJob& job = state_->jobs[job_id];
+  job.id = job_id;
+  job.endpoint = std::move(endpoint);
+}
+
+void FakeWorld::Lose(const std::string& job_id, const std::string& role, int index) {
+  std::lock_guard lock(state_->mu);
+  auto job = state_->jobs.find(job_id);
+  if (job == state_->jobs.end()) return;
+  auto task = job->second.tasks.find({role, index});
+  if (task != job->second.tasks.end()) task->second.lost = task->second.alive;
+}
+
+void FakeWorld::Advance(milliseconds by) {
+  std::unique_lock lock(state_->mu);
+  const TimePoint end = state_->clock->Now() + by;
+  state_->Step(state_->clock->Now());
+  state_->Publish(&lock);
+  for (;;) {
+    const auto next = state_->NextDue();
+    const TimePoint now = state_->clock->Now();
+    if (now >= end && (!next || *next > now)) return;
+    const TimePoint to = next && *next < end ? std::max(*next, now) : end;
+    state_->clock->Advance(to - now);
+    state_->Step(to);
+    state_->Publish(&lock);
+  }
+}
+
+int FakeWorld::Running(const std::string& job_id) const {
+  std::lock_guard lock(state_->mu);
+  auto job = state_->jobs.find(job_id);
+  if (job == state_->jobs.end()) return 0;
+  return static_cast<int>(std::count_if(job->second.tasks.begin(), job->second.tasks.end(),
+                                        [](const auto& entry) { return entry.second.alive; }));
+}
+
+Result<DesiredTask> FakeWorld::Started(const std::string& job_id, const std::string& role,
+                                       int index) const {
+  std::lock_guard lock(state_->mu);
+  auto job = state_->jobs.find(job_id);
+  if (job != state_->jobs.end()) {
+    auto task = job->second.tasks.find({role, index});
+    if (task != job->second.tasks.end() && task->second.alive) return task->second.desired;
+  }
+  return NotFound("no task " + role + " " + std::to_string(index) + " of job " + job_id + " runs");
+}
+
+FakeEngine::FakeEngine(FakeWorld world, RestartRules restart)
+    : world_(world.state_), hub_(std::make_shared<EventHub>()), restart_(restart) {
+  std::lock_guard lock(world_->mu);
+  world_->hub = hub_;
+  world_->restart = restart_;
+}
+
+FakeEngine::~FakeEngine() = default;
+
+Result<Capacity> FakeEngine::GetCapacity() {
+  std::lock_guard lock(world_->mu);
+  return world_->capacity;
+}
+
+Status FakeEngine::Apply(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  std::lock_guard lock(world_->mu);
+  const TimePoint now = world_->clock->Now();
+  FakeJob& job = world_->jobs[desired.job_id];
+  job.id = desired.job_id;
+  job.applied = true;
+  std::set<Key> named;
+  for (const DesiredTask& wish : desired.tasks) {
+    const Key key{wish.role, wish.index};
+    named.insert(key);
+    auto [it, fresh] = job.tasks.try_emplace(key);
+    FakeTask& task = it->second;
+    if (fresh) job.order.push_back(key);
+    task.wanted = true;
+    task.desired = wish;
+    if (!fresh && task.phase != TaskPhase::kRefused) continue;
+    task.phase = TaskPhase::kStarting;
+    task.history = RestartHistory();
+    task.start_at = now;
+  }
+  for (auto& [key, task] : job.tasks) {
+    if (named.contains(key)) continue;
+    task.wanted = false;
+    task.start_at.reset();
+    if (task.alive && !task.asked) task.kill_at = now + kRemoveGrace;
+    task.asked = task.alive;
+  }
+  return Status::Ok();
+}
+
+std::unique_ptr<Engine::Watcher> FakeEngine::Watch(const std::string& job_id,
+                                                   std::function<void(const TaskEvent&)> on_event) {
+  return hub_->Watch(job_id, std::move(on_event));
+}
+
+Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {
+  TRY(CheckName("job id", job_id));
+  std::unique_lock lock(world_->mu);
+  auto it = world_->jobs.find(job_id);
+  if (it == world_->jobs.end()) return Status::Ok();
+  FakeJob& job = it->second;
+  bool waits = false;
+  for (auto& [key, task] : job.tasks) {
+    task.start_at.reset();
+    task.wanted = false;
+    task.asked = task.alive;
+    waits = waits || (task.alive && task.knobs.ignores_term);
+    if (task.alive) task.kill_at = world_->clock->Now() + grace;
+  }
+  world_->Step(world_->clock->Now());
+  if (waits) {  // nobody else would turn the clock while this call blocks
+    world_->clock->Advance(grace);
+    world_->Step(world_->clock->Now());
+  }
+  world_->Publish(&lock);
+  world_->jobs.erase(job_id);
+  return Status::Ok();
+}
+
+Result<std::vector<TaskStatus>> FakeEngine::Adopt(const std::string& job_id,
+                                                  const std::string& /*job_dir*/) {
+  TRY(CheckName("job id", job_id));
+  std::lock_guard lock(world_->mu);
+  std::vector<TaskStatus> tasks;
+  auto job = world_->jobs.find(job_id);
+  if (job == world_->jobs.end()) return tasks;
+  bool any = false;
+  for (const Key& key : job->second.order) {
+    const FakeTask& task = job->second.tasks.at(key);
+    any = any || task.alive;
+    tasks.push_back({key.first, key.second, task.incarnation, task.phase, task.pid});
+  }
+  if (!any) tasks.clear();
+  return tasks;
+}
+
+Result<Endpoint> FakeEngine::Dial(const std::string& job_id) {
+  std::lock_guard lock(world_->mu);
+  auto job = world_->jobs.find(job_id);
+  if (job == world_->jobs.end()) return NotFound("no job " + job_id + " is run by this engine");
+  if (job->second.endpoint) return *job->second.endpoint;
+  return Unavailable("the coordinator of job " + job_id + " does not listen yet");
+}
+
+Result<std::string> FakeEngine::TaskLog(const std::string& job_id, const std::string& role,
+                                        int index, size_t limit) {
+  std::lock_guard lock(world_->mu);
+  auto job = world_->jobs.find(job_id);
+  if (job == world_->jobs.end()) return NotFound("no job " + job_id + " is run by this engine");
+  const std::string& log = job->second.logs[{role, index}];
+  return log.size() > limit ? log.substr(log.size() - limit) : log;
+}
+
+}  // namespace shoal::engine

@@ -1,0 +1,280 @@
+// The local engine: the calls of engine.h change the table of jobs under a lock and wake the one
+// thread, which starts, reaps and restarts (local_job.h) and tells the watchers.
+#include "engine/local/local_engine.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "engine/event_hub.h"
+#include "engine/local/local_job.h"
+#include "engine/local/sweep.h"
+#include "host/cgroup.h"
+#include "host/usage.h"
+
+namespace shoal::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+// How long tasks may take to go after SIGKILL before Stop says that they hang.
+constexpr milliseconds kKillPatience{10'000};
+
+int CountGpus() {
+  int count = 0;
+  std::error_code error;
+  for (fs::directory_iterator it("/proc/driver/nvidia/gpus", error), end; !error && it != end;
+       it.increment(error)) {
+    ++count;
+  }
+  return count;
+}
+
+class LocalEngine final : public Engine {
+ public:
+  LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)
+      : options_(std::move(options)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
+    if (options_.environment.empty()) options_.environment = CleanEnvironment();
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~LocalEngine() override {
+    {
+      std::lock_guard lock(mu_);
+      ending_ = true;
+    }
+    Wake();
+    thread_.join();
+  }
+
+  std::string name() const override { return "local"; }
+  Result<Capacity> GetCapacity() override;
+  Status Apply(const DesiredJob& desired) override;
+  std::unique_ptr<Watcher> Watch(const std::string& job_id,
+                                 std::function<void(const TaskEvent&)> on_event) override {
+    return hub_.Watch(job_id, std::move(on_event));
+  }
+  Status Stop(const std::string& job_id, milliseconds grace) override;
+  Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
+                                        const std::string& job_dir) override;
+  Result<Endpoint> Dial(const std::string& job_id) override;
+  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
+                              size_t limit) override;
+
+ private:
+  void Wake() {
+    const uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof one);
+  }
+  void Run();
+  // One round under the lock: everything that is due now. Gives the time until the next.
+  int Step(std::vector<TaskEvent>* events);
+  void WaitFor(int timeout_ms);
+  Result<std::string> JobDir(const std::string& job_id);
+  std::vector<fs::path> GroupBases();
+
+  LocalEngineOptions options_;
+  const UniqueFd epoll_;
+  const UniqueFd wake_;
+  EventHub hub_;
+
+  std::mutex mu_;
+  std::condition_variable changed_;                        // after every round of the thread
+  std::map<std::string, std::unique_ptr<LocalJob>> jobs_;  // guarded by mu_
+  std::vector<fs::path> group_bases_;                      // guarded by mu_
+  bool group_bases_known_ = false;                         // guarded by mu_
+  bool ending_ = false;                                    // guarded by mu_
+  bool publishing_ = false;  // guarded by mu_: watchers have not heard of all that is in jobs_
+  std::thread thread_;       // last: uses all of the above
+};
+
+// ---- the thread ----
+
+void LocalEngine::Run() {
+  for (;;) {
+    std::vector<TaskEvent> events;
+    int timeout_ms = -1;
+    {
+      std::lock_guard lock(mu_);
+      if (ending_) return;
+      timeout_ms = Step(&events);
+      publishing_ = true;
+    }
+    for (const TaskEvent& event : events) hub_.Publish(event);
+    {
+      std::lock_guard lock(mu_);
+      publishing_ = false;
+    }
+    changed_.notify_all();
+    WaitFor(timeout_ms);
+  }
+}
+
+int LocalEngine::Step(std::vector<TaskEvent>* events) {
+  const TimePoint now = options_.clock->Now();
+  std::optional<TimePoint> next;
+  for (auto& [id, job] : jobs_) {
+    const std::optional<TimePoint> due = job->Step(now, events);
+    if (due && (!next || *due < *next)) next = due;
+  }
+  if (!next) return -1;
+  // Rounded up: waking a moment too early would make a second, empty round.
+  const auto wait = std::chrono::ceil<milliseconds>(*next - now);
+  return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000));
+}
+
+void LocalEngine::WaitFor(int timeout_ms) {
+  constexpr int kMaxEvents = 64;
+  epoll_event ready[kMaxEvents];
+  (void)::epoll_wait(epoll_.get(), ready, kMaxEvents, timeout_ms);
+  uint64_t count = 0;
+  (void)!::read(wake_.get(), &count, sizeof count);
+}
+
+// ---- engine.h ----
+
+Result<Capacity> LocalEngine::GetCapacity() {
+  const host::MachineFacts facts = host::ReadMachineFacts();
+  return Capacity{facts.cores, facts.memory_bytes, CountGpus()};
+}
+
+std::vector<fs::path> LocalEngine::GroupBases() {
+  std::lock_guard lock(mu_);
+  if (!group_bases_known_) group_bases_ = host::FindCgroups().Bases();
+  group_bases_known_ = true;
+  return group_bases_;
+}
+
+Status LocalEngine::Apply(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  const std::vector<fs::path> bases = GroupBases();
+  {
+    std::lock_guard lock(mu_);
+    std::unique_ptr<LocalJob>& job = jobs_[desired.job_id];
+    if (job == nullptr) {
+      auto made = LocalJob::Make(desired.job_id, desired.job_dir, &options_, epoll_.get());
+      if (!made.ok()) {
+        jobs_.erase(desired.job_id);
+        return made.status();
+      }
+      job = std::move(*made);
+      job->SetGroupBases(bases);
+    }
+    if (job->stopping()) return FailedPrecondition("job " + desired.job_id + " is being stopped");
+    TRY(job->Apply(desired));
+  }
+  Wake();
+  return Status::Ok();
+}
+
+Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
+                                                   const std::string& job_dir) {
+  TRY(CheckName("job id", job_id));
+  std::vector<TaskStatus> tasks;
+  {
+    std::lock_guard lock(mu_);
+    std::unique_ptr<LocalJob>& job = jobs_[job_id];
+    if (job == nullptr) {
+      auto found = LocalJob::Find(job_id, job_dir, &options_, epoll_.get());
+      if (!found.ok() || *found == nullptr) {
+        jobs_.erase(job_id);
+        if (!found.ok()) return found.status();
+        return tasks;
+      }
+      job = std::move(*found);
+    }
+    tasks = job->List();
+  }
+  Wake();
+  return tasks;
+}
+
+Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
+  TRY(CheckName("job id", job_id));
+  std::vector<fs::path> bases = GroupBases();
+  {
+    std::unique_lock lock(mu_);
+    if (auto it = jobs_.find(job_id); it != jobs_.end()) {
+      it->second->Stop(options_.clock->Now() + grace);
+      for (const fs::path& base : it->second->group_bases()) bases.push_back(base);
+      Wake();
+      const auto gone = [&] {
+        auto job = jobs_.find(job_id);
+        return !publishing_ && (job == jobs_.end() || !job->second->AnyAlive());
+      };
+      if (!changed_.wait_for(lock, grace + kKillPatience, gone)) {
+        return DeadlineExceeded("a task of job " + job_id +
+                                " does not end though it was killed; it hangs in the kernel");
+      }
+    }
+  }
+  TRY(Sweep(job_id, bases));
+  std::lock_guard lock(mu_);
+  if (auto it = jobs_.find(job_id); it != jobs_.end()) {
+    it->second->RemoveRecords();
+    jobs_.erase(it);
+  }
+  return Status::Ok();
+}
+
+Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  auto job = jobs_.find(job_id);
+  if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
+  return job->second->dir();
+}
+
+Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
+  constexpr size_t kMaxFile = 4096;
+  TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  const fs::path path = fs::path(dir) / "coordinator.json";
+  auto text = ReadFile(path, kMaxFile);
+  if (!text.ok()) {
+    if (text.status().code() != Code::kNotFound) return text.status();
+    return Unavailable("the coordinator of job " + job_id + " does not listen yet");
+  }
+  TRY_ASSIGN(const json::object object, ParseJsonObject(*text));
+  TRY_ASSIGN(const std::string host, GetString(object, "host"));
+  TRY_ASSIGN(const int64_t port, GetInt(object, "port"));
+  TRY_ASSIGN(const int64_t pid, GetInt(object, "pid"));
+  if (port <= 0 || port > UINT16_MAX || pid <= 0 || pid > INT32_MAX)
+    return DataLoss(path.string() + ": port or pid is out of range");
+  if (!host::IsAlive(static_cast<pid_t>(pid))) {
+    return Unavailable("the coordinator of job " + job_id + " (process " + std::to_string(pid) +
+                       ") has ended; it is started again if the job has not");
+  }
+  return Endpoint{host, static_cast<uint16_t>(port)};
+}
+
+Result<std::string> LocalEngine::TaskLog(const std::string& job_id, const std::string& role,
+                                         int index, size_t limit) {
+  TRY(CheckName("role", role));
+  TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  return ReadTail(TaskLogPath(dir, role, index), limit);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> MakeLocalEngine(LocalEngineOptions options) {
+  UniqueFd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!epoll.valid() || !wake.valid())
+    return ErrnoStatus(errno, "cannot start the local engine: no file descriptors (ulimit -n)");
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0)
+    return ErrnoStatus(errno, "cannot start the local engine");
+  return std::unique_ptr<Engine>(
+      std::make_unique<LocalEngine>(std::move(options), std::move(epoll), std::move(wake)));
+}
+
+}  // namespace shoal::engine

@@ -1,0 +1,419 @@
+#include "engine/local/local_job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <set>
+
+#include "base/log.h"
+#include "engine/local/spawn.h"
+#include "host/usage.h"
+
+extern char** environ;
+
+namespace shoal::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr size_t kLogTail = 4096;
+constexpr milliseconds kEndStep{5};  // between two questions how somebody else's child ended
+constexpr int kEndReads = 20;
+
+std::string TaskVariable(const std::string& role, int index, int incarnation) {
+  return role + "/" + std::to_string(index) + "/" + std::to_string(incarnation);
+}
+
+struct TaskName {
+  std::string role;
+  int index = 0;
+  int incarnation = 0;
+};
+
+std::optional<TaskName> ParseTaskVariable(const std::string& text) {
+  const size_t second = text.rfind('/');
+  const size_t first =
+      second == std::string::npos || second == 0 ? std::string::npos : text.rfind('/', second - 1);
+  if (first == std::string::npos) return std::nullopt;
+  TaskName name{text.substr(0, first), 0, 0};
+  const auto number = [&](size_t begin, size_t end, int* out) {
+    auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, *out);
+    return error == std::errc() && rest == text.data() + end && *out >= 0;
+  };
+  if (!number(first + 1, second, &name.index)) return std::nullopt;
+  if (!number(second + 1, text.size(), &name.incarnation)) return std::nullopt;
+  if (!CheckName("role", name.role).ok()) return std::nullopt;
+  return name;
+}
+
+void Replace(std::string* text, const std::string& mark, const std::string& by) {
+  for (size_t at = text->find(mark); at != std::string::npos; at = text->find(mark, at + by.size()))
+    text->replace(at, mark.size(), by);
+}
+
+TaskEnd EndOf(int wait_status) {
+  TaskEnd end;
+  if (wait_status != -1 && WIFSIGNALED(wait_status)) end.signal = WTERMSIG(wait_status);
+  if (wait_status != -1 && WIFEXITED(wait_status)) end.exit_code = WEXITSTATUS(wait_status);
+  end.reason = DescribeEnd(end);
+  return end;
+}
+
+// The launcher or coordinator itself among the processes that have its variables: its init, a
+// forked copy, has them too and is its child.
+std::map<std::string, pid_t> RunningTasks(const std::string& job_id) {
+  std::map<pid_t, std::string> named;
+  for (pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
+    auto name = host::ReadProcessVariable(pid, kTaskVariable);
+    if (name.ok()) named.emplace(pid, *name);
+  }
+  std::map<std::string, pid_t> tasks;
+  for (const auto& [pid, name] : named) {
+    auto stat = host::ReadProcessStat(pid);
+    if (!stat.ok()) continue;
+    auto parent = named.find(stat->parent);
+    if (parent == named.end() || parent->second != name) tasks.emplace(name, pid);
+  }
+  return tasks;
+}
+
+}  // namespace
+
+std::vector<std::string> CleanEnvironment() {
+  static constexpr std::string_view kKept[] = {
+      "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+      // where the user's programs find their own
+      "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
+      "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+      "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
+      // ours
+      "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME",
+      // of sanitized builds
+      "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"};
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool keep = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept) ||
+                      name.starts_with("LC_");
+    if (keep) kept.emplace_back(text);
+  }
+  return kept;
+}
+
+Result<std::string> ReadTail(const fs::path& path, size_t limit) {
+  auto fd = OpenFile(path, O_RDONLY);
+  if (!fd.ok()) {
+    if (fd.status().code() == Code::kNotFound) return std::string();
+    return fd.status();
+  }
+  const off_t size = ::lseek(fd->get(), 0, SEEK_END);
+  const off_t begin = size > static_cast<off_t>(limit) ? size - static_cast<off_t>(limit) : 0;
+  std::string text(static_cast<size_t>(size - begin), '\0');
+  const ssize_t got = ::pread(fd->get(), text.data(), text.size(), begin);
+  if (got < 0) return ErrnoStatus(errno, "cannot read " + path.string());
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+Result<std::unique_ptr<LocalJob>> LocalJob::Make(const std::string& id, const std::string& dir,
+                                                 const LocalEngineOptions* options, int epoll) {
+  if (dir.empty() || dir[0] != '/')
+    return InvalidArgument("job " + id + ": its directory must be an absolute path: got \"" + dir +
+                           "\"");
+  TRY(MakeDirectories(EngineDir(dir), 0700));
+  std::unique_ptr<LocalJob> job(new LocalJob(id, dir, options, epoll));
+  if (!job->Lock()) {
+    return FailedPrecondition("job " + id +
+                              " is already run by another shoal process on this machine");
+  }
+  return job;
+}
+
+bool LocalJob::Lock() {
+  auto fd = OpenFile(EngineDir(dir_) / "lock", O_RDWR | O_CREAT, 0600);
+  if (!fd.ok() || ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) return false;
+  lock_ = std::move(*fd);
+  return true;
+}
+
+Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const std::string& dir,
+                                                 const LocalEngineOptions* options, int epoll) {
+  std::unique_ptr<LocalJob> job(new LocalJob(id, dir, options, epoll));
+  auto records = ReadRecords(dir);
+  if (!records.ok() && records.status().code() != Code::kNotFound)
+    LogWarning("job {}: {}; going by what runs", id, records.status().message());
+  const TimePoint now = options->clock->Now();
+  const auto put = [&](const DesiredTask& desired) -> Task& {
+    const Key key{desired.role, desired.index};
+    auto [it, fresh] = job->tasks_.try_emplace(key);
+    if (fresh) job->order_.push_back(key);
+    if (fresh) it->second.desired = desired;
+    return it->second;
+  };
+  if (records.ok() && records->job_id == id) {
+    for (const std::string& base : records->group_bases) job->group_bases_.emplace_back(base);
+    for (const TaskRecord& record : records->tasks) {
+      Task& task = put(record.desired);
+      task.incarnation = record.incarnation;
+      task.phase = record.phase;
+      task.pid = static_cast<pid_t>(record.pid);
+      task.start_ticks = record.start_ticks;
+      job->AdoptRunning(&task, now);
+    }
+  }
+  // What the records do not know: started just before their writer died.
+  for (const auto& [variable, pid] : RunningTasks(id)) {
+    const auto name = ParseTaskVariable(variable);
+    if (!name) continue;
+    DesiredTask unknown;
+    unknown.role = name->role;
+    unknown.index = name->index;
+    unknown.restart_if_lost = false;  // its command is not known
+    Task& task = put(unknown);
+    if (task.pidfd.valid()) continue;
+    auto stat = host::ReadProcessStat(pid);
+    if (!stat.ok()) continue;
+    task.incarnation = std::max(task.incarnation, name->incarnation);
+    task.pid = pid;
+    task.start_ticks = stat->start_ticks;
+    task.phase = TaskPhase::kRunning;
+    job->AdoptRunning(&task, now);
+  }
+  if (!job->AnyAlive()) return std::unique_ptr<LocalJob>();
+  for (const auto& [key, task] : job->tasks_) job->incarnations_[key] = task.incarnation + 1;
+  if (!job->Lock()) LogInfo("job {} is looked after by another process; only watching it", id);
+  return job;
+}
+
+// A task that ran when it was recorded: runs still, or was lost unseen.
+void LocalJob::AdoptRunning(Task* task, TimePoint now) {
+  if (task->phase != TaskPhase::kRunning && task->phase != TaskPhase::kStarting &&
+      task->phase != TaskPhase::kLost) {
+    return;
+  }
+  task->started = now;
+  auto pidfd = OpenProcess(task->pid, task->start_ticks);
+  if (!pidfd.ok()) {
+    task->phase = TaskPhase::kLost;
+    if (task->desired.restart_if_lost) task->start_at = now;
+    return;
+  }
+  task->phase = TaskPhase::kRunning;
+  task->start_at.reset();
+  task->pidfd = std::move(*pidfd);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  (void)::epoll_ctl(epoll_, EPOLL_CTL_ADD, task->pidfd.get(), &event);
+}
+
+Status LocalJob::Apply(const DesiredJob& desired) {
+  if (!lock_.valid()) {
+    return FailedPrecondition("job " + id_ +
+                              " is already run by another shoal process on this machine");
+  }
+  const TimePoint now = options_->clock->Now();
+  std::set<Key> named;
+  for (const DesiredTask& wish : desired.tasks) {
+    const Key key{wish.role, wish.index};
+    named.insert(key);
+    auto [it, fresh] = tasks_.try_emplace(key);
+    Task& task = it->second;
+    if (fresh) order_.push_back(key);
+    task.wanted = true;
+    task.desired = wish;
+    if (fresh || task.phase == TaskPhase::kRefused) {
+      task.phase = TaskPhase::kStarting;
+      task.history = RestartHistory();
+      task.start_at = now;
+    }
+  }
+  for (auto& [key, task] : tasks_) {
+    if (named.contains(key)) continue;
+    task.wanted = false;
+    Ask(&task, now + options_->remove_grace);
+  }
+  dirty_ = true;
+  return Status::Ok();
+}
+
+void LocalJob::Ask(Task* task, TimePoint kill_at) {
+  task->start_at.reset();
+  if (!task->pidfd.valid()) return;
+  if (!task->asked) (void)SignalProcess(task->pidfd.get(), SIGTERM);
+  task->asked = true;
+  task->kill_at = kill_at;
+}
+
+void LocalJob::Stop(TimePoint kill_at) {
+  stopping_ = true;
+  for (auto& [key, task] : tasks_) Ask(&task, kill_at);
+}
+
+std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* events) {
+  std::optional<TimePoint> next;
+  const auto consider = [&](const std::optional<TimePoint>& due) {
+    if (due && (!next || *due < *next)) next = due;
+  };
+  std::erase_if(order_, [&](const Key& key) {
+    Task& task = tasks_.at(key);
+    if (StepTask(key, &task, now, events)) {
+      tasks_.erase(key);
+      dirty_ = true;
+      return true;
+    }
+    consider(task.start_at);
+    consider(task.kill_at);
+    consider(task.end_due);
+    return false;
+  });
+  if (dirty_ && lock_.valid()) Save();
+  return next;
+}
+
+bool LocalJob::StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
+  if (task->pidfd.valid()) TakeEnd(key, task, now, events);
+  if (task->pidfd.valid() && task->kill_at && *task->kill_at <= now) {
+    (void)SignalProcess(task->pidfd.get(), SIGKILL);
+    task->kill_at.reset();
+  }
+  const bool due = task->start_at && *task->start_at <= now;
+  if (due && task->wanted && !stopping_ && lock_.valid()) Start(key, task, now, events);
+  return !task->wanted && !task->pidfd.valid();
+}
+
+bool LocalJob::TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
+  int wait_status = -1;
+  if (!ProcessEnded(task->pidfd.get())) return false;
+  if (!ReadEnd(task->pidfd.get(), task->pid, task->start_ticks, &wait_status) &&
+      ++task->end_reads < kEndReads) {
+    task->end_due = now + kEndStep;
+    return false;
+  }
+  task->pidfd.Reset();  // leaves epoll by itself
+  task->kill_at.reset();
+  task->end_due.reset();
+  task->end_reads = 0;
+  task->pid = 0;
+  dirty_ = true;
+  const TaskEnd end = EndOf(wait_status);
+  const bool asked = std::exchange(task->asked, false);
+  if (asked || stopping_ || !IsLoss(end) || !task->desired.restart_if_lost) {
+    task->phase = TaskPhase::kEnded;
+    Tell(key, *task, end, events);
+    // Named again by an Apply that came while it was ending.
+    if (asked && task->wanted && !stopping_) task->start_at = now;
+    return true;
+  }
+  Lose(key, task, now, end, events);
+  return true;
+}
+
+void LocalJob::Lose(const Key& key, Task* task, TimePoint now, TaskEnd end,
+                    std::vector<TaskEvent>* events) {
+  const auto wait = task->history.AfterLoss(options_->restart, now - task->started);
+  if (wait) {
+    task->phase = TaskPhase::kLost;
+    Tell(key, *task, end, events);
+    task->start_at = now + *wait;
+    return;
+  }
+  const std::string tail =
+      ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
+  end.reason = DescribeGivenUp(task->history.deaths(), end, tail);
+  task->phase = TaskPhase::kRefused;
+  Tell(key, *task, end, events);
+}
+
+void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
+  task->start_at.reset();
+  task->incarnation = incarnations_[key]++;
+  task->phase = TaskPhase::kStarting;
+  task->started = now;
+  dirty_ = true;
+  Tell(key, *task, {}, events);
+  SpawnSpec spec;
+  spec.argv = task->desired.argv;
+  for (std::string& arg : spec.argv)
+    Replace(&arg, kIncarnationMark, std::to_string(task->incarnation));
+  spec.env = options_->environment;
+  for (const auto& [name, value] : task->desired.env) {
+    std::erase_if(spec.env,
+                  [&](const std::string& entry) { return entry.starts_with(name + "="); });
+    spec.env.push_back(name + "=" + value);
+  }
+  spec.env.push_back(std::string(kJobVariable) + "=" + id_);
+  spec.env.push_back(std::string(kDirVariable) + "=" + dir_);
+  spec.env.push_back(std::string(kTaskVariable) + "=" +
+                     TaskVariable(key.first, key.second, task->incarnation));
+  spec.work_dir = task->desired.work_dir;
+  spec.log = TaskLogPath(dir_, key.first, key.second);
+  auto spawned = Spawn(spec);
+  if (!spawned.ok()) {
+    TaskEnd end;
+    end.reason = spawned.status().message();
+    if (spawned.status().retryable()) return Lose(key, task, now, end, events);
+    task->phase = TaskPhase::kRefused;
+    return Tell(key, *task, end, events);
+  }
+  task->pid = spawned->pid;
+  task->start_ticks = spawned->start_ticks;
+  task->pidfd = std::move(spawned->pidfd);
+  task->phase = TaskPhase::kRunning;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  (void)::epoll_ctl(epoll_, EPOLL_CTL_ADD, task->pidfd.get(), &event);
+  Tell(key, *task, {}, events);
+}
+
+void LocalJob::Tell(const Key& key, const Task& task, TaskEnd end,
+                    std::vector<TaskEvent>* events) const {
+  events->push_back({id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
+}
+
+std::vector<TaskStatus> LocalJob::List() const {
+  std::vector<TaskStatus> list;
+  for (const Key& key : order_) {
+    const Task& task = tasks_.at(key);
+    list.push_back({key.first, key.second, task.incarnation, task.phase, task.pid});
+  }
+  return list;
+}
+
+bool LocalJob::AnyAlive() const {
+  return std::any_of(tasks_.begin(), tasks_.end(),
+                     [](const auto& entry) { return entry.second.pidfd.valid(); });
+}
+
+void LocalJob::SetGroupBases(const std::vector<fs::path>& bases) { group_bases_ = bases; }
+
+void LocalJob::Save() {
+  JobRecords records;
+  records.job_id = id_;
+  for (const fs::path& base : group_bases_) records.group_bases.push_back(base.string());
+  for (const Key& key : order_) {
+    const Task& task = tasks_.at(key);
+    records.tasks.push_back(
+        {task.desired, task.incarnation, task.phase, task.pid, task.start_ticks});
+  }
+  // Without records the job is found by its processes' environment; it must not fail for that.
+  if (Status saved = WriteRecords(dir_, records); !saved.ok())
+    LogWarning("job {}: its records cannot be written: {}", id_, saved.message());
+  dirty_ = false;
+}
+
+void LocalJob::RemoveRecords() {
+  if (!lock_.valid()) return;
+  ::unlink((EngineDir(dir_) / "tasks.json").c_str());
+  ::unlink((EngineDir(dir_) / "lock").c_str());
+}
+
+}  // namespace shoal::engine
