@@ -1,0 +1,110 @@
+#include "learn/algorithm.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "learn/task.h"
+#include "learn/word2vec/word2vec.h"
+
+extern char** environ;
+
+namespace shoal::learn {
+namespace {
+
+// What the signal handler sets; a handler can reach nothing else. Set before it is installed.
+std::atomic<bool>* stop_flag = nullptr;
+
+void OnSignal(int /*signal*/) { stop_flag->store(true); }
+
+void InstallHandlers(Task& task) {
+  stop_flag = &task.stop;
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
+Environment RealEnvironment() {
+  Environment env;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (text.starts_with("SHOAL_") && equals != std::string_view::npos)
+      env.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return env;
+}
+
+Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue>& learn,
+                                     std::string_view file) {
+  const auto named = learn.find("algorithm");
+  if (named == learn.end()) {
+    return InvalidArgument("learn.algorithm: missing; expected one of " +
+                           std::string(Algorithms().front().name));
+  }
+  const Algorithm* const algorithm = FindAlgorithm(named->second.text);
+  if (algorithm != nullptr) return algorithm;
+  std::string known;
+  for (const Algorithm& one : Algorithms())
+    known += (known.empty() ? "" : ", ") + std::string(one.name);
+  return InvalidArgument(fmt::format("{}got {}, expected one of {}",
+                                     Place(file, named->second, "algorithm"), named->second.text,
+                                     known));
+}
+
+// SIGTERM before the training began is an end that was asked for.
+bool IsGoodEnd(const Status& status, const Task& task) {
+  return status.ok() || (status.code() == Code::kCancelled && task.stop.load());
+}
+
+Status RunRole(std::string_view role, Task& task) {
+  TRY_ASSIGN(const Algorithm* algorithm, AlgorithmOf(task.learn, ""));
+  if (role == "server") return algorithm->run_server(task);
+  if (role == "worker") return algorithm->run_worker(task);
+  return InvalidArgument(fmt::format("role: got {}, expected server or worker", role));
+}
+
+int Complain(std::string_view role, const Status& status) {
+  std::fprintf(stderr, "shoal learn %.*s: %s\n", static_cast<int>(role.size()), role.data(),
+               status.message().c_str());
+  return status.code() == Code::kInvalidArgument ? 2 : 1;
+}
+
+}  // namespace
+
+std::span<const Algorithm> Algorithms() {
+  static const std::array algorithms = {word2vec::GetAlgorithm()};
+  return algorithms;
+}
+
+const Algorithm* FindAlgorithm(std::string_view name) {
+  for (const Algorithm& algorithm : Algorithms()) {
+    if (algorithm.name == name) return &algorithm;
+  }
+  return nullptr;
+}
+
+Status ValidateLearn(const job::Job& job) {
+  if (job.framework != job::Framework::kShoal) return Status::Ok();
+  TRY_ASSIGN(const Algorithm* algorithm, AlgorithmOf(job.learn, job.file));
+  return algorithm->validate(job);
+}
+
+int RunTask(std::string_view role) {
+  Result<std::unique_ptr<Task>> task = Task::Make(std::string(role), RealEnvironment());
+  if (!task.ok()) return Complain(role, task.status());
+  SetLogName(fmt::format("{}-{}", role, (*task)->index));
+  InstallHandlers(**task);
+  const Status status = RunRole(role, **task);
+  if (IsGoodEnd(status, **task)) return 0;
+  return Complain(role, status);
+}
+
+}  // namespace shoal::learn

@@ -1,0 +1,119 @@
+#include "learn/parameter_server.h"
+
+#include <condition_variable>
+#include <thread>
+
+#include "base/log.h"
+#include "ps/admin.h"
+
+namespace shoal::learn {
+namespace {
+
+constexpr auto kFirstCheckpoint = std::chrono::seconds(5);
+constexpr auto kRetry = std::chrono::seconds(2);
+constexpr auto kLook = std::chrono::milliseconds(20);  // how soon a wish to stop is seen
+
+ps::ServerOptions OptionsOf(const Task& task) {
+  ps::ServerOptions options;
+  options.index = task.role == "server" ? task.index : 0;
+  options.servers = std::max(1, task.servers);
+  options.workers = task.workers;
+  options.token = task.token;
+  options.shards = kShards;
+  options.checkpoint_dir = task.checkpoint_dir;
+  options.keep_checkpoints = task.checkpoint_keep;
+  return options;
+}
+
+}  // namespace
+
+struct CheckpointTimer::State {
+  std::chrono::milliseconds every{0};
+  ps::ClientOptions options;
+  ps::Members* members = nullptr;
+  std::mutex mu;
+  std::condition_variable changed;
+  bool stop = false;  // guarded by mu
+  std::thread thread;
+
+  // False if it is time to end.
+  bool Sleep(std::chrono::milliseconds time) {
+    std::unique_lock lock(mu);
+    return !changed.wait_for(lock, time, [this] { return stop; });
+  }
+
+  void Loop() {
+    std::unique_ptr<ps::Admin> admin;
+    auto wait = std::min<std::chrono::milliseconds>(every, kFirstCheckpoint);
+    while (Sleep(wait)) {
+      wait = std::min<std::chrono::milliseconds>(every, kRetry);
+      if (admin == nullptr) {
+        Result<std::unique_ptr<ps::Admin>> connected = ps::Admin::Connect(options, members);
+        if (!connected.ok()) {
+          LogWarning("checkpoint: {}", connected.status().message());
+          continue;
+        }
+        admin = std::move(*connected);
+      }
+      const Result<ps::CheckpointInfo> taken = admin->Checkpoint();
+      if (taken.ok()) {
+        LogInfo("checkpoint {}: {} bytes", taken->id, taken->bytes);
+        wait = every;
+      } else {
+        LogWarning("checkpoint: {}", taken.status().message());
+        if (!taken.status().retryable()) admin.reset();
+      }
+    }
+  }
+};
+
+CheckpointTimer::CheckpointTimer() : state_(std::make_unique<State>()) {}
+
+std::unique_ptr<CheckpointTimer> CheckpointTimer::Start(const Task& task, ps::Members* members,
+                                                        std::shared_ptr<ps::InProcessHub> hub) {
+  if (task.checkpoint_every.count() <= 0 || task.checkpoint_dir.empty()) return nullptr;
+  std::unique_ptr<CheckpointTimer> timer(new CheckpointTimer);
+  timer->state_->every = task.checkpoint_every;
+  timer->state_->options.index = ps::kObserver;
+  timer->state_->options.token = task.token;
+  timer->state_->options.hub = std::move(hub);
+  timer->state_->members = members;
+  timer->state_->thread = std::thread([state = timer->state_.get()] { state->Loop(); });
+  return timer;
+}
+
+CheckpointTimer::~CheckpointTimer() {
+  {
+    const std::lock_guard lock(state_->mu);
+    state_->stop = true;
+  }
+  state_->changed.notify_all();
+  if (state_->thread.joinable()) state_->thread.join();
+}
+
+Result<std::unique_ptr<InProcessServer>> InProcessServer::Start(const Task& task) {
+  auto server = std::make_unique<InProcessServer>();
+  ps::ServerOptions options = OptionsOf(task);
+  options.listen_host.clear();
+  options.hub = server->hub_;
+  options.inproc_name = "job";
+  TRY_ASSIGN(server->server_, ps::Server::Start(std::move(options)));
+  server->members_.view = {1, {server->server_->inproc_address()}, task.workers};
+  server->timer_ = CheckpointTimer::Start(task, &server->members_, server->hub_);
+  return server;
+}
+
+Status RunParameterServer(Task& task) {
+  ps::ServerOptions options = OptionsOf(task);
+  options.listen_host = task.host;
+  options.port = task.port;
+  TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
+  if (server->restored_checkpoint() >= 0)
+    task.reporter().Event({{"restored_checkpoint", server->restored_checkpoint()}});
+  std::unique_ptr<CheckpointTimer> timer;
+  if (task.index == 0) timer = CheckpointTimer::Start(task, &task.members(), nullptr);
+  while (!task.stop.load()) std::this_thread::sleep_for(kLook);
+  return Status::Ok();
+}
+
+}  // namespace shoal::learn

@@ -1,0 +1,54 @@
+// The parameter server's side of a training job: the body of `shoal learn server`, and the server
+// inside the worker of a job that has no server role.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "learn/task.h"
+#include "ps/members.h"
+#include "ps/server.h"
+#include "ps/transport.h"
+
+namespace shoal::learn {
+
+// Virtual shards of a job: which server has a row follows from it (ps/partition.h).
+inline constexpr uint32_t kShards = 256;
+
+// Serves until task.stop; server 0 also takes the job's checkpoints.
+Status RunParameterServer(Task& task);
+
+// Takes a checkpoint every `task.checkpoint_every` from a thread of its own, until destroyed; a
+// checkpoint that fails is a line in the log. Null if the job has none.
+class CheckpointTimer {
+ public:
+  static std::unique_ptr<CheckpointTimer> Start(const Task& task, ps::Members* members,
+                                                std::shared_ptr<ps::InProcessHub> hub);
+  ~CheckpointTimer();
+
+ private:
+  CheckpointTimer();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A server of this process. Members and clients of the job must use `hub` and `members()`.
+class InProcessServer {
+ public:
+  static Result<std::unique_ptr<InProcessServer>> Start(const Task& task);
+  ps::Members& members() { return members_; }
+  const std::shared_ptr<ps::InProcessHub>& hub() const { return hub_; }
+
+ private:
+  class OneServer final : public ps::Members {
+   public:
+    ps::MemberView Current() override { return view; }
+    ps::MemberView view;
+  };
+  std::shared_ptr<ps::InProcessHub> hub_ = std::make_shared<ps::InProcessHub>();
+  OneServer members_;
+  std::unique_ptr<ps::Server> server_;
+  std::unique_ptr<CheckpointTimer> timer_;
+};
+
+}  // namespace shoal::learn

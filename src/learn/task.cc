@@ -1,0 +1,194 @@
+#include "learn/task.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace shoal::learn {
+namespace {
+
+constexpr size_t kMaxReportBytes = 4096;  // what a pipe takes in one piece
+constexpr size_t kMaxClusterBytes = 64u << 20;
+constexpr size_t kMaxTokenBytes = 4096;
+
+std::string Variable(const Environment& env, const std::string& name) {
+  const auto found = env.find(name);
+  return found == env.end() ? "" : found->second;
+}
+
+Result<int> NumberIn(const Environment& env, const std::string& name, int other) {
+  const std::string text = Variable(env, name);
+  if (text.empty()) return other;
+  int value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0)
+    return InvalidArgument(fmt::format("{}: got {}, expected a number", name, text));
+  return value;
+}
+
+Result<std::vector<std::string>> AddressesOf(const json::object& cluster, const char* role) {
+  std::vector<std::string> addresses;
+  const json::value* const roles = cluster.if_contains("roles");
+  if (roles == nullptr || !roles->is_object())
+    return InvalidArgument("the cluster description has no roles");
+  const json::value* const members = roles->as_object().if_contains(role);
+  if (members == nullptr) return addresses;
+  if (!members->is_array()) return InvalidArgument("a role of the cluster description is no list");
+  for (const json::value& address : members->as_array()) {
+    if (!address.is_string()) return InvalidArgument("an address of the cluster is no string");
+    addresses.emplace_back(address.as_string());
+  }
+  return addresses;
+}
+
+Result<ps::MemberView> ViewOf(const std::string& text) {
+  TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
+  ps::MemberView view;
+  view.generation = GetIntOr(cluster, "generation", 1);
+  TRY_ASSIGN(view.servers, AddressesOf(cluster, "server"));
+  TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
+  view.workers = static_cast<int>(workers.size());
+  return view;
+}
+
+std::string HostOf(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return address;
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+Result<std::string> ClusterText(const Environment& env) {
+  const std::string file = Variable(env, "SHOAL_CLUSTER_FILE");
+  if (!file.empty()) {
+    Result<std::string> text = ReadFile(file, kMaxClusterBytes);
+    if (text.ok() || Variable(env, "SHOAL_CLUSTER").empty()) return text;
+  }
+  const std::string text = Variable(env, "SHOAL_CLUSTER");
+  if (!text.empty()) return text;
+  return FailedPrecondition(
+      "SHOAL_CLUSTER and SHOAL_CLUSTER_FILE are missing: this command is run by Shoal inside a "
+      "job; use `shoal train` or `shoal run`");
+}
+
+}  // namespace
+
+void Reporter::Write(const char* kind, const json::object& value) const {
+  if (fd_ < 0) return;
+  std::string line = ToText(json::object{{kind, value}});
+  line += '\n';
+  if (line.size() > kMaxReportBytes) return;
+  while (write(fd_, line.data(), line.size()) < 0 && errno == EINTR) {
+  }
+}
+
+Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
+  TRY_ASSIGN(const std::string text, ClusterText(env));
+  Result<ps::MemberView> view = ViewOf(text);
+  if (!view.ok()) return view.status().With("cluster description");
+  return std::unique_ptr<FileMembers>(
+      new FileMembers(Variable(env, "SHOAL_CLUSTER_FILE"), std::move(*view)));
+}
+
+ps::MemberView FileMembers::Current() {
+  const std::lock_guard lock(mu_);
+  struct stat info = {};
+  if (file_.empty() || stat(file_.c_str(), &info) != 0) return view_;
+  const Stamp stamp{info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec, info.st_ino};
+  if (stamp == stamp_) return view_;
+  const Result<std::string> text = ReadFile(file_, kMaxClusterBytes);
+  if (!text.ok()) return view_;
+  Result<ps::MemberView> view = ViewOf(*text);
+  if (!view.ok()) {
+    LogWarning("cluster description {}: {}", file_.string(), view.status().message());
+    return view_;
+  }
+  stamp_ = stamp;
+  view_ = std::move(*view);
+  return view_;
+}
+
+Status Task::ReadCluster(const Environment& env) {
+  TRY_ASSIGN(const std::string text, ClusterText(env));
+  TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
+  TRY_ASSIGN(const std::vector<std::string> server_addresses, AddressesOf(cluster, "server"));
+  TRY_ASSIGN(const std::vector<std::string> worker_addresses, AddressesOf(cluster, "worker"));
+  servers = static_cast<int>(server_addresses.size());
+  workers = std::max(1, static_cast<int>(worker_addresses.size()));
+  const auto& own = role == "server" ? server_addresses : worker_addresses;
+  if (index >= std::max<int>(1, static_cast<int>(own.size()))) {
+    return InvalidArgument(
+        fmt::format("SHOAL_INDEX: got {}, expected less than {}, the number of "
+                    "tasks of role {}",
+                    index, own.size(), role));
+  }
+  if (index < static_cast<int>(own.size())) host = HostOf(own[static_cast<size_t>(index)]);
+  workers_on_this_host = 0;
+  for (const std::string& address : worker_addresses)
+    workers_on_this_host += HostOf(address) == host;
+  workers_on_this_host = std::max(1, workers_on_this_host);
+  TRY_ASSIGN(members_, FileMembers::Make(env));
+  return Status::Ok();
+}
+
+Status Task::ReadDescriptions(const Environment& env) {
+  TRY_ASSIGN(const json::object learn_json, ParseJsonObject(Variable(env, "SHOAL_LEARN")));
+  for (const auto& [name, value] : learn_json) {
+    learn[std::string(name)] = {value.is_string() ? std::string(value.as_string()) : ToText(value)};
+  }
+  const std::string data = Variable(env, "SHOAL_DATA");
+  TRY_ASSIGN(const json::value entries, ParseJson(data.empty() ? "[]" : data));
+  if (!entries.is_array()) return InvalidArgument("SHOAL_DATA: expected a JSON array");
+  for (const json::value& entry : entries.as_array()) {
+    const json::value* list =
+        entry.is_object() ? entry.as_object().if_contains("sources") : nullptr;
+    if (list == nullptr || !list->is_array())
+      return InvalidArgument("SHOAL_DATA: expected objects with a list of sources");
+    for (const json::value& source : list->as_array()) {
+      if (source.is_string()) sources.emplace_back(source.as_string());
+    }
+  }
+  const std::string outputs = Variable(env, "SHOAL_OUTPUTS");
+  TRY_ASSIGN(const json::object outputs_json, ParseJsonObject(outputs.empty() ? "{}" : outputs));
+  output = GetStringOr(outputs_json, "model", Variable(env, "SHOAL_OUTPUT"));
+  const std::string checkpoint = Variable(env, "SHOAL_CHECKPOINT");
+  TRY_ASSIGN(const json::object checkpoint_json,
+             ParseJsonObject(checkpoint.empty() ? "{}" : checkpoint));
+  checkpoint_every = std::chrono::milliseconds(GetIntOr(checkpoint_json, "every_ms", 0));
+  checkpoint_keep = static_cast<int>(GetIntOr(checkpoint_json, "keep", 2));
+  checkpoint_dir = GetStringOr(checkpoint_json, "directory", "");
+  if (checkpoint_dir.empty() && !job_dir.empty()) checkpoint_dir = job_dir / "checkpoints";
+  if (checkpoint_every.count() <= 0) checkpoint_dir.clear();
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& env) {
+  TRY_ASSIGN(const int report_fd, NumberIn(env, "SHOAL_REPORT_FD", -1));
+  std::unique_ptr<Task> task(new Task(report_fd));
+  task->role = std::move(role);
+  TRY_ASSIGN(task->index, NumberIn(env, "SHOAL_INDEX", 0));
+  TRY_ASSIGN(task->attempt, NumberIn(env, "SHOAL_ATTEMPT", 0));
+  TRY_ASSIGN(const int port, NumberIn(env, "SHOAL_PORT", 0));
+  if (port > UINT16_MAX) return InvalidArgument(fmt::format("SHOAL_PORT: got {}", port));
+  task->port = static_cast<uint16_t>(port);
+  task->job_dir = Variable(env, "SHOAL_JOB_DIR");
+  task->scratch = Variable(env, "SHOAL_SCRATCH");
+  if (task->scratch.empty()) task->scratch = std::filesystem::temp_directory_path();
+  TRY(task->ReadCluster(env));
+  TRY(task->ReadDescriptions(env));
+  const std::string token_file = Variable(env, "SHOAL_TOKEN_FILE");
+  if (token_file.empty()) return InvalidArgument("SHOAL_TOKEN_FILE is missing");
+  TRY_ASSIGN(task->token, ReadFile(token_file, kMaxTokenBytes));
+  while (!task->token.empty() && (task->token.back() == '\n' || task->token.back() == '\r'))
+    task->token.pop_back();
+  return task;
+}
+
+}  // namespace shoal::learn

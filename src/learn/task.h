@@ -1,0 +1,102 @@
+// What a task of a trainer is told by its launcher (the SHOAL_… environment) and how it answers:
+// progress and results on the report pipe, the wish to stop by SIGTERM.
+//
+// Made by RunTask (algorithm.cc) from the real environment, by tests from a map.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "job/job.h"
+#include "ps/members.h"
+
+namespace shoal::learn {
+
+using Environment = std::map<std::string, std::string>;
+
+// Writes lines of JSON to the report pipe; does nothing without one. A reader that went away is no
+// error: nobody needs the reports. Thread-safe.
+class Reporter {
+ public:
+  // fd -1: none. Not owned.
+  explicit Reporter(int fd) : fd_(fd) {}
+  void Progress(const json::object& progress) const { Write("progress", progress); }
+  void Result(const json::object& result) const { Write("result", result); }
+  void Event(const json::object& event) const { Write("event", event); }
+
+ private:
+  void Write(const char* kind, const json::object& value) const;
+  const int fd_;
+};
+
+// The cluster description as the parameter server's client wants it: the servers' addresses from
+// SHOAL_CLUSTER_FILE, read again when the file has changed, else from SHOAL_CLUSTER.
+class FileMembers final : public ps::Members {
+ public:
+  // FailedPrecondition if neither is there; InvalidArgument if it is not a cluster description.
+  static Result<std::unique_ptr<FileMembers>> Make(const Environment& env);
+  ps::MemberView Current() override;
+
+ private:
+  FileMembers(std::filesystem::path file, ps::MemberView view)
+      : file_(std::move(file)), view_(std::move(view)) {}
+  struct Stamp {
+    int64_t mtime_ns = 0;
+    uint64_t inode = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  const std::filesystem::path file_;  // empty: the description never changes
+  std::mutex mu_;
+  ps::MemberView view_;  // guarded by mu_
+  Stamp stamp_;          // guarded by mu_
+};
+
+// Constant after Make, except `stop`.
+class Task {
+ public:
+  // InvalidArgument names the variable that is missing or malformed.
+  static Result<std::unique_ptr<Task>> Make(std::string role, const Environment& env);
+
+  std::string role;
+  int index = 0;
+  int workers = 1;
+  int servers = 0;
+  int workers_on_this_host = 1;
+  int attempt = 0;
+  std::string host = "127.0.0.1";  // of this task, as others reach it
+  uint16_t port = 0;
+  std::string token;
+  std::filesystem::path job_dir;  // may be empty
+  std::filesystem::path scratch;  // an existing directory
+  std::filesystem::path output;   // of outputs.model; may be empty
+  std::map<std::string, job::LearnValue> learn;
+  std::vector<std::string> sources;  // of all data entries, in order
+  std::chrono::milliseconds checkpoint_every{0};
+  int checkpoint_keep = 2;
+  std::filesystem::path checkpoint_dir;  // empty: no checkpoints
+
+  ps::Members& members() const { return *members_; }
+  const Reporter& reporter() const { return reporter_; }
+  // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
+  // handlers too.
+  std::atomic<bool> stop{false};
+
+ private:
+  explicit Task(int report_fd) : reporter_(report_fd) {}
+  Status ReadCluster(const Environment& env);
+  Status ReadDescriptions(const Environment& env);
+  std::unique_ptr<FileMembers> members_;
+  Reporter reporter_;
+};
+
+}  // namespace shoal::learn

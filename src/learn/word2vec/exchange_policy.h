@@ -1,0 +1,80 @@
+// When a row that several parties train must meet the others' changes (ADR 10): the one place to
+// change when somebody finds a better rule.
+//
+// Parties are workers (their cached rows against the servers') or threads (their copies of frequent
+// rows against the worker's). Everybody adds what he moved a row by, so the sum overshoots when
+// many parties move the same row far before they meet. What bounds it is the accumulated step: the
+// sum of the learning rates of all gradient terms that reached the row since it was last exchanged.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "learn/word2vec/params.h"
+
+namespace shoal::learn::word2vec {
+
+enum TableKind : uint8_t { kInput = 0, kOutput = 1 };
+inline constexpr int kTables = 2;
+
+// Plain data; a pure function of the parameters and the number of parties.
+class ExchangePolicy {
+ public:
+  static constexpr double kStep = 40;    // bound of one party of one; falls with parties²
+  static constexpr double kSweep = 4e6;  // words between sweeps, likewise
+  static constexpr double kLeastSweep = 6e4;
+  static constexpr double kRound = 16e3;  // words between rounds, likewise
+  static constexpr double kLeastRound = 256;
+  static constexpr double kQuiet = 60;
+  static constexpr double kLoud = 260;
+
+  // A party that counts uses in `shares` separate places (a worker in its threads) is due when one
+  // of them has reached its share of the bound.
+  ExchangePolicy(const Params& params, int parties, int shares = 1)
+      : parties_(std::max(1, parties)), shares_(std::max(1, shares)) {
+    const auto window = static_cast<double>(params.window);
+    const auto negative = static_cast<double>(params.negative);
+    // Gradient terms by one use: an occurrence is context in window + 1 windows on average, each
+    // with 1 + negative outputs; an output row meets window + 1 contexts. With cbow one term for
+    // each window and output.
+    terms_[kInput] = (window + 1) * (1 + negative);
+    terms_[kOutput] = params.cbow ? 1 : window + 1;
+    const double square = static_cast<double>(parties_) * parties_;
+    step_ = kStep / square / shares_;
+    sweep_words_ = params.stale_words > 0 ? static_cast<double>(params.stale_words)
+                                          : std::max(kLeastSweep, kSweep / square);
+    round_words_ = params.exchange_words > 0 ? static_cast<double>(params.exchange_words)
+                                             : std::max(kLeastRound, kRound / square);
+  }
+
+  // Uses of a row (occurrences as centre; for outputs draws as noise too) after which it is due.
+  // One party alone is never due.
+  uint16_t UsesUntilDue(TableKind table, double alpha) const {
+    if (parties_ == 1) return UINT16_MAX;
+    const double uses = step_ / (std::max(alpha, 1e-9) * terms_[table]);
+    return static_cast<uint16_t>(std::clamp(uses, 1.0, 65534.0));
+  }
+  // What a party's movement of a row is scaled by when it is added, the row having become due
+  // `times` times since it was last exchanged. Fresh movements need no damping: 1. Where rounds
+  // cannot keep up with the bound (few, very frequent words), all parties together overshoot; from
+  // an accumulated step of all of them of kQuiet on, the sum becomes a mean by kLoud.
+  float Weight(uint64_t times) const {
+    const double all = static_cast<double>(times) * step_ * shares_ * parties_;
+    const double excess = std::clamp((all - kQuiet) / (kLoud - kQuiet), 0.0, 1.0);
+    return static_cast<float>(1 / (1 + (parties_ - 1) * excess));
+  }
+  // Words of a party until every row that it has changed has been exchanged.
+  uint64_t sweep_words() const { return static_cast<uint64_t>(sweep_words_); }
+  // Words of a party between two requests; what is due goes with the next one.
+  uint64_t round_words() const { return static_cast<uint64_t>(round_words_); }
+
+ private:
+  int parties_;
+  int shares_;
+  double terms_[kTables] = {};
+  double step_ = 0;
+  double sweep_words_ = 0;
+  double round_words_ = 0;
+};
+
+}  // namespace shoal::learn::word2vec

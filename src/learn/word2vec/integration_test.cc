@@ -1,0 +1,392 @@
+// Whole jobs in one process: servers, workers with clients of their own, a text with a planted
+// structure, a model on disk.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "learn/parameter_server.h"
+#include "learn/word2vec/planted.h"
+#include "learn/word2vec/row_cache.h"
+#include "learn/word2vec/worker.h"
+#include "model/save.h"
+#include "model/vectors.h"
+#include "ps/server.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+class FixedMembers final : public ps::Members {
+ public:
+  ps::MemberView Current() override {
+    const std::lock_guard lock(mu_);
+    return view_;
+  }
+  void Set(int server, std::string address) {
+    const std::lock_guard lock(mu_);
+    view_.servers.resize(std::max(view_.servers.size(), static_cast<size_t>(server) + 1));
+    view_.servers[static_cast<size_t>(server)] = std::move(address);
+    ++view_.generation;
+  }
+  void SetWorkers(int workers) { view_.workers = workers; }
+
+ private:
+  std::mutex mu_;
+  ps::MemberView view_;
+};
+
+// A job: servers, and workers that run until they are done.
+class TestJob {
+ public:
+  TestJob(int servers, int workers, bool tcp) : servers_(servers), workers_(workers), tcp_(tcp) {
+    members_.SetWorkers(workers);
+    stops_ = std::vector<std::atomic<bool>>(static_cast<size_t>(workers));
+    restarts_ = std::vector<std::atomic<uint64_t>>(static_cast<size_t>(workers));
+    running_.resize(static_cast<size_t>(servers));
+    for (int server = 0; server < servers; ++server) StartServer(server);
+  }
+
+  void StartServer(int index) {
+    ps::ServerOptions options;
+    options.index = index;
+    options.servers = servers_;
+    options.workers = workers_;
+    options.token = "token";
+    options.shards = kShards;
+    options.checkpoint_dir = checkpoint_dir;
+    if (!tcp_) {
+      options.listen_host.clear();
+      options.hub = hub_;
+      options.inproc_name = "server-" + std::to_string(index);
+    }
+    running_[static_cast<size_t>(index)].reset();
+    auto server = ps::Server::Start(std::move(options));
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    members_.Set(index, tcp_ ? (*server)->address() : (*server)->inproc_address());
+    running_[static_cast<size_t>(index)] = std::move(*server);
+  }
+
+  std::unique_ptr<ps::Client> Connect(int index) {
+    ps::ClientOptions options;
+    options.index = index;
+    options.token = "token";
+    options.hub = hub_;
+    if (index >= 0) {
+      std::atomic<uint64_t>& restarted = restarts_[static_cast<size_t>(index)];
+      options.on_server_restart = [&restarted](int server, int64_t) {
+        restarted.fetch_or(uint64_t{1} << server);
+      };
+    }
+    auto client = ps::Client::Connect(std::move(options), &members_);
+    EXPECT_TRUE(client.ok()) << client.status().message();
+    return client.ok() ? std::move(*client) : nullptr;
+  }
+
+  Result<WorkerOutcome> RunOne(int index) {
+    const std::unique_ptr<ps::Client> client = Connect(index);
+    if (client == nullptr) return Internal("no client");
+    WorkerSetup setup;
+    setup.index = index;
+    setup.workers = workers_;
+    setup.servers = servers_;
+    setup.params = params;
+    setup.sources = sources;
+    setup.output = output;
+    setup.scratch = dir.path();
+    setup.checkpoints = checkpoints;
+    setup.client = client.get();
+    setup.reporter = &reporter_;
+    setup.stop = &stops_[static_cast<size_t>(index)];
+    setup.restarted_servers = &restarts_[static_cast<size_t>(index)];
+    return RunWorker(setup);
+  }
+
+  std::vector<Result<WorkerOutcome>> RunAll() {
+    std::vector<std::optional<Result<WorkerOutcome>>> outcomes(static_cast<size_t>(workers_));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < workers_; ++i)
+      threads.emplace_back([&, i] { outcomes[static_cast<size_t>(i)] = RunOne(i); });
+    for (std::thread& thread : threads) thread.join();
+    std::vector<Result<WorkerOutcome>> results;
+    for (auto& outcome : outcomes) results.push_back(std::move(*outcome));
+    return results;
+  }
+
+  void Go(int worker) { stops_[static_cast<size_t>(worker)].store(false); }
+  void Stop(int worker) { stops_[static_cast<size_t>(worker)].store(true); }
+  const std::atomic<uint64_t>* lost(int worker) { return &restarts_[static_cast<size_t>(worker)]; }
+
+  void WriteText(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = dir.path() / name;
+    std::ofstream(path, std::ios::binary) << text;
+    sources.push_back(path.string());
+  }
+
+  TempDir dir = std::move(*TempDir::Create());
+  std::filesystem::path output = dir.path() / "model";
+  std::filesystem::path checkpoint_dir;
+  std::vector<std::string> sources;
+  Params params;
+  bool checkpoints = false;
+
+ private:
+  const int servers_;
+  const int workers_;
+  const bool tcp_;
+  std::shared_ptr<ps::InProcessHub> hub_ = std::make_shared<ps::InProcessHub>();
+  FixedMembers members_;
+  Reporter reporter_{-1};
+  std::vector<std::atomic<bool>> stops_;
+  std::vector<std::atomic<uint64_t>> restarts_;
+  std::vector<std::unique_ptr<ps::Server>> running_;
+};
+
+Params SmallParams() {
+  Params params;
+  params.dim = 24;
+  params.sample = 0;
+  params.min_count = 1;
+  params.threads = 1;
+  params.epochs = 5;
+  params.alpha = 0.05;
+  params.min_alpha = 1e-4;
+  return params;
+}
+
+// Mean cosine of words of one group minus that of words of different groups.
+double Contrast(const model::Vectors& vectors) {
+  double within = 0, between = 0, n_within = 0, n_between = 0;
+  for (size_t a = 0; a < vectors.words.size(); ++a) {
+    for (size_t b = 0; b < a; ++b) {
+      double dot = 0, aa = 0, bb = 0;
+      for (size_t k = 0; k < vectors.dim; ++k) {
+        dot += static_cast<double>(vectors.row(a)[k]) * vectors.row(b)[k];
+        aa += static_cast<double>(vectors.row(a)[k]) * vectors.row(a)[k];
+        bb += static_cast<double>(vectors.row(b)[k]) * vectors.row(b)[k];
+      }
+      const bool same = vectors.words[a][1] == vectors.words[b][1];
+      (same ? within : between) += dot / std::sqrt(aa * bb);
+      (same ? n_within : n_between) += 1;
+    }
+  }
+  return within / n_within - between / n_between;
+}
+
+void ExpectGoodModel(const TestJob& job) {
+  const auto vectors = model::ReadVectors(job.output);
+  ASSERT_TRUE(vectors.ok()) << vectors.status().message();
+  EXPECT_EQ(vectors->words.size(), kGroups * kGroupWords);
+  EXPECT_EQ(vectors->dim, 24u);
+  EXPECT_GT(Contrast(*vectors), 0.4);
+}
+
+class WholeJob : public testing::TestWithParam<std::tuple<int, int, int, bool>> {};
+INSTANTIATE_TEST_SUITE_P(Shapes, WholeJob,
+                         testing::Values(std::tuple(1, 1, 1, false), std::tuple(1, 1, 2, false),
+                                         std::tuple(2, 3, 1, false), std::tuple(2, 3, 1, true),
+                                         std::tuple(1, 2, 2, true)));
+
+TEST_P(WholeJob, LearnsThePlantedStructure) {
+  const auto [servers, workers, threads, tcp] = GetParam();
+  TestJob job(servers, workers, tcp);
+  job.params = SmallParams();
+  job.params.threads = threads;
+  job.params.epochs = 10;
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  job.WriteText("b.txt", PlantedText(2000, 2));
+  uint64_t words = 0;
+  for (const auto& outcome : job.RunAll()) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_FALSE(outcome->drained);
+    words += outcome->words;
+  }
+  EXPECT_EQ(words, 4000u * 12 * 10);
+  ExpectGoodModel(job);
+  const auto facts = model::ReadModelFacts(job.output);
+  ASSERT_TRUE(facts.ok());
+  EXPECT_EQ(facts->at("parameters").at("dim").as_string(), "24");
+  EXPECT_EQ(facts->at("data").at("words").to_number<uint64_t>(), 4000u * 12);
+  EXPECT_EQ(facts->at("training").at("words").to_number<uint64_t>(), words);
+  const json::array& curve = facts->at("loss").as_array();
+  ASSERT_GE(curve.size(), 1u);
+}
+
+TEST(Worker, DeterministicRunsGiveTheSameBytes) {
+  std::string digests[2];
+  for (std::string& digest : digests) {
+    TestJob job(2, 3, false);
+    job.params = SmallParams();
+    job.params.deterministic = true;
+    job.params.epochs = 2;
+    job.WriteText("a.txt", PlantedText(1500, 1));
+    for (const auto& outcome : job.RunAll()) {
+      ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      if (!outcome->digest.empty()) digest = outcome->digest;
+    }
+  }
+  EXPECT_FALSE(digests[0].empty());
+  EXPECT_EQ(digests[0], digests[1]);
+}
+
+TEST(Worker, MoreWorkersThanLines) {
+  TestJob job(1, 4, false);
+  job.params = SmallParams();
+  job.WriteText("a.txt", "one two one two\n");
+  for (const auto& outcome : job.RunAll()) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  const auto vectors = model::ReadVectors(job.output);
+  ASSERT_TRUE(vectors.ok());
+  EXPECT_EQ(vectors->words.size(), 2u);
+}
+
+TEST(Worker, TooFewWordsIsOneSentence) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.params.min_count = 100;
+  job.WriteText("a.txt", "one two one two\n");
+  const auto outcome = job.RunOne(0);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.status().code(), Code::kFailedPrecondition);
+  EXPECT_NE(outcome.status().message().find("100"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(job.output));
+}
+
+TEST(Worker, AFileThatIsNotThereIsNamed) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.sources.push_back((job.dir.path() / "missing.txt").string());
+  const auto outcome = job.RunOne(0);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_NE(outcome.status().message().find("missing.txt"), std::string::npos);
+}
+
+TEST(Worker, SomebodysFilesAreNeverOverwritten) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.WriteText("a.txt", PlantedText(10, 1));
+  std::filesystem::create_directory(job.output);
+  std::ofstream(job.output / "thesis.tex") << "years of work";
+  const auto outcome = job.RunOne(0);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_NE(outcome.status().message().find("thesis.tex"), std::string::npos);
+}
+
+TEST(Worker, ADrainedJobSavesWhatItHas) {
+  TestJob job(1, 2, false);
+  job.params = SmallParams();
+  job.params.epochs = 100000;  // nobody waits for that
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  std::thread stopper([&] {
+    // As soon as training has moved the words.
+    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
+    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
+    while (RealClock::Get()->Now() < deadline && !client->GetProgress(0).ok())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    job.Stop(0);
+    job.Stop(1);
+  });
+  const auto outcomes = job.RunAll();
+  stopper.join();
+  for (const auto& outcome : outcomes) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_TRUE(outcome->drained);
+  }
+  const auto facts = model::ReadModelFacts(job.output);
+  ASSERT_TRUE(facts.ok());
+  EXPECT_TRUE(facts->at("training").at("drained").as_bool());
+}
+
+TEST(Worker, ALostWorkerGoesOnWhereItWas) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.params.epochs = 40;
+  job.params.exchange_words = 2000;
+  job.params.stale_words = 60000;
+  job.checkpoints = true;
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  // The first life is stopped when it has told where it is; what the servers know stays.
+  std::thread stopper([&] {
+    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
+    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
+    while (RealClock::Get()->Now() < deadline && !client->GetProgress(0).ok())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    job.Stop(0);
+  });
+  const auto first = job.RunOne(0);
+  stopper.join();
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  ASSERT_TRUE(first->drained);
+  ASSERT_GT(first->words, 0u);
+  ASSERT_LT(first->words, 2000u * 12 * 40);
+
+  job.Go(0);
+  const auto second = job.RunOne(0);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_FALSE(second->drained);
+  EXPECT_EQ(second->words, 2000u * 12 * 40);  // all of them, those of the first life included
+  ExpectGoodModel(job);
+}
+
+TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {
+  TestJob job(2, 2, true);
+  job.params = SmallParams();
+  job.params.epochs = 60;
+  job.params.stale_words = 60000;
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  std::thread killer([&] {
+    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
+    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
+    while (RealClock::Get()->Now() < deadline && !client->GetProgress(1).ok())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    job.StartServer(1);
+  });
+  const auto outcomes = job.RunAll();
+  killer.join();
+  for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  ExpectGoodModel(job);
+}
+
+TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) {
+  constexpr uint64_t kRows = 1000;
+  TestJob job(2, 1, true);
+  const std::unique_ptr<ps::Client> client = job.Connect(0);
+  ps::TableRef tables[kTables];
+  for (const TableKind kind : {kInput, kOutput}) {
+    ps::TableSpec spec;
+    spec.name = kind == kInput ? "input" : "output";
+    spec.rows = kRows;
+    spec.dim = 20;
+    const auto table = client->CreateTable(spec);
+    ASSERT_TRUE(table.ok());
+    tables[kind] = *table;
+  }
+  const auto cache = RowCache::Make(client.get(), *ChooseKernels("auto"), tables, job.lost(0));
+  ASSERT_TRUE(cache.ok());
+  ASSERT_TRUE((*cache)->Load().ok());
+  for (const TableKind kind : {kInput, kOutput}) {
+    for (uint64_t row = 0; row < kRows; ++row)
+      (*cache)->local(kind).row(row)[3] = static_cast<float>(row + 1);
+  }
+  ASSERT_TRUE((*cache)->FlushAll().ok());
+
+  job.StartServer(1);
+  const auto see = [&](TableKind kind) {
+    std::vector<float> rows(kRows * 20);
+    EXPECT_TRUE(client->PullRange(tables[kind], 0, kRows, ps::Rows(rows.data(), 20)).ok());
+    return rows;
+  };
+  const std::vector<float> lost = see(kInput);
+  EXPECT_EQ(lost[1 * 20 + 3], 0);
+  EXPECT_EQ(lost[2 * 20 + 3], 3);
+  EXPECT_TRUE((*cache)->suspended());
+  ASSERT_TRUE((*cache)->Restore(1, 2).ok());
+  for (const TableKind kind : {kInput, kOutput}) {
+    const std::vector<float> rows = see(kind);
+    for (uint64_t row = 0; row < kRows; ++row)
+      ASSERT_EQ(rows[row * 20 + 3], static_cast<float>(row + 1)) << row;
+  }
+}
+
+}  // namespace
+}  // namespace shoal::learn::word2vec

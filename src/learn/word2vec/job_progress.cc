@@ -1,0 +1,107 @@
+#include "learn/word2vec/job_progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "learn/word2vec/row_cache.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+// Columns. Counts are whole numbers, which f32 holds exactly up to 2²⁴; words count in two parts.
+enum Column : uint8_t {
+  kWordsLow,
+  kWordsHigh,
+  kLoss,
+  kPairs,
+  kState,
+  kRounds,
+  kRoundsHigh,
+  kColumns
+};
+constexpr uint64_t kPart = 1u << 22;
+
+std::vector<float> RowOf(const JobProgress::Mine& mine) {
+  std::vector<float> row(kColumns);
+  row[kWordsLow] = static_cast<float>(mine.words % kPart);
+  row[kWordsHigh] = static_cast<float>(mine.words / kPart);
+  row[kLoss] = static_cast<float>(mine.loss);
+  row[kPairs] = static_cast<float>(mine.pairs);
+  row[kState] = static_cast<float>(mine.state);
+  row[kRounds] = static_cast<float>(mine.rounds % kPart);
+  row[kRoundsHigh] = static_cast<float>(mine.rounds / kPart);
+  return row;
+}
+
+uint64_t Whole(float low, float high) {
+  return static_cast<uint64_t>(std::llround(std::max(0.0f, high))) * kPart +
+         static_cast<uint64_t>(std::llround(std::max(0.0f, low)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int worker,
+                                                       int workers) {
+  std::unique_ptr<JobProgress> progress(new JobProgress(client, worker, workers));
+  ps::TableSpec spec;
+  spec.name = "progress";
+  spec.rows = static_cast<uint64_t>(workers);
+  spec.dim = kColumns;
+  TRY_ASSIGN(progress->table_, client->CreateTable(spec, kServerPatience));
+  // An earlier life of this worker may have written the row.
+  progress->seen_.resize(kColumns);
+  TRY(client->PullRange(progress->table_, static_cast<uint64_t>(worker), 1,
+                        ps::Rows(progress->seen_.data(), kColumns), kServerPatience));
+  return progress;
+}
+
+Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
+  const std::lock_guard lock(mu_);
+  const std::vector<float> row = RowOf(mine);
+  std::vector<float> delta(kColumns);
+  for (size_t i = 0; i < kColumns; ++i) delta[i] = row[i] - seen_[i];
+  const ps::Key key = static_cast<ps::Key>(worker_);
+  TRY_ASSIGN(const ps::Ticket ticket,
+             client_->PushPull(table_, {&key, 1}, ps::ConstRows(delta.data(), kColumns),
+                               ps::Rows(seen_.data(), kColumns)));
+  TRY(client_->Wait(ticket, kServerPatience));
+  std::vector<float> rows(static_cast<size_t>(workers_) * kColumns);
+  if (workers_ == 1) {
+    rows = seen_;
+  } else {
+    TRY(client_->PullRange(table_, 0, static_cast<uint64_t>(workers_),
+                           ps::Rows(rows.data(), kColumns), kServerPatience));
+  }
+
+  All all;
+  uint64_t others = 0;
+  uint64_t others_running = 0;
+  for (int worker = 0; worker < workers_; ++worker) {
+    const float* const of = rows.data() + static_cast<size_t>(worker) * kColumns;
+    const uint64_t words = worker == worker_ ? mine.words : Whole(of[kWordsLow], of[kWordsHigh]);
+    const auto state = static_cast<WorkerState>(std::lround(of[kState]));
+    all.words += words;
+    all.loss += of[kLoss];
+    all.pairs += of[kPairs];
+    all.rounds = std::max(all.rounds, Whole(of[kRounds], of[kRoundsHigh]));
+    all.running += state == WorkerState::kRunning;
+    all.drained += state == WorkerState::kDrained;
+    if (worker == worker_) continue;
+    others += words;
+    others_running += state == WorkerState::kRunning;
+  }
+  const uint64_t others_before = others_words_.load(std::memory_order_relaxed);
+  const uint64_t mine_before = mine_then_.load(std::memory_order_relaxed);
+  if (mine.words > mine_before && others >= others_before) {
+    const double pace =
+        static_cast<double>(others - others_before) / static_cast<double>(mine.words - mine_before);
+    others_pace_.store(std::min(pace, 2.0 * static_cast<double>(others_running)),
+                       std::memory_order_relaxed);
+  }
+  others_words_.store(others, std::memory_order_relaxed);
+  mine_then_.store(mine.words, std::memory_order_relaxed);
+  return all;
+}
+
+}  // namespace shoal::learn::word2vec

@@ -1,0 +1,66 @@
+// How far the whole job is: every worker tells the servers how many words it has trained, and what
+// it lost, in a row of its own of the table "progress"; from all rows follow the learning rate and
+// the end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/client.h"
+
+namespace shoal::learn::word2vec {
+
+enum class WorkerState : uint8_t { kRunning = 0, kFinished = 1, kDrained = 2 };
+
+// Thread-safe.
+class JobProgress {
+ public:
+  // `client` outlives it. Creates the table or finds it.
+  static Result<std::unique_ptr<JobProgress>> Make(ps::Client* client, int worker, int workers);
+
+  struct Mine {
+    uint64_t words = 0;   // trained, over all epochs
+    double loss = 0;      // sum of the sampled losses
+    double pairs = 0;     // and their number
+    uint64_t rounds = 0;  // deterministic: that this worker will take
+    WorkerState state = WorkerState::kRunning;
+  };
+  struct All {
+    uint64_t words = 0;
+    double loss = 0;
+    double pairs = 0;
+    uint64_t rounds = 0;  // the most of any worker
+    int running = 0;      // workers that have not ended
+    int drained = 0;
+  };
+  // Tells the servers, and asks about everybody. One round trip or two.
+  Result<All> Exchange(const Mine& mine);
+
+  // What all workers together have trained by now: what was last heard of the others, who since
+  // then are taken to have kept the pace, relative to this one, that they had before.
+  uint64_t EstimateWords(uint64_t mine) const {
+    const uint64_t since = mine - std::min(mine, mine_then_.load(std::memory_order_relaxed));
+    const double theirs = others_pace_.load(std::memory_order_relaxed) * static_cast<double>(since);
+    return mine + others_words_.load(std::memory_order_relaxed) + static_cast<uint64_t>(theirs);
+  }
+
+ private:
+  JobProgress(ps::Client* client, int worker, int workers)
+      : client_(client), worker_(worker), workers_(workers) {}
+
+  ps::Client* const client_;
+  const int worker_;
+  const int workers_;
+  ps::TableRef table_;
+  std::mutex mu_;
+  std::vector<float> seen_;  // guarded by mu_; this worker's row as the servers have it
+  std::atomic<uint64_t> mine_then_{0};
+  std::atomic<uint64_t> others_words_{0};
+  std::atomic<double> others_pace_{0};
+};
+
+}  // namespace shoal::learn::word2vec

@@ -1,0 +1,134 @@
+#include "learn/word2vec/params.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <variant>
+
+namespace shoal::learn::word2vec {
+namespace {
+
+using Member =
+    std::variant<int64_t Params::*, double Params::*, bool Params::*, std::string Params::*>;
+
+struct Field {
+  Param param;
+  Member member;
+};
+
+constexpr auto kInt = ParamType::kInt;
+constexpr auto kReal = ParamType::kReal;
+constexpr auto kBool = ParamType::kBool;
+constexpr auto kChoice = ParamType::kChoice;
+
+const std::array kFields = {
+    Field{{"dim", "size vector_size", kInt, 1, 4096, false, "", "100", "Length of a vector."},
+          &Params::dim},
+    Field{{"window", "", kInt, 1, 100, false, "", "5",
+           "Words on each side that count as context, at most; the actual width is drawn anew for "
+           "each word."},
+          &Params::window},
+    Field{
+        {"negative", "", kInt, 1, 100, false, "", "5", "Noise words drawn against each true pair."},
+        &Params::negative},
+    Field{{"sample", "", kReal, 0, 1, false, "", "0.001",
+           "Words more frequent than this share of the text are thinned out; 0 keeps all."},
+          &Params::sample},
+    Field{{"min_count", "", kInt, 1, 1e12, false, "", "5",
+           "Words that occur less often are left out."},
+          &Params::min_count},
+    Field{{"alpha", "", kReal, 0, 1, true, "", "auto",
+           "Learning rate at the start: 0.025, with cbow 0.05."},
+          &Params::alpha},
+    Field{{"min_alpha", "", kReal, 0, 1, false, "", "auto",
+           "Learning rate at the end, reached linearly: alpha / 10000."},
+          &Params::min_alpha},
+    Field{{"epochs", "iter", kInt, 1, 100000, false, "", "5", "Passes over the text."},
+          &Params::epochs},
+    Field{{"cbow", "", kBool, 0, 0, false, "", "false",
+           "Predict a word from the mean of its contexts instead of each context by itself."},
+          &Params::cbow},
+    Field{{"threads", "", kInt, 0, 1024, false, "", "auto",
+           "Training threads of a worker: the machine's cores divided by the workers on it."},
+          &Params::threads},
+    Field{{"seed", "", kInt, 0, 9e15, false, "", "1", "Start of all random numbers."},
+          &Params::seed},
+    Field{{"deterministic", "", kBool, 0, 0, false, "", "false",
+           "The same model for the same seed, data and number of tasks; one thread a worker, "
+           "slower."},
+          &Params::deterministic},
+    Field{
+        {"group", "", kInt, 0, 1000, false, "", "0",
+         "Contexts of one window that share noise words, at most, in groups of equal size; 0: the "
+         "whole window, 1: none."},
+        &Params::group},
+    Field{{"hot_rows", "", kInt, 0, 1e9, false, "", "1024",
+           "Most frequent rows of which every thread keeps a copy of its own."},
+          &Params::hot_rows},
+    Field{{"exchange_words", "", kInt, 0, 1e12, false, "", "auto",
+           "Words of a worker between two rounds of exchange with the servers."},
+          &Params::exchange_words},
+    Field{{"stale_words", "", kInt, 0, 1e12, false, "", "auto",
+           "Words of a worker within which every changed row is exchanged."},
+          &Params::stale_words},
+    Field{{"simd", "", kChoice, 0, 0, false, "auto avx512 avx2 sse4 scalar", "auto",
+           "Vector instructions: the best that the machine has, or the named ones."},
+          &Params::simd},
+};
+
+}  // namespace
+
+std::span<const Param> ParamTable() {
+  static const auto table = [] {
+    std::array<Param, kFields.size()> params;
+    for (size_t i = 0; i < kFields.size(); ++i) params[i] = kFields[i].param;
+    return params;
+  }();
+  return table;
+}
+
+Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
+  TRY_ASSIGN(const ParamValues values, ParseParams(ParamTable(), learn, file));
+  Params params;
+  for (const Field& field : kFields) {
+    const auto found = values.find(field.param.name);
+    if (found == values.end()) continue;
+    std::visit(
+        [&](auto member) {
+          using T = std::remove_reference_t<decltype(params.*member)>;
+          params.*member = std::get<T>(found->second);
+        },
+        field.member);
+  }
+  if (params.cbow && !values.contains("alpha")) params.alpha = 0.05;
+  if (!values.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;
+  if (params.min_alpha > params.alpha) {
+    const auto given = learn.find("min_alpha");
+    return InvalidArgument(fmt::format(
+        "{}got {}, expected a number not above alpha ({})",
+        given == learn.end() ? "learn.min_alpha: " : Place(file, given->second, "min_alpha"),
+        params.min_alpha, params.alpha));
+  }
+  if (params.deterministic && params.threads > 1) {
+    const auto given = learn.find("threads");
+    return InvalidArgument(fmt::format(
+        "{}got {}, expected 1 because deterministic is true; use more workers instead",
+        given == learn.end() ? "learn.threads: " : Place(file, given->second, "threads"),
+        params.threads));
+  }
+  return params;
+}
+
+std::map<std::string, std::string> ToText(const Params& params) {
+  std::map<std::string, std::string> text;
+  for (const Field& field : kFields) {
+    std::visit(
+        [&](auto member) {
+          text[std::string(field.param.name)] = fmt::format("{}", params.*member);
+        },
+        field.member);
+  }
+  return text;
+}
+
+}  // namespace shoal::learn::word2vec

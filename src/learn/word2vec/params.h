@@ -1,0 +1,47 @@
+// Word2vec's parameters: the one table that file, flags, documentation and model.json come from,
+// and the struct that the trainer reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "job/job.h"
+#include "learn/params.h"
+
+namespace shoal::learn::word2vec {
+
+// Names, meaning and defaults as in word2vec.c and gensim. Plain data.
+struct Params {
+  int64_t dim = 100;
+  int64_t window = 5;
+  int64_t negative = 5;
+  double sample = 1e-3;
+  int64_t min_count = 5;
+  double alpha = 0.025;  // 0.05 for cbow
+  double min_alpha = 0;  // set to alpha × 1e-4 unless given
+  int64_t epochs = 5;
+  bool cbow = false;
+  int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
+  int64_t seed = 1;
+  bool deterministic = false;
+  int64_t group = 0;           // contexts of one window that share negatives; 0: the whole window
+  int64_t hot_rows = 1024;     // rows of each matrix that every thread keeps in its own cache
+  int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
+  int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
+  std::string simd = "auto";
+};
+
+// Constant, lives for ever.
+std::span<const Param> ParamTable();
+
+// Values in range, with what depends on others filled in (alpha, min_alpha). Errors as ParseParams.
+Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file);
+
+// Every parameter as name → text that Parse takes back; for model.json.
+std::map<std::string, std::string> ToText(const Params& params);
+
+}  // namespace shoal::learn::word2vec

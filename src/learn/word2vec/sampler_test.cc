@@ -1,0 +1,76 @@
+#include "learn/word2vec/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace shoal::learn::word2vec {
+namespace {
+
+TEST(Sampler, NoiseFollowsTheThreeQuarterPower) {
+  const std::vector<uint64_t> counts = {10000, 1000, 100, 10, 5, 5};
+  const Sampler sampler(counts, 1e-3);
+  Random random = Random::Of(3, 1);
+  std::vector<uint32_t> words(200'000);
+  sampler.Draw(random, words);
+  std::vector<double> seen(counts.size());
+  for (uint32_t word : words) {
+    ASSERT_LT(word, counts.size());
+    seen[word] += 1.0 / static_cast<double>(words.size());
+  }
+  double sum = 0;
+  for (uint64_t count : counts) sum += std::pow(static_cast<double>(count), 0.75);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double expected = std::pow(static_cast<double>(counts[i]), 0.75) / sum;
+    // Four standard deviations.
+    EXPECT_NEAR(seen[i], expected, 4 * std::sqrt(expected / static_cast<double>(words.size())));
+  }
+}
+
+TEST(Sampler, KeepsWordsAsOftenAsWord2vecDoes) {
+  const std::vector<uint64_t> counts = {50'000, 40'000, 900, 100};
+  const double total = 91'000;
+  const double sample = 1e-2;
+  const Sampler sampler(counts, sample);
+  Random random = Random::Of(4, 1);
+  double expected_sum = 0;
+  for (uint32_t word = 0; word < counts.size(); ++word) {
+    const double share = static_cast<double>(counts[word]) / total;
+    const double keep = std::min(1.0, (std::sqrt(share / sample) + 1) * sample / share);
+    expected_sum += keep * static_cast<double>(counts[word]);
+    int kept = 0;
+    constexpr int kTries = 100'000;
+    for (int i = 0; i < kTries; ++i) kept += sampler.Keep(word, random);
+    EXPECT_NEAR(static_cast<double>(kept) / kTries, keep, 4 * std::sqrt(keep / kTries)) << word;
+  }
+  EXPECT_NEAR(sampler.kept_words(), expected_sum, 1);
+}
+
+TEST(Sampler, WithoutThinningEverythingStays) {
+  const std::vector<uint64_t> counts = {1'000'000, 1};
+  const Sampler sampler(counts, 0);
+  Random random = Random::Of(5, 1);
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(sampler.Keep(0, random));
+}
+
+TEST(Sampler, OneWordIsDrawnAlways) {
+  const std::vector<uint64_t> counts = {7};
+  const Sampler sampler(counts, 1e-3);
+  Random random = Random::Of(5, 1);
+  std::vector<uint32_t> words(100, 9);
+  sampler.Draw(random, words);
+  EXPECT_EQ(std::accumulate(words.begin(), words.end(), 0u), 0u);
+}
+
+TEST(Random, StreamsDiffer) {
+  EXPECT_NE(Random::Of(1, 1).Next(), Random::Of(1, 2).Next());
+  EXPECT_NE(Random::Of(1, 1).Next(), Random::Of(2, 1).Next());
+  Random random = Random::Of(1, 1);
+  random.Next();
+  Random resumed(random.state());
+  EXPECT_EQ(random.Next(), resumed.Next());
+}
+
+}  // namespace
+}  // namespace shoal::learn::word2vec

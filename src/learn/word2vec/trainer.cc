@@ -1,0 +1,288 @@
+#include "learn/word2vec/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "data/encoder.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+// One window in this many tells its loss.
+constexpr uint32_t kLossEvery = 1024;
+// Draws of a noise word before a window makes do with fewer; only tiny vocabularies come near.
+constexpr int kNoiseTries = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::Make(const TrainingSet& set, Random random,
+                                               uint32_t hot_rows,
+                                               const ExchangePolicy& between_threads,
+                                               const ExchangePolicy& between_workers) {
+  hot_rows = std::min(hot_rows, set.sampler->words());
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(set, random, hot_rows, between_threads, between_workers));
+  const auto dim = static_cast<size_t>(set.params.dim);
+  for (int table = 0; table < kTables; ++table) {
+    TRY_ASSIGN(trainer->hot_[table], Matrix::Make(hot_rows, dim));
+    TRY_ASSIGN(trainer->hot_base_[table], Matrix::Make(hot_rows, dim));
+  }
+  const size_t gradients = GradientFloats(2 * trainer->window_, trainer->negative_ + 1);
+  TRY_ASSIGN(trainer->scratch_, Matrix::Make(3 + gradients / trainer->stride_, trainer->stride_));
+  TRY_ASSIGN(trainer->loss_rows_, Matrix::Make(3, dim));
+  trainer->LoadHotRows();
+  return trainer;
+}
+
+Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
+                 const ExchangePolicy& between_threads, const ExchangePolicy& between_workers)
+    : set_(set),
+      hot_rows_(hot_rows),
+      stride_(static_cast<uint32_t>(set.input->stride())),
+      window_(static_cast<uint32_t>(set.params.window)),
+      negative_(
+          static_cast<uint32_t>(std::min<int64_t>(set.params.negative, set.sampler->words() - 1))),
+      random_(random),
+      between_threads_(between_threads),
+      between_workers_(between_workers),
+      uses_{UseCounts(set.sampler->words()), UseCounts(set.sampler->words())},
+      hot_uses_{UseCounts(hot_rows), UseCounts(hot_rows)},
+      shared_{set.input, set.output} {
+  kept_.reserve(kBlockItems);
+  kept_rows_.reserve(kBlockItems);
+  previous_.reserve(kBlockItems);
+  noise_batch_.resize(kNoiseBatch);
+  noise_words_.resize(kSteps * negative_);
+  noise_rows_.resize(kSteps * negative_);
+  for (uint32_t i = 0; i < kSteps; ++i) {
+    steps_[i].noise = noise_rows_.data() + i * negative_;
+    steps_[i].noise_words = noise_words_.data() + i * negative_;
+  }
+  outputs_.resize(1 + negative_);
+  const size_t contexts = 2 * window_;
+  contexts_.resize(contexts);
+  distinct_.resize(contexts);
+  weights_.resize(contexts);
+}
+
+void Trainer::EndSentence() {
+  const auto end = static_cast<uint32_t>(kept_.size());
+  if (!sentence_ends_.empty() && sentence_ends_.back() == end) return;
+  if (end != 0) sentence_ends_.push_back(end);
+}
+
+void Trainer::Thin(std::span<const uint32_t> items) {
+  kept_.clear();
+  kept_rows_.clear();
+  previous_.clear();
+  sentence_ends_.clear();
+  uint64_t words = 0;
+  for (uint32_t item : items) {
+    if (item == data::kSentenceEnd) {
+      EndSentence();
+      continue;
+    }
+    ++words;
+    if (!set_.sampler->Keep(item, random_)) continue;
+    const auto position = static_cast<uint32_t>(kept_.size());
+    const uint32_t first = position - std::min(position, 2 * window_);
+    uint32_t before = position;
+    while (before > first && kept_[before - 1] != item) --before;
+    previous_.push_back(before > first ? before : 0);
+    kept_.push_back(item);
+    kept_rows_.push_back(Row(kInput, item));
+  }
+  EndSentence();
+  words_.store(words_.load(std::memory_order_relaxed) + words, std::memory_order_relaxed);
+}
+
+void Trainer::DrawNoise(uint32_t centre, const Step& step) {
+  uint32_t* const words = step.noise_words;
+  for (uint32_t i = 0; i < negative_; ++i) {
+    uint32_t word = centre;
+    for (int tries = 0; tries < kNoiseTries; ++tries) {
+      word = NextNoise();
+      bool taken = word == centre;
+      for (uint32_t j = 0; j < i; ++j) taken |= words[j] == word;
+      if (!taken) break;
+      word = centre;
+    }
+    if (word == centre) {  // a vocabulary of few words: the first one that is free
+      word = 0;
+      while (word == centre || std::find(words, words + i, word) != words + i) ++word;
+    }
+    words[i] = word;
+    step.noise[i] = Row(kOutput, word);
+    Prefetch(step.noise[i]);
+    CountUse(kOutput, word);
+  }
+}
+
+void Trainer::Prepare(uint32_t position) {
+  if (position >= sentence_ends_[sentence_]) sentence_begin_ = sentence_ends_[sentence_++];
+  const uint32_t sentence_end = sentence_ends_[sentence_];
+  const uint32_t width = 1 + random_.Below(window_);
+  Step& step = steps_[position % kSteps];
+  step.left = position - std::min(position - sentence_begin_, width);
+  step.right = std::min(sentence_end, position + width + 1);
+  step.has_noise = step.right - step.left > 1;
+  if (position + window_ < kept_.size()) Prefetch(kept_rows_[position + window_]);
+  if (!step.has_noise) return;
+  const uint32_t centre = kept_[position];
+  Prefetch(Row(kOutput, centre));
+  CountUse(kInput, centre);
+  CountUse(kOutput, centre);
+  DrawNoise(centre, step);
+}
+
+// The groups of a window use different noise, without drawing and fetching more of it: group g
+// takes what was drawn for the g-th window before, unless the centre is among it.
+const Trainer::Step& Trainer::NoiseOf(uint32_t position, uint32_t group) const {
+  const Step& own = steps_[position % kSteps];
+  const uint32_t back = group % kNoiseSets;
+  if (back > position) return own;
+  const Step& step = steps_[(position - back) % kSteps];
+  if (!step.has_noise) return own;
+  const uint32_t centre = kept_[position];
+  bool taken = false;
+  for (uint32_t i = 0; i < negative_; ++i) taken |= step.noise_words[i] == centre;
+  return taken ? own : step;
+}
+
+// A context that stands twice in a block is trained once, with weight 2.
+void Trainer::MergeRepeats(Block* block) {
+  const uint32_t all = block->m;
+  block->m = 0;
+  for (uint32_t i = 0; i < all; ++i) {
+    uint32_t at = 0;
+    while (at < block->m && distinct_[at] != block->contexts[i]) ++at;
+    if (at == block->m) {
+      distinct_[block->m] = block->contexts[i];
+      weights_[block->m++] = 0;
+    }
+    weights_[at] += 1;
+  }
+  block->contexts = distinct_.data();
+  block->weights = block->m < all ? weights_.data() : nullptr;
+}
+
+void Trainer::TrainWindow(uint32_t position, float alpha) {
+  const Step& step = steps_[position % kSteps];
+  if (!step.has_noise) return;
+  const uint32_t total = step.right - step.left - 1;
+  bool repeats = false;
+  for (uint32_t i = step.left; i < step.right; ++i) repeats |= previous_[i] > step.left;
+  const uint32_t before = position - step.left;
+  for (uint32_t i = 0; i < before; ++i) contexts_[i] = kept_rows_[step.left + i];
+  for (uint32_t i = before; i < total; ++i) contexts_[i] = kept_rows_[step.left + i + 1];
+
+  const auto most = static_cast<uint32_t>(set_.params.group);
+  const uint32_t groups = most == 0 || set_.params.cbow ? 1 : (total + most - 1) / most;
+  outputs_[0] = Row(kOutput, kept_[position]);
+  Block block;
+  block.outputs = outputs_.data();
+  block.n = 1 + negative_;
+  block.stride = stride_;
+  block.alpha = alpha;
+  block.gradients = scratch_.row(2);
+  uint32_t begin = 0;
+  for (uint32_t group = 0; group < groups; ++group) {
+    const uint32_t end = (group + 1) * total / groups;
+    block.contexts = contexts_.data() + begin;
+    block.weights = nullptr;
+    block.m = end - begin;
+    if (repeats) MergeRepeats(&block);
+    std::copy_n(NoiseOf(position, group).noise, negative_, outputs_.data() + 1);
+    if (--windows_until_loss_ == 0) SampleLoss(block);
+    if (set_.params.cbow) {
+      set_.kernels->cbow(block, scratch_.row(0));
+    } else {
+      set_.kernels->skipgram(block);
+    }
+    begin = end;
+  }
+}
+
+void Trainer::SampleLoss(const Block& block) {
+  windows_until_loss_ = kLossEvery;
+  const auto dim = static_cast<uint32_t>(set_.params.dim);
+  const uint32_t rows = set_.params.cbow ? 1 : block.m;
+  Matrix& x = loss_rows_;
+  for (uint32_t m = 0; m < block.m; ++m) {
+    float* const to = x.row(set_.params.cbow ? 1 : 0);
+    set_.kernels->copy(block.contexts[m], to, stride_);
+    if (!set_.params.cbow) AddLoss(block, x.row(0));
+    for (uint32_t k = 0; set_.params.cbow && k < dim; ++k)
+      x.row(0)[k] = (m == 0 ? 0 : x.row(0)[k]) + to[k] / static_cast<float>(block.m);
+  }
+  if (set_.params.cbow) AddLoss(block, x.row(0));
+  loss_.pairs += rows;
+}
+
+// Of one context, or mean of contexts, against the block's outputs.
+void Trainer::AddLoss(const Block& block, const float* x) {
+  for (uint32_t n = 0; n < block.n; ++n) {
+    float* const y = loss_rows_.row(2);
+    set_.kernels->copy(block.outputs[n], y, stride_);
+    double dot = 0;
+    for (int64_t k = 0; k < set_.params.dim; ++k) dot += static_cast<double>(x[k]) * y[k];
+    loss_.sum += std::log1p(std::exp(n == 0 ? -dot : dot));
+  }
+}
+
+Trainer::Loss Trainer::TakeLoss() { return std::exchange(loss_, {}); }
+
+void Trainer::Load(std::span<const uint32_t> items) {
+  SHOAL_CHECK(items.size() <= kBlockItems && next_ == kept_.size());
+  noise_next_ = kNoiseBatch;  // nothing but the random state goes from block to block
+  Thin(items);
+  next_ = 0;
+  sentence_ = 0;
+  sentence_begin_ = 0;
+}
+
+uint32_t Trainer::Train(uint32_t most, float alpha) {
+  const auto n = static_cast<uint32_t>(kept_.size());
+  if (next_ == n) return 0;
+  for (const TableKind table : {kInput, kOutput}) {
+    due_for_workers_[table] = between_workers_.UsesUntilDue(table, alpha);
+    due_for_threads_[table] = between_threads_.UsesUntilDue(table, alpha);
+  }
+  if (next_ == 0) {
+    for (uint32_t i = 0; i < std::min(n, window_); ++i) Prefetch(kept_rows_[i]);
+    for (uint32_t i = 0; i < std::min(n, kAhead); ++i) Prepare(i);
+  }
+  const uint32_t begin = next_;
+  const uint32_t end = begin + std::min(most, n - begin);
+  for (; next_ < end; ++next_) {
+    if (next_ + kAhead < n) Prepare(next_ + kAhead);
+    TrainWindow(next_, alpha);
+  }
+  return end - begin;
+}
+
+void Trainer::MergeHotRow(TableKind table, uint32_t row) {
+  if (row >= hot_rows_) return;
+  RowLocks::Guard guard(*set_.locks, table, row);
+  set_.kernels->merge(hot_[table].row(row), hot_base_[table].row(row), shared_[table]->row(row),
+                      between_threads_.Weight(1), stride_);
+}
+
+void Trainer::MergeHotRows() {
+  for (const TableKind table : {kInput, kOutput}) {
+    for (uint32_t row = 0; row < hot_rows_; ++row) MergeHotRow(table, row);
+  }
+}
+
+void Trainer::LoadHotRows() {
+  for (const TableKind table : {kInput, kOutput}) {
+    for (uint32_t row = 0; row < hot_rows_; ++row) {
+      RowLocks::Guard guard(*set_.locks, table, row);
+      set_.kernels->copy(shared_[table]->row(row), hot_[table].row(row), stride_);
+      set_.kernels->copy(shared_[table]->row(row), hot_base_[table].row(row), stride_);
+    }
+  }
+}
+
+}  // namespace shoal::learn::word2vec

@@ -1,0 +1,208 @@
+// One training thread: turns numbered words into windows, windows into blocks of rows, and blocks
+// into kernel calls. The worker (worker.cc) runs one of these in each of its threads, feeds it from
+// the encoded shard, and exchanges the rows behind its back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "learn/word2vec/exchange_policy.h"
+#include "learn/word2vec/kernels.h"
+#include "learn/word2vec/matrix.h"
+#include "learn/word2vec/params.h"
+#include "learn/word2vec/row_locks.h"
+#include "learn/word2vec/sampler.h"
+
+namespace shoal::learn::word2vec {
+
+// Asks for a cache line as its only owner: it is going to be written, and where another core has it,
+// a second journey for the right to write costs as much as the first for the data. The compiler
+// would emit PREFETCHW only for a later baseline; processors without it ignore it.
+inline void PrefetchForWriting(const void* line) {
+#ifdef __x86_64__
+  asm volatile("prefetchw (%0)" : : "r"(line));
+#else
+  __builtin_prefetch(line, 1, 3);
+#endif
+}
+
+// What the threads of a worker share; outlives them. Rows are trained without locks.
+struct TrainingSet {
+  Params params;
+  const Sampler* sampler = nullptr;
+  const Kernels* kernels = nullptr;
+  Matrix* input = nullptr;   // the vectors of contexts, which become the model
+  Matrix* output = nullptr;  // the vectors of predicted words
+  RowLocks* locks = nullptr;
+  bool exchanges = true;  // whether anybody asks for due() and uses()
+};
+
+// How often a thread has used each row since it was last exchanged. Written by that thread; others
+// may look and reset (a count that is lost in the race makes a row wait a little longer).
+class UseCounts {
+ public:
+  explicit UseCounts(size_t rows) : counts_(std::make_unique<std::atomic<uint16_t>[]>(rows)) {}
+  // True, and the count starts again, when it reaches `due`.
+  bool Add(uint32_t row, uint16_t due) {
+    std::atomic<uint16_t>& count = counts_[row];
+    const auto uses = static_cast<uint16_t>(count.load(std::memory_order_relaxed) + 1);
+    count.store(uses >= due ? 0 : uses, std::memory_order_relaxed);
+    return uses >= due;
+  }
+  // Whether it was used; starts again.
+  bool Take(uint32_t row) {
+    if (counts_[row].load(std::memory_order_relaxed) == 0) return false;
+    counts_[row].store(0, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  std::unique_ptr<std::atomic<uint16_t>[]> counts_;
+};
+
+// Used by one thread, except where it says otherwise.
+class Trainer {
+ public:
+  // Items that one call of Load takes at most; a sentence ends where a block ends.
+  static constexpr size_t kBlockItems = 1024;
+
+  // `hot_rows` of each matrix are kept as copies of this thread's own, so that threads do not wait
+  // for each other's cache lines; 0 for a thread that is alone. `between_threads` says when a copy
+  // is merged, `between_workers` when a row is due for the servers.
+  static Result<std::unique_ptr<Trainer>> Make(const TrainingSet& set, Random random,
+                                               uint32_t hot_rows,
+                                               const ExchangePolicy& between_threads,
+                                               const ExchangePolicy& between_workers);
+
+  // Takes the next block: numbers of words and data::kSentenceEnd, at most kBlockItems; thins it
+  // out. The block before must be done.
+  void Load(std::span<const uint32_t> items);
+  // One step of gradient descent for each of the next windows of the block, `most` of them or as
+  // many as are left. `alpha` is the learning rate. Gives how many it did: 0 when the block is
+  // done.
+  uint32_t Train(uint32_t most, float alpha);
+
+  // Adds what this thread's copies have moved by to the shared rows, and takes over what others
+  // did.
+  void MergeHotRows();
+  // The same for one row; nothing if this thread has no copy of it.
+  void MergeHotRow(TableKind table, uint32_t row);
+  // Takes the shared rows as they are; before the first block and after the worker's rows were
+  // loaded.
+  void LoadHotRows();
+
+  // Rows that have become due for an exchange with the servers since the caller last cleared it.
+  // May name a row twice.
+  std::vector<uint32_t>& due(TableKind table) { return due_[table]; }
+  // Any thread.
+  UseCounts& uses(TableKind table) { return uses_[table]; }
+
+  // State for a checkpoint.
+  Random random() const { return random_; }
+  void set_random(Random random) { random_ = random; }
+
+  // Words seen by Load so far, thinned-out ones included. Any thread.
+  uint64_t words() const { return words_.load(std::memory_order_relaxed); }
+  // Sum and number of the sampled pairs' −log likelihood since the last call.
+  struct Loss {
+    double sum = 0;
+    uint64_t pairs = 0;
+  };
+  Loss TakeLoss();
+
+ private:
+  // What is known of a window before its turn: rows are prefetched in the meantime.
+  struct Step {
+    uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
+    uint32_t right = 0;
+    bool has_noise = false;
+    float** noise = nullptr;          // [negative] rows of noise words, all distinct
+    uint32_t* noise_words = nullptr;  // [negative] their numbers
+  };
+  static constexpr uint32_t kAhead = 3;      // windows prepared ahead
+  static constexpr uint32_t kNoiseSets = 4;  // groups of a window use the noise of this and earlier
+                                             // windows in turn
+  static constexpr uint32_t kSteps = 8;      // remembered: a power of two ≥ kAhead + kNoiseSets
+  static constexpr size_t kNoiseBatch = 64;
+
+  Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
+          const ExchangePolicy& between_threads, const ExchangePolicy& between_workers);
+
+  void Thin(std::span<const uint32_t> items);
+  void EndSentence();
+  void Prepare(uint32_t position);
+  void DrawNoise(uint32_t centre, const Step& step);
+  const Step& NoiseOf(uint32_t position, uint32_t group) const;
+  void TrainWindow(uint32_t position, float alpha);
+  void MergeRepeats(Block* block);
+  void SampleLoss(const Block& block);
+  void AddLoss(const Block& block, const float* x);
+  uint32_t NextNoise() {
+    if (noise_next_ == kNoiseBatch) {
+      set_.sampler->Draw(random_, noise_batch_);
+      noise_next_ = 0;
+    }
+    return noise_batch_[noise_next_++];
+  }
+  void CountUse(TableKind table, uint32_t word) {
+    if (set_.exchanges && uses_[table].Add(word, due_for_workers_[table]))
+      due_[table].push_back(word);
+    if (word < hot_rows_ && hot_uses_[table].Add(word, due_for_threads_[table]))
+      MergeHotRow(table, word);
+  }
+  float* Row(TableKind table, uint32_t word) {
+    return word < hot_rows_ ? hot_[table].row(word) : shared_[table]->row(word);
+  }
+  void Prefetch(const float* row) const {
+    for (size_t i = 0; i < stride_; i += kRowFloats) PrefetchForWriting(row + i);
+  }
+
+  const TrainingSet set_;
+  const uint32_t hot_rows_;
+  const uint32_t stride_;
+  const uint32_t window_;
+  const uint32_t negative_;
+  Random random_;
+  std::atomic<uint64_t> words_{0};
+  const ExchangePolicy between_threads_;
+  const ExchangePolicy between_workers_;
+  UseCounts uses_[kTables];
+  UseCounts hot_uses_[kTables];
+  uint16_t due_for_workers_[kTables] = {};
+  uint16_t due_for_threads_[kTables] = {};
+  std::vector<uint32_t> due_[kTables];
+  Loss loss_;
+  uint32_t windows_until_loss_ = 1;
+
+  Matrix* const shared_[kTables];
+  Matrix hot_[kTables];       // this thread's copies
+  Matrix hot_base_[kTables];  // what they were when last merged
+
+  // The block at hand: kept words, where their rows are, and the position of the same word before
+  // (+1; 0: none near).
+  std::vector<uint32_t> kept_;
+  std::vector<float*> kept_rows_;
+  std::vector<uint32_t> previous_;
+  std::vector<uint32_t> sentence_ends_;
+  uint32_t next_ = 0;    // position that is trained next
+  size_t sentence_ = 0;  // of the position that is prepared next
+  uint32_t sentence_begin_ = 0;
+
+  Step steps_[kSteps];
+  std::vector<float*> noise_rows_;
+  std::vector<uint32_t> noise_words_;
+  std::vector<uint32_t> noise_batch_;
+  size_t noise_next_ = kNoiseBatch;
+  std::vector<float*> outputs_;
+  std::vector<float*> contexts_;
+  std::vector<float*> distinct_;
+  std::vector<float> weights_;
+  Matrix loss_rows_;  // copies of rows while their loss is taken
+  Matrix scratch_;    // row 0..: gradients, then the mean of cbow
+};
+
+}  // namespace shoal::learn::word2vec

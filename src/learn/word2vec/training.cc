@@ -1,0 +1,316 @@
+#include "learn/word2vec/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+constexpr size_t kReadItems = 16 * 1024;
+constexpr auto kMonitor = std::chrono::milliseconds(10);
+constexpr auto kReport = std::chrono::milliseconds(200);
+constexpr size_t kCurvePoints = 100;
+
+std::vector<uint64_t> CountsOf(const data::Vocabulary& vocabulary) {
+  std::vector<uint64_t> counts(vocabulary.size());
+  for (uint32_t i = 0; i < vocabulary.size(); ++i) counts[i] = vocabulary.count(i);
+  return counts;
+}
+
+uint64_t WordsOf(const std::vector<data::EncodedShard>& shards) {
+  uint64_t words = 0;
+  for (const data::EncodedShard& shard : shards) words += shard.words();
+  return words;
+}
+
+// A window for each word that is kept.
+uint32_t WindowsOf(uint64_t words, const Sampler& sampler, const data::Vocabulary& vocabulary) {
+  const double kept = sampler.kept_words() / static_cast<double>(vocabulary.words());
+  return static_cast<uint32_t>(std::clamp(static_cast<double>(words) * kept, 1.0, 1e9));
+}
+
+}  // namespace
+
+Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
+                   const std::vector<data::EncodedShard>& shards, RowCache* cache,
+                   JobProgress* progress)
+    : setup_(setup),
+      vocabulary_(vocabulary),
+      shards_(shards),
+      cache_(cache),
+      progress_(progress),
+      between_workers_(setup.params, setup.workers, static_cast<int>(shards.size())),
+      between_threads_(setup.params, setup.workers * static_cast<int>(shards.size())),
+      sampler_(CountsOf(vocabulary), setup.params.sample),
+      round_windows_(WindowsOf(between_workers_.round_words(), sampler_, vocabulary)),
+      own_total_(WordsOf(shards) * static_cast<uint64_t>(setup.params.epochs)),
+      job_total_(vocabulary.words() * static_cast<uint64_t>(setup.params.epochs)) {}
+
+Status Training::Prepare(std::vector<Position> from) {
+  TrainingSet set;
+  set.params = setup_.params;
+  set.sampler = &sampler_;
+  set.kernels = &cache_->kernels();
+  set.input = &cache_->local(kInput);
+  set.output = &cache_->local(kOutput);
+  set.locks = &cache_->locks();
+  set.exchanges = Exchanges();
+  const bool copies =
+      shards_.size() > 1 && between_threads_.UsesUntilDue(kInput, setup_.params.alpha) > 1;
+  const auto hot = copies ? static_cast<uint32_t>(setup_.params.hot_rows) : 0;
+  threads_.resize(shards_.size());
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    Thread& thread = threads_[i];
+    thread.index = i;
+    thread.at = from[i];
+    words_ += from[i].words;
+    TRY_ASSIGN(thread.trainer,
+               Trainer::Make(set, Random(from[i].random), hot, between_threads_, between_workers_));
+    thread.exchange = std::make_unique<RowExchange>(cache_, between_workers_);
+    TRY_ASSIGN(thread.cursor, shards_[i].Open());
+    TRY(thread.cursor->Seek(std::min(from[i].item, shards_[i].items())));
+  }
+  positions_ = std::make_unique<Positions>(std::move(from));
+  return Status::Ok();
+}
+
+float Training::Alpha(const Thread& thread) const {
+  const uint64_t own = words_.load(std::memory_order_relaxed);
+  // Deterministic: as if the others were as far as this thread.
+  const double done = setup_.params.deterministic
+                          ? static_cast<double>(thread.at.words) /
+                                static_cast<double>(std::max<uint64_t>(1, own_total_))
+                          : static_cast<double>(progress_->EstimateWords(own)) /
+                                static_cast<double>(std::max<uint64_t>(1, job_total_));
+  const double alpha =
+      setup_.params.alpha - (setup_.params.alpha - setup_.params.min_alpha) * std::min(1.0, done);
+  return static_cast<float>(alpha);
+}
+
+void Training::Sweep(Thread& thread) {
+  const auto threads = static_cast<uint32_t>(threads_.size());
+  const uint32_t rows = vocabulary_.size();
+  const double share = static_cast<double>(between_workers_.round_words()) * threads /
+                       static_cast<double>(between_workers_.sweep_words());
+  auto left = static_cast<uint32_t>(std::ceil(share * rows / threads));
+  if (thread.sweep_row == 0) thread.sweep_row = static_cast<uint32_t>(thread.index);
+  for (; left > 0 && thread.sweep_row < rows; --left, thread.sweep_row += threads) {
+    for (const TableKind table : {kInput, kOutput}) {
+      bool used = false;
+      for (Thread& other : threads_) used |= other.trainer->uses(table).Take(thread.sweep_row);
+      if (used) thread.trainer->due(table).push_back(thread.sweep_row);
+    }
+  }
+  if (thread.sweep_row < rows) return;
+  thread.sweep_row = 0;
+  ++thread.sweeps;
+}
+
+Status Training::Round(Thread& thread) {
+  thread.windows = 0;
+  Sweep(thread);
+  for (const TableKind table : {kInput, kOutput}) {
+    for (uint32_t row : thread.trainer->due(table)) thread.trainer->MergeHotRow(table, row);
+  }
+  if (setup_.params.deterministic && setup_.workers > 1) {
+    // The plan is an estimate; what exceeds it goes with the last flush.
+    return thread.rounds < rounds_ ? RoundInTurn(thread) : Status::Ok();
+  }
+  // The answers of the round before are waited for: a thread that is ahead of them would make the
+  // bound on staleness a fiction (ADR 10).
+  TRY(thread.exchange->Collect(0));
+  return thread.exchange->Issue(thread.trainer->due(kInput), thread.trainer->due(kOutput));
+}
+
+Status Training::RoundInTurn(Thread& thread) {
+  ++thread.rounds;
+  for (int turn = 0; turn < setup_.workers; ++turn) {
+    if (turn == setup_.index) {
+      while (!thread.trainer->due(kInput).empty() || !thread.trainer->due(kOutput).empty()) {
+        TRY(thread.exchange->Issue(thread.trainer->due(kInput), thread.trainer->due(kOutput)));
+        TRY(thread.exchange->Collect(0));
+      }
+    }
+    TRY(setup_.client->Barrier("round"));
+  }
+  return Status::Ok();
+}
+
+Status Training::Publish(Thread& thread) {
+  const Trainer::Loss loss = thread.trainer->TakeLoss();
+  {
+    const std::lock_guard lock(mu_);
+    loss_ += loss.sum;
+    pairs_ += static_cast<double>(loss.pairs);
+  }
+  const auto safe = positions_->Update(thread.index, thread.at, thread.sweeps);
+  if (!safe || !Exchanges()) return Status::Ok();
+  return setup_.client->SetProgress(EncodePositions(*safe));
+}
+
+Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
+  while (!items.empty() && !Stopping()) {
+    const size_t size = std::min(items.size(), Trainer::kBlockItems);
+    const uint64_t before = thread.trainer->words();
+    thread.trainer->Load(items.first(size));
+    const float alpha = Alpha(thread);
+    while (const uint32_t done = thread.trainer->Train(
+               round_windows_ - std::min(thread.windows, round_windows_ - 1), alpha)) {
+      thread.windows += done;
+      if (Exchanges() && thread.windows >= round_windows_) TRY(Round(thread));
+    }
+    items = items.subspan(size);
+    const uint64_t words = thread.trainer->words() - before;
+    words_.fetch_add(words, std::memory_order_relaxed);
+    thread.at.words += words;
+    thread.at.item += size;
+    thread.at.random = thread.trainer->random().state();
+  }
+  return Publish(thread);
+}
+
+Status Training::TrainThread(Thread& thread) {
+  std::vector<uint32_t> items(kReadItems);
+  const auto epochs = static_cast<uint64_t>(setup_.params.epochs);
+  while (thread.at.epoch < epochs && shards_[thread.index].words() > 0 && !Stopping()) {
+    TRY_ASSIGN(const size_t read, thread.cursor->Read(items));
+    if (read == 0) {
+      ++thread.at.epoch;
+      thread.at.item = 0;
+      TRY(thread.cursor->Seek(0));
+      continue;
+    }
+    TRY(TrainBlocks(thread, {items.data(), read}));
+  }
+  if (shards_[thread.index].words() == 0) thread.at.epoch = epochs;
+  while (thread.rounds < rounds_ && !Stopping()) TRY(Round(thread));
+  TRY(thread.exchange->Collect(0));
+  thread.trainer->MergeHotRows();
+  return Publish(thread);
+}
+
+void Training::RunThread(Thread& thread) {
+  const Status status = TrainThread(thread);
+  if (!status.ok()) Fail(status);
+  const std::lock_guard lock(mu_);
+  --running_;
+  ended_.notify_all();
+}
+
+void Training::Fail(const Status& status) {
+  const std::lock_guard lock(mu_);
+  if (status_.ok()) status_ = status;
+  failed_.store(true);
+}
+
+Status Training::Tell(WorkerState state) {
+  JobProgress::Mine mine;
+  mine.words = words_.load();
+  mine.state = state;
+  mine.rounds = own_total_ / between_workers_.round_words() + 1;
+  {
+    const std::lock_guard lock(mu_);
+    mine.loss = loss_;
+    mine.pairs = pairs_;
+  }
+  TRY_ASSIGN(all_, progress_->Exchange(mine));
+  const uint64_t last = curve_.empty() ? 0 : curve_.back().first;
+  const bool worth = all_.words - std::min(all_.words, last) >= job_total_ / kCurvePoints ||
+                     state != WorkerState::kRunning;
+  if (all_.pairs > curve_pairs_ && worth) {
+    curve_.emplace_back(all_.words, (all_.loss - curve_loss_) / (all_.pairs - curve_pairs_));
+    curve_loss_ = all_.loss;
+    curve_pairs_ = all_.pairs;
+  }
+  return Status::Ok();
+}
+
+void Training::ReportProgress(bool last) {
+  const TimePoint now = RealClock::Get()->Now();
+  if (!last && now - reported_ < kReport) return;
+  const uint64_t words = words_.load();
+  const double seconds = std::chrono::duration<double>(now - reported_).count();
+  if (reported_ != TimePoint{} && words > reported_words_ && seconds > 0.02) {
+    const double rate = static_cast<double>(words - reported_words_) / seconds;
+    rate_ = rate_ == 0 ? rate : 0.7 * rate_ + 0.3 * rate;
+  }
+  reported_ = now;
+  reported_words_ = words;
+  json::object progress{{"step", words},          {"total", own_total_},
+                        {"rate", rate_},          {"unit", "words"},
+                        {"phase", "train"},       {"lr", Alpha(threads_.front())},
+                        {"job_step", all_.words}, {"job_total", job_total_}};
+  if (!curve_.empty()) progress["loss"] = curve_.back().second;
+  if (rate_ > 0)
+    progress["eta_s"] = static_cast<double>(own_total_ - std::min(own_total_, words)) / rate_;
+  setup_.reporter->Progress(progress);
+}
+
+Status Training::RepairServers() {
+  if (setup_.restarted_servers == nullptr || setup_.index != 0) return Status::Ok();
+  const uint64_t restarted = setup_.restarted_servers->load();
+  for (int server = 0; server < std::min(setup_.servers, 64); ++server) {
+    if ((restarted >> server & 1) == 0) continue;
+    LogInfo("server {} came back; giving it this worker's rows", server);
+    setup_.reporter->Event({{"repaired_server", server}});
+    TRY(cache_->Restore(server, setup_.servers));
+  }
+  setup_.restarted_servers->fetch_and(~restarted);
+  return Status::Ok();
+}
+
+Status Training::Monitor() {
+  std::unique_lock lock(mu_);
+  while (!ended_.wait_for(lock, kMonitor, [this] { return running_ == 0; })) {
+    lock.unlock();
+    Status status = RepairServers();
+    if (status.ok() && !setup_.params.deterministic) status = Tell(WorkerState::kRunning);
+    if (!status.ok()) Fail(status);
+    ReportProgress(false);
+    lock.lock();
+  }
+  return status_;
+}
+
+Status Training::FlushInTurn() {
+  if (!setup_.params.deterministic || setup_.workers == 1 || setup_.stop->load())
+    return cache_->FlushAll();
+  for (int turn = 0; turn < setup_.workers; ++turn) {
+    if (turn == setup_.index) TRY(cache_->FlushAll());
+    TRY(setup_.client->Barrier("flush"));
+  }
+  return Status::Ok();
+}
+
+Status Training::Run(std::vector<Position> from) {
+  TRY(Prepare(std::move(from)));
+  TRY(Tell(WorkerState::kRunning));
+  if (setup_.params.deterministic && setup_.workers > 1) {
+    TRY(setup_.client->Barrier("planned"));
+    TRY(Tell(WorkerState::kRunning));
+    rounds_ = all_.rounds;
+  }
+  running_ = threads_.size();
+  std::vector<std::thread> threads;
+  for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
+  const Status trained = Monitor();
+  for (std::thread& thread : threads) thread.join();
+  TRY(trained);
+
+  drained_ = setup_.stop->load() && words_.load() < own_total_;
+  TRY(RepairServers());
+  TRY(FlushInTurn());
+  std::vector<Position> at = positions_->current();
+  if (Exchanges()) TRY(setup_.client->SetProgress(EncodePositions(at)));
+  TRY(Tell(drained_ ? WorkerState::kDrained : WorkerState::kFinished));
+  ReportProgress(true);
+  return Status::Ok();
+}
+
+}  // namespace shoal::learn::word2vec

@@ -1,0 +1,115 @@
+// The training phase of a worker: its threads, the exchange of rows while they train, the learning
+// rate, progress, and what becomes of them when a server is lost or the job is told to stop.
+//
+// Made and run once by worker.cc, after the vocabulary is known and the shards are encoded.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "data/encoder.h"
+#include "data/vocabulary.h"
+#include "learn/word2vec/exchange_policy.h"
+#include "learn/word2vec/job_progress.h"
+#include "learn/word2vec/positions.h"
+#include "learn/word2vec/row_cache.h"
+#include "learn/word2vec/sampler.h"
+#include "learn/word2vec/trainer.h"
+#include "learn/word2vec/worker.h"
+
+namespace shoal::learn::word2vec {
+
+// [words of the whole job, loss of the part before].
+using LossCurve = std::vector<std::pair<uint64_t, double>>;
+
+class Training {
+ public:
+  // All outlive it. `shards`: one a thread. `from`: where the threads begin.
+  Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
+           const std::vector<data::EncodedShard>& shards, RowCache* cache, JobProgress* progress);
+
+  // Trains to the end, or to setup.stop; all that was trained is with the servers afterwards, and
+  // they know that this worker has ended.
+  Status Run(std::vector<Position> from);
+
+  bool drained() const { return drained_; }
+  uint64_t words() const { return words_.load(); }
+  const LossCurve& loss_curve() const { return curve_; }
+  // Of the whole job, as last heard.
+  const JobProgress::All& all() const { return all_; }
+  // Tells the servers where this worker is and hears of the others.
+  Status Tell(WorkerState state);
+
+ private:
+  // What one thread has at hand.
+  struct Thread {
+    size_t index = 0;
+    Position at;
+    std::unique_ptr<Trainer> trainer;
+    std::unique_ptr<data::EncodedCursor> cursor;
+    std::unique_ptr<RowExchange> exchange;
+    uint32_t windows = 0;  // since the last round
+    uint64_t rounds = 0;
+    uint64_t sweeps = 0;
+    uint32_t sweep_row = 0;  // the next row that the sweep looks at
+  };
+
+  Status Prepare(std::vector<Position> from);
+  void RunThread(Thread& thread);
+  Status TrainThread(Thread& thread);
+  Status TrainBlocks(Thread& thread, std::span<const uint32_t> items);
+  float Alpha(const Thread& thread) const;
+  bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
+  Status Round(Thread& thread);
+  Status RoundInTurn(Thread& thread);
+  void Sweep(Thread& thread);
+  Status Publish(Thread& thread);
+  Status FlushInTurn();
+  Status Monitor();
+  Status RepairServers();
+  void ReportProgress(bool last);
+  void Fail(const Status& status);
+  bool Stopping() const { return failed_.load() || setup_.stop->load(); }
+
+  const WorkerSetup& setup_;
+  const data::Vocabulary& vocabulary_;
+  const std::vector<data::EncodedShard>& shards_;
+  RowCache* const cache_;
+  JobProgress* const progress_;
+  const ExchangePolicy between_workers_;
+  const ExchangePolicy between_threads_;
+  const Sampler sampler_;
+  const uint32_t round_windows_;
+  const uint64_t own_total_;  // words of this worker's shards, all epochs
+  const uint64_t job_total_;
+
+  std::vector<Thread> threads_;
+  std::unique_ptr<Positions> positions_;
+  std::atomic<uint64_t> words_{0};
+  std::atomic<bool> failed_{false};
+  uint64_t rounds_ = 0;  // deterministic: that every worker takes
+  bool drained_ = false;
+
+  std::mutex mu_;
+  std::condition_variable ended_;
+  size_t running_ = 0;  // guarded by mu_
+  Status status_;       // guarded by mu_; the first error
+  double loss_ = 0;     // guarded by mu_; sums over the whole training
+  double pairs_ = 0;    // guarded by mu_
+
+  // Owned by the thread that calls Run.
+  JobProgress::All all_;
+  LossCurve curve_;
+  double curve_loss_ = 0;
+  double curve_pairs_ = 0;
+  TimePoint reported_{};
+  uint64_t reported_words_ = 0;
+  double rate_ = 0;
+};
+
+}  // namespace shoal::learn::word2vec

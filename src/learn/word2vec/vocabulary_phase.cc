@@ -1,0 +1,103 @@
+#include "learn/word2vec/vocabulary_phase.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "data/counts.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+constexpr const char* kVocabulary = "vocabulary";
+constexpr const char* kThreads = "threads";
+constexpr const char* kPrefix = "counts/";
+constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kSlowPoll = std::chrono::milliseconds(100);
+
+std::string PartName(int worker) { return kPrefix + std::to_string(worker); }
+
+// Grows from kPoll to kSlowPoll.
+void Pause(int attempt) {
+  std::this_thread::sleep_for(
+      std::min<std::chrono::milliseconds>(kPoll * (1 + attempt / 4), kSlowPoll));
+}
+
+Status CountOwnPart(const WorkerSetup& setup, const data::Corpus& corpus, std::string* encoded) {
+  const auto threads = static_cast<uint64_t>(setup.params.threads);
+  const auto index = static_cast<uint64_t>(setup.index);
+  setup.reporter->Progress({{"phase", "count"}, {"unit", "words"}});
+  TRY_ASSIGN(const data::WordCounts counts,
+             data::CountShards(corpus, index * threads, (index + 1) * threads,
+                               static_cast<uint64_t>(setup.workers) * threads));
+  *encoded = counts.Encode();
+  return setup.client->PutBlob(PartName(setup.index), *encoded);
+}
+
+// Worker 0, once all parts are there.
+Status Merge(const WorkerSetup& setup) {
+  std::vector<data::WordCounts> parts;
+  for (int worker = 0; worker < setup.workers; ++worker) {
+    TRY_ASSIGN(const std::string bytes, setup.client->GetBlob(PartName(worker)));
+    Result<data::WordCounts> part = data::WordCounts::Decode(bytes);
+    if (!part.ok()) return part.status().With(fmt::format("counts of worker {}", worker));
+    parts.push_back(std::move(*part));
+  }
+  TRY_ASSIGN(const data::WordCounts all, data::MergeCounts(std::move(parts)));
+  TRY_ASSIGN(const data::Vocabulary vocabulary,
+             data::Vocabulary::Make(all, static_cast<uint64_t>(setup.params.min_count)));
+  if (vocabulary.size() < 2) {
+    return FailedPrecondition(fmt::format(
+        "only one word occurs {} times (min_count): vectors need two different ones at least; "
+        "lower min_count or give more text",
+        setup.params.min_count));
+  }
+  TRY(setup.client->PutBlob(kVocabulary, vocabulary.Encode()));
+  for (int worker = 0; worker < setup.workers; ++worker)
+    TRY(setup.client->DeleteBlob(PartName(worker)));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<int64_t> AgreeOnThreads(const WorkerSetup& setup) {
+  if (setup.params.deterministic) return 1;
+  if (setup.params.threads > 0) return setup.params.threads;
+  for (int attempt = 0;; ++attempt) {
+    const Result<std::string> agreed = setup.client->GetBlob(kThreads);
+    if (agreed.ok()) return std::clamp<int64_t>(std::atoll(agreed->c_str()), 1, 1024);
+    if (agreed.status().code() != Code::kNotFound) return agreed.status();
+    if (setup.stop->load()) return Cancelled("stopped before the training began");
+    if (setup.index == 0) {
+      TRY(setup.client->PutBlob(kThreads, std::to_string(setup.own_threads)));
+    } else {
+      Pause(attempt);
+    }
+  }
+}
+
+Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data::Corpus& corpus) {
+  std::string own;
+  for (int attempt = 0;; ++attempt) {
+    const Result<std::string> agreed = setup.client->GetBlob(kVocabulary);
+    if (agreed.ok()) return data::Vocabulary::Decode(*agreed);
+    if (agreed.status().code() != Code::kNotFound) return agreed.status();
+    if (setup.stop->load()) return Cancelled("stopped before the training began");
+
+    if (own.empty()) TRY(CountOwnPart(setup, corpus, &own));
+    TRY_ASSIGN(const std::vector<std::string> parts, setup.client->ListBlobs(kPrefix));
+    // A server that came back empty has lost it.
+    if (std::find(parts.begin(), parts.end(), PartName(setup.index)) == parts.end())
+      TRY(setup.client->PutBlob(PartName(setup.index), own));
+    if (setup.index == 0 && parts.size() >= static_cast<size_t>(setup.workers)) {
+      const Status merged = Merge(setup);
+      if (!merged.ok() && merged.code() != Code::kNotFound) return merged;
+      continue;
+    }
+    Pause(attempt);
+  }
+}
+
+}  // namespace shoal::learn::word2vec

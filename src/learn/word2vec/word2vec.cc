@@ -1,0 +1,117 @@
+#include "learn/word2vec/word2vec.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "data/shard.h"
+#include "learn/parameter_server.h"
+#include "learn/task.h"
+#include "learn/word2vec/params.h"
+#include "learn/word2vec/worker.h"
+#include "model/save.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+Status ValidateData(const job::Job& job) {
+  std::vector<std::string> sources;
+  for (const job::DataSource& data : job.data) {
+    if (data.format != "text") {
+      return InvalidArgument(
+          fmt::format("data.{}.format: got {}, expected text: word2vec reads nothing else",
+                      data.name, data.format));
+    }
+    sources.insert(sources.end(), data.sources.begin(), data.sources.end());
+  }
+  if (sources.empty())
+    return InvalidArgument("data: missing; word2vec needs at least one text file to train on");
+  return data::Corpus::Open(sources).status();
+}
+
+Status ValidateRoles(const job::Job& job) {
+  const job::Role* const worker = job.FindRole("worker");
+  if (worker == nullptr)
+    return InvalidArgument("roles: there is no role worker; word2vec trains in it");
+  const job::Role* const server = job.FindRole("server");
+  if (server == nullptr && worker->replicas > 1) {
+    return InvalidArgument(fmt::format(
+        "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
+        "take one worker with more threads",
+        worker->replicas));
+  }
+  return Status::Ok();
+}
+
+Status Validate(const job::Job& job) {
+  TRY(Parse(job.learn, job.file).status());
+  TRY(ValidateRoles(job));
+  const auto output = job.outputs.find("model");
+  if (output == job.outputs.end() || output->second.empty())
+    return InvalidArgument("outputs.model: missing; expected the directory for the vectors");
+  TRY(ValidateData(job));
+  return model::CheckModelOutput(output->second);
+}
+
+int64_t ThreadsOfThisMachine(const Task& task) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::max(1, cores / task.workers_on_this_host);
+}
+
+Status TrainAsWorker(Task& task) {
+  WorkerSetup setup;
+  TRY_ASSIGN(setup.params, Parse(task.learn, ""));
+  setup.index = task.index;
+  setup.workers = task.workers;
+  setup.servers = std::max(1, task.servers);
+  setup.own_threads = ThreadsOfThisMachine(task);
+  setup.sources = task.sources;
+  setup.output = task.output;
+  setup.scratch = task.scratch;
+  setup.checkpoints = !task.checkpoint_dir.empty();
+  setup.reporter = &task.reporter();
+  setup.stop = &task.stop;
+  std::atomic<uint64_t> restarted{0};
+  setup.restarted_servers = &restarted;
+
+  std::unique_ptr<InProcessServer> server;
+  ps::ClientOptions options;
+  options.index = task.index;
+  options.token = task.token;
+  options.reconnect_timeout = std::chrono::seconds(120);
+  options.on_server_restart = [&restarted](int index, int64_t /*checkpoint*/) {
+    restarted.fetch_or(uint64_t{1} << std::min(index, 63));
+  };
+  ps::Members* members = &task.members();
+  if (task.servers == 0) {
+    TRY_ASSIGN(server, InProcessServer::Start(task));
+    options.hub = server->hub();
+    members = &server->members();
+  }
+  TRY_ASSIGN(const std::unique_ptr<ps::Client> client,
+             ps::Client::Connect(std::move(options), members));
+  setup.client = client.get();
+  TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  if (task.index != 0) return Status::Ok();
+  task.reporter().Result({{"words_per_second", outcome.words_per_second},
+                          {"loss", outcome.loss},
+                          {"output", task.output.string()},
+                          {"digest", outcome.digest},
+                          {"drained", outcome.drained}});
+  return Status::Ok();
+}
+
+}  // namespace
+
+const Algorithm& GetAlgorithm() {
+  static const Algorithm algorithm = {
+      "word2vec",         "Word vectors by skip-gram or CBOW with negative sampling.",
+      ParamTable(),       Validate,
+      RunParameterServer, TrainAsWorker};
+  return algorithm;
+}
+
+}  // namespace shoal::learn::word2vec

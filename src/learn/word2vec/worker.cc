@@ -1,0 +1,217 @@
+#include "learn/word2vec/worker.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "data/encoder.h"
+#include "learn/word2vec/training.h"
+#include "learn/word2vec/vocabulary_phase.h"
+#include "model/save.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(5);
+// How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
+constexpr auto kDrainPatience = std::chrono::seconds(4);
+
+ps::TableSpec SpecOf(TableKind kind, const Params& params, uint64_t rows) {
+  ps::TableSpec spec;
+  spec.name = kind == kInput ? "input" : "output";
+  spec.rows = rows;
+  spec.dim = static_cast<uint32_t>(params.dim);
+  spec.optimizer.kind = ps::OptimizerKind::kAdd;
+  if (kind == kInput) {
+    // As word2vec.c: uniform in [−½, ½) / dim.
+    const float bound = 0.5f / static_cast<float>(params.dim);
+    spec.initializer = {ps::InitializerKind::kUniform, -bound, bound,
+                        static_cast<uint64_t>(params.seed)};
+  }
+  return spec;
+}
+
+// Where the threads begin: where an earlier life of this worker was, or at the start.
+Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
+  const Result<std::string> saved = setup.client->GetProgress(setup.index);
+  if (saved.ok() && !saved->empty()) {
+    TRY_ASSIGN(std::vector<Position> positions, DecodePositions(*saved));
+    if (setup.params.deterministic && setup.workers > 1) {
+      return FailedPrecondition(
+          "a worker of a deterministic job was lost and cannot take up its place again; run the "
+          "job anew");
+    }
+    return positions;
+  }
+  if (!saved.ok() && saved.status().code() != Code::kNotFound) return saved.status();
+  std::vector<Position> positions(static_cast<size_t>(setup.params.threads));
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const auto stream = static_cast<uint64_t>(setup.index) * 65536 + static_cast<uint64_t>(i) + 1;
+    positions[i].random = Random::Of(static_cast<uint64_t>(setup.params.seed), stream).state();
+  }
+  return positions;
+}
+
+Result<std::vector<data::EncodedShard>> EncodeShards(const WorkerSetup& setup,
+                                                     const data::Corpus& corpus,
+                                                     const data::Vocabulary& vocabulary) {
+  const auto threads = static_cast<uint64_t>(setup.params.threads);
+  const uint64_t count = static_cast<uint64_t>(setup.workers) * threads;
+  std::vector<std::optional<Result<data::EncodedShard>>> encoded(threads);
+  std::vector<std::thread> running;
+  for (uint64_t i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] {
+      const uint64_t index = static_cast<uint64_t>(setup.index) * threads + i;
+      const Result<data::Shard> shard = corpus.Cut(index, count);
+      encoded[i] = shard.ok() ? data::EncodedShard::Make(corpus, *shard, vocabulary, setup.scratch)
+                              : Result<data::EncodedShard>(shard.status());
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  std::vector<data::EncodedShard> shards;
+  for (auto& result : encoded) {
+    TRY_ASSIGN(data::EncodedShard shard, std::move(*result));
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+Result<const Kernels*> KernelsFor(const Params& params) {
+  if (!params.deterministic || params.simd != "auto") return ChooseKernels(params.simd);
+  // Not the best, but what most machines have, so that they agree to the last bit.
+  const Result<const Kernels*> common = ChooseKernels("avx2");
+  return common.ok() ? common : ChooseKernels("auto");
+}
+
+// Until every other worker has told that it has ended.
+Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState state) {
+  const TimePoint begin = RealClock::Get()->Now();
+  TimePoint stopped{};
+  while (training.all().running > 0) {
+    const TimePoint now = RealClock::Get()->Now();
+    if (setup.stop->load() && stopped == TimePoint{}) stopped = now;
+    if (stopped != TimePoint{} && now - stopped > kDrainPatience) {
+      LogWarning("{} workers have not drained within {}; saving without their last words",
+                 training.all().running, FormatDuration(kDrainPatience));
+      return Status::Ok();
+    }
+    std::this_thread::sleep_for(kPoll);
+    TRY(training.Tell(state));
+    if (now - begin > std::chrono::seconds(1)) {
+      setup.reporter->Progress(
+          {{"phase", "wait"}, {"step", training.all().words}, {"unit", "words"}});
+    }
+  }
+  return Status::Ok();
+}
+
+json::object FactsOf(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
+                     const Training& training, double seconds, double rate) {
+  json::object parameters;
+  for (const auto& [name, text] : ToText(setup.params)) parameters[name] = text;
+  json::array curve;
+  for (const auto& [words, loss] : training.loss_curve()) curve.push_back(json::array{words, loss});
+  json::array files;
+  for (const std::string& source : setup.sources) files.emplace_back(source);
+  return {{"algorithm", "word2vec"},
+          {"parameters", std::move(parameters)},
+          {"loss", std::move(curve)},
+          {"data",
+           {{"files", std::move(files)},
+            {"digest", vocabulary.text_digest()},
+            {"words", vocabulary.text_words()},
+            {"vocabulary_words", vocabulary.words()}}},
+          {"training",
+           {{"seconds", seconds},
+            {"words", training.all().words},
+            {"words_per_second", rate},
+            {"workers", setup.workers},
+            {"servers", setup.servers},
+            {"threads", setup.params.threads},
+            {"drained", training.drained()}}}};
+}
+
+Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
+                               const ps::TableRef& input, json::object facts) {
+  setup.reporter->Progress({{"phase", "save"}, {"unit", "words"}});
+  const auto dim = static_cast<uint64_t>(setup.params.dim);
+  model::ModelContent content;
+  content.vectors.rows = vocabulary.size();
+  content.vectors.dim = dim;
+  content.vectors.word = [&](uint64_t row) { return vocabulary.word(static_cast<uint32_t>(row)); };
+  content.vectors.read = [&](uint64_t first, uint64_t rows, float* to) {
+    return setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience);
+  };
+  content.count = [&](uint64_t row) { return vocabulary.count(static_cast<uint32_t>(row)); };
+  content.facts = std::move(facts);
+  return model::SaveModel(setup.output, content);
+}
+
+// After the vocabulary: tables, shards, training, and for the first worker the model.
+Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus& corpus,
+                                   const data::Vocabulary& vocabulary, std::vector<Position> from) {
+  TRY_ASSIGN(const Kernels* kernels, KernelsFor(setup.params));
+  ps::TableRef tables[kTables];
+  for (const TableKind kind : {kInput, kOutput}) {
+    TRY_ASSIGN(tables[kind], setup.client->CreateTable(
+                                 SpecOf(kind, setup.params, vocabulary.size()), kServerPatience));
+  }
+  TRY_ASSIGN(const std::unique_ptr<JobProgress> progress,
+             JobProgress::Make(setup.client, setup.index, setup.workers));
+  TRY_ASSIGN(const std::vector<data::EncodedShard> shards, EncodeShards(setup, corpus, vocabulary));
+  TRY_ASSIGN(const std::unique_ptr<RowCache> cache,
+             RowCache::Make(setup.client, kernels, tables,
+                            setup.index == 0 ? setup.restarted_servers : nullptr));
+  TRY(cache->Load());
+
+  Training training(setup, vocabulary, shards, cache.get(), progress.get());
+  uint64_t words_before = 0;
+  for (const Position& position : from) words_before += position.words;
+  const TimePoint begin = RealClock::Get()->Now();
+  TRY(training.Run(std::move(from)));
+
+  WorkerOutcome outcome;
+  outcome.words = training.words();
+  outcome.drained = training.drained();
+  if (setup.index != 0) return outcome;
+  const WorkerState state = outcome.drained ? WorkerState::kDrained : WorkerState::kFinished;
+  TRY(AwaitOthers(setup, training, state));
+  const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
+  // Of a resumed run only what this life has seen counts; the others are taken to be alike.
+  const uint64_t before = words_before * static_cast<uint64_t>(setup.workers);
+  const uint64_t trained = training.all().words - std::min(training.all().words, before);
+  outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
+  outcome.drained = outcome.drained || training.all().drained > 0;
+  if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
+  if (!std::isfinite(outcome.loss)) {
+    return FailedPrecondition(
+        "the training diverged: the loss is no number any more; nothing is saved. Use fewer "
+        "workers, a smaller alpha, or exchange more often (exchange_words)");
+  }
+  TRY_ASSIGN(const model::SavedModel saved,
+             Save(setup, vocabulary, tables[kInput],
+                  FactsOf(setup, vocabulary, training, seconds, outcome.words_per_second)));
+  outcome.digest = saved.digest;
+  return outcome;
+}
+
+}  // namespace
+
+Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
+  WorkerSetup setup = given;
+  if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
+  TRY_ASSIGN(const data::Vocabulary vocabulary, AgreeOnVocabulary(setup, corpus));
+  TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
+  // A life that goes on keeps the number of threads it began with: the shards depend on it.
+  setup.params.threads = static_cast<int64_t>(from.size());
+  Result<WorkerOutcome> outcome = TrainAndSave(setup, corpus, vocabulary, std::move(from));
+  if (outcome.ok()) TRY(setup.client->Leave());
+  return outcome;
+}
+
+}  // namespace shoal::learn::word2vec
