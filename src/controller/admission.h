@@ -1,0 +1,27 @@
+// Asks the queue whether a job may start now, over the jobs that the store knows of. Used by
+// job_run.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "controller/types.h"
+#include "engine/engine.h"
+#include "queue/queue.h"
+
+namespace shoal::controller {
+
+enum class Admitted : uint8_t { kYes, kWait, kNever };
+
+struct AdmissionAnswer {
+  Admitted answer = Admitted::kWait;
+  std::string why;  // of kWait and kNever
+};
+
+// Pure but for IsAlive of the owners: a job that waits for a controller which has died holds back
+// nobody. `unfinished`: oldest first, with the job `id` among them.
+AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& unfinished,
+                         const engine::Capacity& capacity, const queue::Admission& policy);
+
+}  // namespace shoal::controller

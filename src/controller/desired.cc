@@ -1,0 +1,40 @@
+#include "controller/desired.h"
+
+#include "engine/local/local_engine.h"
+#include "job/plan.h"
+
+namespace shoal::controller {
+
+Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
+                                          const DesiredPlaces& places) {
+  const std::string dir = places.dir.string();
+  const std::string work_dir = !job.files.empty()        ? job.files
+                               : places.work_dir.empty() ? dir
+                                                         : places.work_dir.string();
+  TRY_ASSIGN(const job::Plan plan, job::MakePlan(job));
+  engine::DesiredJob desired;
+  desired.job_id = id;
+  desired.job_dir = dir;
+  desired.tasks.reserve(plan.tasks.size() + 1);
+  engine::DesiredTask coordinator;
+  coordinator.role = kCoordinatorRole;
+  coordinator.argv = {places.program, "coordinator", "--job-dir", dir};
+  coordinator.work_dir = dir;
+  desired.tasks.push_back(std::move(coordinator));
+  for (const job::PlannedTask& planned : plan.tasks) {
+    engine::DesiredTask task;
+    task.role = planned.role;
+    task.index = planned.index;
+    task.argv = {places.program,  "task",
+                 "--job-dir",     dir,
+                 "--role",        planned.role,
+                 "--index",       std::to_string(planned.index),
+                 "--incarnation", engine::kIncarnationMark};
+    task.work_dir = work_dir;
+    task.resources = planned.resources;
+    desired.tasks.push_back(std::move(task));
+  }
+  return desired;
+}
+
+}  // namespace shoal::controller

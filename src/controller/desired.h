@@ -1,0 +1,25 @@
+// From a job to the process trees that an engine must make exist. Used by job_run.cc.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "job/job.h"
+
+namespace shoal::controller {
+
+inline constexpr const char* kCoordinatorRole = "coordinator";
+
+struct DesiredPlaces {
+  std::filesystem::path dir;       // the job's
+  std::filesystem::path work_dir;  // of the programs, unless the job says `files`; empty: dir
+  std::string program;             // shoal
+};
+
+// One coordinator and one launcher a task, each a start of shoal.
+Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
+                                          const DesiredPlaces& places);
+
+}  // namespace shoal::controller

@@ -1,0 +1,378 @@
+// One job's way through the loop: what each thing that can happen (the queue says yes, the engine
+// or the coordinator speaks, the user presses Ctrl-C) does to it.
+//
+//   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kClearing ──▶ kDone
+//
+// Everything runs on the loop's thread, but for engine.Stop, which blocks and has a thread of its
+// own. Nothing is polled: the queue waits for the store's word, the first dial for the
+// coordinator's file.
+
+#include "controller/job_run.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "base/log.h"
+#include "controller/admission.h"
+#include "controller/desired.h"
+#include "controller/file_watch.h"
+#include "controller/reconcile.h"
+#include "controller/recorder.h"
+#include "job/json.h"
+
+namespace shoal::controller {
+namespace {
+
+// The client dials on its own from here on, should the file's change not be told (another
+// engine's coordinator writes none here).
+constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
+// A coordinator that was told to kill everything and says nothing for so long is not waited for.
+constexpr Duration kKillPatience = std::chrono::seconds(3);
+constexpr std::chrono::milliseconds kClearGrace{2000};
+// A job that waits for what others hold looks so often whether their controllers still live: a
+// killed one says nothing.
+constexpr Duration kLookAfterOthers = std::chrono::seconds(5);
+
+class Run final : public JobRun {
+ public:
+  Run(const ControllerOptions& options, net::Loop* loop, std::string id, job::Job job,
+      Observer observer)
+      : options_(options),
+        loop_(loop),
+        id_(std::move(id)),
+        dir_(options.home.job_dir(id_)),
+        job_(std::move(job)),
+        observer_(std::move(observer)),
+        recorder_(options.store, options.clock, loop, id_),
+        policy_(queue::MakeFifo()) {}
+
+  ~Run() override {
+    alive_->store(false);
+    for (const net::Loop::Id timer : timers_) loop_->Cancel(timer);
+    if (changes_id_ != 0) loop_->Cancel(changes_id_);
+    engine_watch_.reset();
+    if (clearing_.joinable()) clearing_.join();
+  }
+
+  void Begin() {
+    Later(Duration(0), [this] { Admit(); });
+  }
+  void Drain(const std::string& reason) override;
+  void Kill(const std::string& reason) override;
+
+ private:
+  enum class Phase : uint8_t { kWaiting, kStarting, kRunning, kClearing, kDone };
+
+  // Runs `fn` on the loop unless this run is gone by then. Any thread.
+  void Post(std::function<void()> fn) {
+    loop_->Post([alive = alive_, fn = std::move(fn)] {
+      if (alive->load()) fn();
+    });
+  }
+  void Later(Duration delay, std::function<void()> fn) {
+    timers_.push_back(loop_->After(delay, std::move(fn)));
+  }
+  void Note(const std::string& text) {
+    if (observer_.on_note) observer_.on_note(text);
+  }
+  void TellState(JobState state, const std::string& why) {
+    if (observer_.on_state) observer_.on_state(state, why);
+  }
+
+  void Admit();
+  void WaitForStore(const std::string& why);
+  void LookAfterOthers();
+  void StartTasks();
+  Status MakeTasks();
+  Status WatchForCoordinator();
+  void ConnectClient();
+  void WithClient(std::function<void(rendezvous::Client*)> command);
+
+  void OnEngine(const engine::TaskEvent& event);
+  void OnCoordinatorEnd(const engine::TaskEvent& event);
+  void OnEvent(const rendezvous::JobEvent& event);
+  void OnClosed(const Status& status);
+
+  void Fail(const std::string& reason);
+  void End(JobState state, const std::string& reason);
+  void Clear();
+  std::string LastWords(const std::string& role, int index);
+
+  const ControllerOptions options_;
+  net::Loop* const loop_;
+  const std::string id_;
+  const std::filesystem::path dir_;
+  const job::Job job_;
+  const Observer observer_;
+  Recorder recorder_;
+  const std::unique_ptr<queue::Admission> policy_;
+
+  Phase phase_ = Phase::kWaiting;
+  std::string waiting_why_;
+  std::string cancel_reason_;  // of Drain or Kill
+  bool connected_once_ = false;
+  int coordinator_deaths_ = 0;  // since it was last heard
+  std::vector<std::function<void(rendezvous::Client*)>> pending_commands_;
+  std::vector<net::Loop::Id> timers_;
+  UniqueFd changes_;
+  net::Loop::Id changes_id_ = 0;
+  std::unique_ptr<Store::Watcher> store_watch_;
+  std::unique_ptr<engine::Engine::Watcher> engine_watch_;
+  std::unique_ptr<rendezvous::Client> client_;
+  std::thread clearing_;
+  const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
+};
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+void Run::Admit() {
+  if (phase_ != Phase::kWaiting) return;
+  const Result<engine::Capacity> capacity = options_.engine->GetCapacity();
+  if (!capacity.ok()) return Fail(capacity.status().message());
+  AdmissionAnswer answer;
+  const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
+    answer = MayStart(id_, unfinished, *capacity, *policy_);
+    const WallTime now = options_.clock->Wall();
+    if (answer.answer == Admitted::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
+    if (answer.answer == Admitted::kWait && answer.why != waiting_why_)
+      return {StateEvent(now, JobState::kPending, answer.why)};
+    return {};
+  };
+  const Status decided = options_.store->AppendDecided(id_, decide, Durability::kWritten);
+  if (!decided.ok()) return Fail(decided.message());
+  if (answer.answer == Admitted::kNever) return Fail(answer.why);
+  if (answer.answer == Admitted::kWait) return WaitForStore(answer.why);
+  store_watch_.reset();
+  recorder_.Reload();
+  TellState(JobState::kAdmitted, "");
+  StartTasks();
+}
+
+void Run::WaitForStore(const std::string& why) {
+  if (why != waiting_why_) TellState(JobState::kPending, why);
+  waiting_why_ = why;
+  if (store_watch_ != nullptr) return;
+  auto watch = options_.store->Watch([this] { Post([this] { Admit(); }); });
+  if (!watch.ok()) return Fail(watch.status().message());
+  store_watch_ = std::move(*watch);
+  Post([this] { Admit(); });  // what changed before the watch began
+  Later(kLookAfterOthers, [this] { LookAfterOthers(); });
+}
+
+void Run::LookAfterOthers() {
+  if (phase_ != Phase::kWaiting) return;
+  ReconcileOptions options;
+  options.store = options_.store;
+  options.home = options_.home;
+  options.clock = options_.clock;
+  options.self = options_.self;
+  options.engine = [this]() -> Result<engine::Engine*> { return options_.engine; };
+  if (const auto repaired = Reconcile(options); !repaired.ok())
+    Log(LogLevel::kWarning, "{}", repaired.status().message());
+  Admit();
+  Later(kLookAfterOthers, [this] { LookAfterOthers(); });
+}
+
+// ---- Starting -----------------------------------------------------------------------------------
+
+void Run::StartTasks() {
+  phase_ = Phase::kStarting;
+  TellState(JobState::kStarting, "");
+  recorder_.AddState(JobState::kStarting, "");
+  if (const Status made = MakeTasks(); !made.ok()) return Fail(made.message());
+}
+
+Status Run::MakeTasks() {
+  TRY(WriteJobDir(dir_, id_, job::ToJson(job_)));
+  TRY(WatchForCoordinator());
+  engine_watch_ = options_.engine->Watch(
+      id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
+  TRY_ASSIGN(const engine::DesiredJob desired,
+             MakeDesiredJob(job_, id_, {dir_, options_.work_dir, options_.program}));
+  TRY(options_.engine->Apply(desired));
+  phase_ = Phase::kRunning;
+  return Status::Ok();
+}
+
+Status Run::WatchForCoordinator() {
+  TRY_ASSIGN(changes_, OpenChanges(dir_));
+  TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
+    if (ReadChanges(changes_.get(), "coordinator.json")) ConnectClient();
+  }));
+  Later(kDialAnyway, [this] { ConnectClient(); });
+  return Status::Ok();
+}
+
+void Run::ConnectClient() {
+  if (changes_id_ != 0) loop_->Cancel(std::exchange(changes_id_, 0));
+  changes_.Reset();
+  if (client_ != nullptr || phase_ != Phase::kRunning) return;
+  rendezvous::ClientOptions options;
+  options.job_dir = dir_.string();
+  options.find = [this]() -> Result<rendezvous::CoordinatorAddress> {
+    TRY_ASSIGN(const engine::Endpoint endpoint, options_.engine->Dial(id_));
+    return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
+  };
+  options.logs = observer_.on_log != nullptr;
+  options.give_up_after = job_.limits.coordinator_timeout;
+  rendezvous::ClientCallbacks callbacks;
+  callbacks.on_connected = [this] {
+    if (connected_once_) Note("the coordinator is back");
+    connected_once_ = true;
+    coordinator_deaths_ = 0;
+  };
+  callbacks.on_event = [this](const rendezvous::JobEvent& event) { OnEvent(event); };
+  callbacks.on_log = observer_.on_log;
+  callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
+  client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
+  for (const auto& command : pending_commands_) command(client_.get());
+  pending_commands_.clear();
+}
+
+void Run::WithClient(std::function<void(rendezvous::Client*)> command) {
+  if (client_ != nullptr) return command(client_.get());
+  pending_commands_.push_back(std::move(command));
+}
+
+// ---- What the engine says -----------------------------------------------------------------------
+
+void Run::OnEngine(const engine::TaskEvent& event) {
+  using engine::TaskPhase;
+  if (phase_ != Phase::kRunning) return;
+  const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
+  if (event.role == kCoordinatorRole) {
+    if (event.phase == TaskPhase::kRefused)
+      return Fail("its coordinator could not be started: " + event.end.reason);
+    if (gone) OnCoordinatorEnd(event);
+    return;
+  }
+  if (event.phase == TaskPhase::kRefused) {
+    WithClient([event](rendezvous::Client* client) {
+      client->ReportRefused(event.role, event.index, event.end.reason);
+    });
+  } else if (gone && (event.phase == TaskPhase::kLost || event.end.signal != 0 ||
+                      event.end.exit_code != 0)) {
+    WithClient([event](rendezvous::Client* client) {
+      client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
+    });
+  }
+}
+
+void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
+  // It may have decided, written its verdict and died before it could tell.
+  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+    recorder_.TakeVerdict(*verdict);
+    return End(verdict->state, verdict->reason);
+  }
+  ++coordinator_deaths_;
+  const std::string how =
+      event.end.reason.empty()
+          ? (event.end.signal != 0 ? fmt::format("was killed by signal {}", event.end.signal)
+                                   : fmt::format("exited with code {}", event.end.exit_code))
+          : event.end.reason;
+  if (coordinator_deaths_ >= options_.coordinator_attempts) {
+    return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
+                            coordinator_deaths_, how, LastWords(kCoordinatorRole, 0)));
+  }
+  const std::string text = "the coordinator " + how + "; it is being started again";
+  recorder_.AddNote(text);
+  Note(text);
+}
+
+std::string Run::LastWords(const std::string& role, int index) {
+  Result<std::string> log = options_.engine->TaskLog(id_, role, index, 2000);
+  if (!log.ok()) return "";
+  while (!log->empty() && log->back() == '\n') log->pop_back();
+  const size_t line = log->rfind('\n');
+  const std::string last = line == std::string::npos ? *log : log->substr(line + 1);
+  return last.empty() ? "" : "; it said: " + last;
+}
+
+// ---- What the coordinator says ------------------------------------------------------------------
+
+void Run::OnEvent(const rendezvous::JobEvent& event) {
+  using Type = rendezvous::JobEvent::Type;
+  if (phase_ != Phase::kRunning) return;
+  recorder_.Take(event);
+  if (event.type == Type::kJob && event.job_state != JobState::kStarting)
+    TellState(event.job_state, event.text);
+  if (observer_.on_event) observer_.on_event(event);
+  if (event.type == Type::kVerdict) End(event.verdict.state, event.verdict.reason);
+}
+
+void Run::OnClosed(const Status& status) {
+  if (phase_ != Phase::kRunning) return;
+  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+    recorder_.TakeVerdict(*verdict);
+    return End(verdict->state, verdict->reason);
+  }
+  Fail(
+      fmt::format("its coordinator cannot be reached: {}{}",
+                  status.ok() ? "it closed the connection before it had decided" : status.message(),
+                  LastWords(kCoordinatorRole, 0)));
+}
+
+// ---- What the user says -------------------------------------------------------------------------
+
+void Run::Drain(const std::string& reason) {
+  if (phase_ >= Phase::kClearing) return;
+  if (cancel_reason_.empty()) cancel_reason_ = reason;
+  if (phase_ == Phase::kWaiting) return End(JobState::kCancelled, reason);
+  WithClient([reason](rendezvous::Client* client) { client->Drain(reason); });
+}
+
+void Run::Kill(const std::string& reason) {
+  if (phase_ >= Phase::kClearing) return;
+  if (cancel_reason_.empty()) cancel_reason_ = reason;
+  if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
+    return End(JobState::kCancelled, reason);
+  client_->Kill(reason);
+  Later(kKillPatience, [this, reason] { End(JobState::kCancelled, reason); });
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+void Run::Fail(const std::string& reason) {
+  if (!cancel_reason_.empty()) return End(JobState::kCancelled, cancel_reason_);
+  End(JobState::kFailed, reason);
+}
+
+void Run::End(JobState state, const std::string& reason) {
+  if (phase_ >= Phase::kClearing) return;
+  phase_ = Phase::kClearing;
+  store_watch_.reset();
+  if (const Status stored = recorder_.End(state, reason); !stored.ok()) {
+    // The verdict stands in the job's directory as well: the next command records it.
+    Note("the end of the job could not be stored: " + stored.message());
+  }
+  if (client_ != nullptr) client_->AckVerdict();
+  clearing_ = std::thread([this] {
+    const Status stopped = options_.engine->Stop(id_, kClearGrace);
+    RemoveScratch(dir_);
+    Post([this, stopped] {
+      if (!stopped.ok()) Note("something of the job may be left: " + stopped.message());
+      Clear();
+    });
+  });
+}
+
+void Run::Clear() {
+  phase_ = Phase::kDone;
+  engine_watch_.reset();
+  client_.reset();
+  if (observer_.on_end) observer_.on_end(recorder_.record());
+}
+
+}  // namespace
+
+std::unique_ptr<JobRun> StartJobRun(const ControllerOptions& options, net::Loop* loop,
+                                    const std::string& id, job::Job job, Observer observer) {
+  auto run = std::make_unique<Run>(options, loop, id, std::move(job), std::move(observer));
+  run->Begin();
+  return run;
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,39 @@
+// Jobs that were left behind by a controller that died: finds them, records how they ended, stops
+// what is left. Every `shoal` command that opens the store calls it first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "controller/state_home.h"
+#include "controller/store.h"
+#include "engine/engine.h"
+
+namespace shoal::controller {
+
+// What became of one job that had lost its controller.
+struct Reconciled {
+  std::string id;
+  bool unattended = false;  // its coordinator lives: it runs on without a controller
+  JobState state = JobState::kFailed;
+  std::string reason;
+};
+
+struct ReconcileOptions {
+  Store* store = nullptr;
+  StateHome home{std::filesystem::path()};
+  const Clock* clock = RealClock::Get();
+  ProcessIdentity self;
+  // Made only if there is a job to look after.
+  std::function<Result<engine::Engine*>()> engine;
+};
+
+// For each job that has not ended and whose owner is dead: verdict.json → its end is recorded; its
+// coordinator alive → left alone; neither → failed, and what is left of it is stopped. Jobs of
+// living owners are not touched. Of several processes that do this at once, one acts. Costs one
+// query if there is nothing to do.
+Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options);
+
+}  // namespace shoal::controller

@@ -1,0 +1,162 @@
+// Jobs whose controller died at any point of their way.
+
+#include "controller/reconcile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "controller/process_identity.h"
+#include "controller/sqlite_store.h"
+
+namespace shoal::controller {
+namespace {
+
+using testing::HasSubstr;
+
+class LeftEngine final : public engine::Engine {
+ public:
+  std::string name() const override { return "left"; }
+  Result<engine::Capacity> GetCapacity() override { return engine::Capacity{}; }
+  Status Apply(const engine::DesiredJob&) override { return Internal("not asked for"); }
+  std::unique_ptr<Watcher> Watch(const std::string&,
+                                 std::function<void(const engine::TaskEvent&)>) override {
+    return nullptr;
+  }
+  Status Stop(const std::string& id, std::chrono::milliseconds) override {
+    stopped.push_back(id);
+    if (on_stop) on_stop();
+    return Status::Ok();
+  }
+  Result<std::vector<engine::TaskStatus>> Adopt(const std::string&, const std::string&) override {
+    return left;
+  }
+  Result<engine::Endpoint> Dial(const std::string&) override { return Unavailable(""); }
+  Result<std::string> TaskLog(const std::string&, const std::string&, int, size_t) override {
+    return std::string();
+  }
+  std::vector<engine::TaskStatus> left;
+  std::vector<std::string> stopped;
+  std::function<void()> on_stop;
+};
+
+// Of a child that has ended.
+ProcessIdentity DeadProcess() {
+  ProcessIdentity process = *CurrentProcess();
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  waitpid(pid, nullptr, 0);
+  process.pid = pid;
+  return process;
+}
+
+class ReconcileTest : public testing::Test {
+ protected:
+  ReconcileTest() : place_(std::move(*TempDir::Create())), home_(place_.path()) {
+    store_ = std::move(*OpenSqliteStore(home_.database()));
+    options_.store = store_.get();
+    options_.home = home_;
+    options_.self = *CurrentProcess();
+    options_.engine = [this]() -> Result<engine::Engine*> {
+      ++engines_;
+      return &engine_;
+    };
+  }
+  void Submit(const ProcessIdentity& owner) {
+    ASSERT_TRUE(store_->Submit({"left-1", "left", "left", {}, owner, {}}).ok());
+    ASSERT_TRUE(MakeDirectories(home_.job_dir("left-1")).ok());
+    const std::vector<Event> events = {StateEvent({}, JobState::kAdmitted, ""),
+                                       StateEvent({}, JobState::kStarting, ""),
+                                       StateEvent({}, JobState::kRunning, "")};
+    ASSERT_TRUE(store_->Append("left-1", events, Durability::kWritten).ok());
+  }
+  void WriteVerdict(JobState state) {
+    rendezvous::Verdict verdict;
+    verdict.state = state;
+    verdict.reason = "as decided";
+    verdict.tasks = {{"worker", 0, 2, job::Exited(0)}};
+    ASSERT_TRUE(WriteFileAtomically(home_.job_dir("left-1") / "verdict.json",
+                                    ToText(rendezvous::VerdictToJson(verdict)))
+                    .ok());
+  }
+
+  TempDir place_;
+  StateHome home_;
+  std::unique_ptr<Store> store_;
+  LeftEngine engine_;
+  ReconcileOptions options_;
+  int engines_ = 0;
+};
+
+TEST_F(ReconcileTest, JobsOfTheLivingAreLeftAlone) {
+  Submit(options_.self);
+  const auto repaired = Reconcile(options_);
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_TRUE(repaired->empty());
+  EXPECT_EQ(engines_, 0);
+}
+
+TEST_F(ReconcileTest, VerdictIsRecorded) {
+  Submit(DeadProcess());
+  WriteVerdict(JobState::kSucceeded);
+  const auto repaired = Reconcile(options_);
+  ASSERT_TRUE(repaired.ok());
+  ASSERT_EQ(repaired->size(), 1u);
+  EXPECT_EQ(repaired->at(0).state, JobState::kSucceeded);
+  EXPECT_EQ(store_->GetJob("left-1")->reason, "as decided");
+  EXPECT_EQ(store_->ListTasks("left-1")->at(0).attempt, 1);
+  EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
+}
+
+TEST_F(ReconcileTest, LivingCoordinatorIsLeftAlone) {
+  Submit(DeadProcess());
+  engine_.left = {{"coordinator", 0, 0, engine::TaskPhase::kRunning, 1}};
+  const auto repaired = Reconcile(options_);
+  ASSERT_TRUE(repaired.ok());
+  ASSERT_EQ(repaired->size(), 1u);
+  EXPECT_TRUE(repaired->at(0).unattended);
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kRunning);
+  EXPECT_TRUE(engine_.stopped.empty());
+}
+
+TEST_F(ReconcileTest, NothingAliveIsAFailureAndLeftoversAreStopped) {
+  Submit(DeadProcess());
+  engine_.left = {{"worker", 0, 0, engine::TaskPhase::kRunning, 1}};
+  const auto repaired = Reconcile(options_);
+  ASSERT_TRUE(repaired.ok());
+  EXPECT_EQ(repaired->at(0).state, JobState::kFailed);
+  EXPECT_EQ(repaired->at(0).reason, "its controller was killed and its coordinator is gone");
+  EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
+  EXPECT_TRUE(Reconcile(options_)->empty());  // once
+}
+
+TEST_F(ReconcileTest, VerdictThatComesWhileStoppingCounts) {
+  Submit(DeadProcess());
+  engine_.on_stop = [this] { WriteVerdict(JobState::kCancelled); };
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kCancelled);
+}
+
+TEST_F(ReconcileTest, DamagedVerdictIsSaid) {
+  Submit(DeadProcess());
+  ASSERT_TRUE(WriteFileAtomically(home_.job_dir("left-1") / "verdict.json", "{\"state\":").ok());
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kFailed);
+  EXPECT_THAT(store_->GetJob("left-1")->reason, HasSubstr("verdict cannot be read"));
+}
+
+TEST_F(ReconcileTest, ReusedPidIsNotItsOldOwner) {
+  ProcessIdentity reused = *CurrentProcess();
+  reused.start_ticks -= 1;
+  EXPECT_FALSE(IsAlive(reused));
+  ProcessIdentity rebooted = *CurrentProcess();
+  rebooted.boot_id = "another";
+  EXPECT_FALSE(IsAlive(rebooted));
+  EXPECT_TRUE(IsAlive(*CurrentProcess()));
+  EXPECT_FALSE(IsAlive(DeadProcess()));
+}
+
+}  // namespace
+}  // namespace shoal::controller

@@ -1,0 +1,106 @@
+#include "controller/recorder.h"
+
+#include "base/log.h"
+
+namespace shoal::controller {
+namespace {
+
+constexpr Duration kFlushEvery = std::chrono::seconds(1);
+
+// Of several tasks that report the same field the last one's counts: trainers let one task speak.
+void Merge(const json::object& from, json::object* into) {
+  for (const auto& field : from) (*into)[field.key()] = field.value();
+}
+
+}  // namespace
+
+Recorder::Recorder(Store* store, const Clock* clock, net::Loop* loop, std::string id)
+    : store_(store), clock_(clock), loop_(loop) {
+  record_.id = std::move(id);
+  Reload();
+}
+
+void Recorder::Reload() {
+  if (Result<JobRecord> stored = store_->GetJob(record_.id); stored.ok())
+    record_ = std::move(*stored);
+}
+
+Recorder::~Recorder() {
+  if (timer_ != 0) loop_->Cancel(timer_);
+}
+
+void Recorder::Add(Event event) {
+  // The record here runs ahead of the store's by what is pending; the same rules make both.
+  event.seq = record_.last_seq + 1;
+  if (const Status applied = ApplyEvent(event, &record_); !applied.ok()) {
+    Log(LogLevel::kDebug, "{}: not recorded: {}", record_.id, applied.message());
+    return;
+  }
+  pending_.push_back(std::move(event));
+}
+
+void Recorder::AddState(JobState state, const std::string& why) {
+  if (record_.state == state) return;
+  Add(StateEvent(clock_->Wall(), state, why));
+}
+
+void Recorder::AddNote(const std::string& text) {
+  Add(NoteEvent(clock_->Wall(), text));
+  FlushSoon();
+}
+
+void Recorder::Take(const rendezvous::JobEvent& event) {
+  using Type = rendezvous::JobEvent::Type;
+  if (event.type == Type::kJob && !job::IsFinal(event.job_state)) {
+    AddState(event.job_state, event.text);
+    // Others see at once that it runs.
+    if (event.job_state == JobState::kRunning) (void)Flush(Durability::kWritten);
+  } else if (event.type == Type::kTask) {
+    TaskRecord task{event.role, event.index,        event.attempt,  event.task_state,
+                    event.end,  event.will_restart, event.last_line};
+    Add(TaskEvent(clock_->Wall(), task));
+    FlushSoon();
+  } else if (event.type == Type::kResult) {
+    Merge(event.body, &record_.result);
+  }
+}
+
+void Recorder::TakeVerdict(const rendezvous::Verdict& verdict) {
+  for (const rendezvous::TaskResult& result : verdict.tasks) {
+    TaskRecord task;
+    task.role = result.role;
+    task.index = result.index;
+    task.attempt = result.attempts > 0 ? result.attempts - 1 : 0;
+    task.state = job::TaskState::kEnded;
+    task.end = result.end;
+    Add(TaskEvent(clock_->Wall(), task));
+  }
+}
+
+void Recorder::FlushSoon() {
+  if (timer_ != 0) return;
+  timer_ = loop_->After(kFlushEvery, [this] {
+    timer_ = 0;
+    (void)Flush(Durability::kWritten);
+  });
+}
+
+Status Recorder::Flush(Durability durability) {
+  if (timer_ != 0) loop_->Cancel(std::exchange(timer_, 0));
+  if (pending_.empty()) return Status::Ok();
+  const Status stored = store_->Append(record_.id, pending_, durability);
+  // A full disk now may have room at the end; until then all of it is kept here.
+  if (!stored.ok()) Log(LogLevel::kWarning, "{}: {}", record_.id, stored.message());
+  if (stored.ok()) pending_.clear();
+  return stored;
+}
+
+Status Recorder::End(JobState state, const std::string& reason) {
+  if (state == JobState::kSucceeded) AddState(JobState::kFinishing, "");
+  Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
+  TRY(Flush(Durability::kSynced));
+  Reload();
+  return Status::Ok();
+}
+
+}  // namespace shoal::controller

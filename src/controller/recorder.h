@@ -1,0 +1,51 @@
+// Gathers what happens in a run and stores it in as few commits as possible: one when the job
+// runs, then at most one a second, and one synced at the end. Used by job_run.cc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "controller/store.h"
+#include "controller/types.h"
+#include "net/loop.h"
+#include "rendezvous/types.h"
+
+namespace shoal::controller {
+
+// Belongs to the loop's thread; all pointers outlive it.
+class Recorder {
+ public:
+  Recorder(Store* store, const Clock* clock, net::Loop* loop, std::string id);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // After somebody else (the queue's decision) changed the job in the store.
+  void Reload();
+  void AddState(JobState state, const std::string& why);
+  void AddNote(const std::string& text);
+  // Keeps what is worth keeping of the coordinator's word: states, tasks, results.
+  void Take(const rendezvous::JobEvent& event);
+  // The tasks of a verdict that was found in a file.
+  void TakeVerdict(const rendezvous::Verdict& verdict);
+  // Stores all of it and the end, synced. If the store fails, `record` still says how it ended.
+  Status End(JobState state, const std::string& reason);
+
+  // The job as far as it is known here, stored or not.
+  const JobRecord& record() const { return record_; }
+
+ private:
+  void Add(Event event);
+  void FlushSoon();
+  Status Flush(Durability durability);
+
+  Store* const store_;
+  const Clock* const clock_;
+  net::Loop* const loop_;
+  JobRecord record_;
+  std::vector<Event> pending_;
+  net::Loop::Id timer_ = 0;
+};
+
+}  // namespace shoal::controller

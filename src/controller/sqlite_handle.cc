@@ -1,0 +1,154 @@
+#include "controller/sqlite_handle.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+
+namespace shoal::controller {
+
+Status SqliteStatus(sqlite3* db, int result) {
+  const char* name = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
+  const std::string file = name == nullptr || *name == 0 ? "shoal.db" : name;
+  switch (result & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+      return Status::Ok();
+    case SQLITE_FULL:
+      return ResourceExhausted(file +
+                               ": the disk is full, so the state of jobs cannot be saved; "
+                               "free some space and try again");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return DataLoss(file +
+                      ": the file is damaged or is no database; move it away (the jobs it "
+                      "recorded are then forgotten) and try again");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return FailedPrecondition(file +
+                                ": another program holds the file locked for too long; see "
+                                "who with `fuser` and try again");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return PermissionDenied(file +
+                              ": the state of jobs cannot be written: permission denied; "
+                              "set SHOAL_HOME to a directory of yours");
+    case SQLITE_CANTOPEN:
+      return FailedPrecondition(file +
+                                ": cannot be opened; is its directory there and writable? "
+                                "Set SHOAL_HOME to another one if not");
+    case SQLITE_IOERR:
+      return DataLoss(file + ": reading or writing failed (" + sqlite3_errstr(result) +
+                      "); is the disk full or failing?");
+    case SQLITE_CONSTRAINT:
+      return AlreadyExists(file + ": " + (db == nullptr ? "conflict" : sqlite3_errmsg(db)));
+    default:
+      return Internal(file + ": " + (db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db)));
+  }
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+void SqliteHandle::Close::operator()(sqlite3* db) const { sqlite3_close(db); }
+
+Statement& Statement::Bind(int at, std::string_view text) {
+  sqlite3_bind_text64(statement_, at, text.data() == nullptr ? "" : text.data(), text.size(),
+                      SQLITE_STATIC, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::Bind(int at, int64_t value) {
+  sqlite3_bind_int64(statement_, at, value);
+  return *this;
+}
+
+Result<bool> Statement::Step() {
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  return SqliteStatus(db_, result);
+}
+
+Status Statement::Run() {
+  TRY_ASSIGN(const bool row, Step());
+  return row ? Internal("a statement gave a row that nobody asked for") : Status::Ok();
+}
+
+std::string Statement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return text == nullptr ? "" : std::string(text, static_cast<size_t>(size));
+}
+
+namespace {
+
+// SQLite's own way to files, but for one thing: it syncs the directory with the first commit of
+// every process, in case it made the write-ahead log itself. Who opens a log that is there has not
+// made it (and who made it has synced the directory before the tables came: MakeSchema), so its
+// commits stay one sync.
+const char* VfsName() {
+  static const sqlite3_vfs* const plain = sqlite3_vfs_find("unix");
+  static sqlite3_vfs ours;
+  static const bool registered = [] {
+    ours = *plain;
+    ours.zName = "shoal-unix";
+    ours.xOpen = [](sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
+      if ((flags & SQLITE_OPEN_WAL) != 0 && name != nullptr && access(name, F_OK) == 0)
+        flags &= ~SQLITE_OPEN_CREATE;
+      return plain->xOpen(vfs, name, file, flags, out);
+    };
+    return sqlite3_vfs_register(&ours, 0) == SQLITE_OK;
+  }();
+  return registered ? ours.zName : nullptr;
+}
+
+}  // namespace
+
+Result<SqliteHandle> SqliteHandle::Open(const std::filesystem::path& path, int busy_timeout_ms) {
+  sqlite3* db = nullptr;
+  const int result =
+      sqlite3_open_v2(path.c_str(), &db,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, VfsName());
+  SqliteHandle handle;
+  handle.db_.reset(db);
+  if (result != SQLITE_OK) return SqliteStatus(db, result);
+  sqlite3_busy_timeout(db, busy_timeout_ms);
+  // The last one out does not rewrite the file: that costs two syncs, and the next one reads the
+  // log as well. Every 1000 pages a commit does it anyway.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return handle;
+}
+
+Status SqliteHandle::Execute(const char* sql) {
+  return SqliteStatus(db_.get(), sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr));
+}
+
+Result<Statement> SqliteHandle::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int result =
+      sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (result != SQLITE_OK) return SqliteStatus(db_.get(), result);
+  return Statement(db_.get(), statement);
+}
+
+Result<Transaction> Transaction::Begin(SqliteHandle* db) {
+  TRY(db->Execute("BEGIN IMMEDIATE"));
+  return Transaction(db);
+}
+
+Transaction::~Transaction() {
+  if (db_ != nullptr) (void)db_->Execute("ROLLBACK");
+}
+
+Status Transaction::Commit() {
+  TRY(FaultPoint("store.commit"));
+  TRY(db_->Execute("COMMIT"));
+  db_ = nullptr;
+  return Status::Ok();
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,409 @@
+// Three tables: events (the log), jobs and tasks (what the events made). Every write reads the job,
+// applies the events to the record as types.cc says, and writes both in one transaction.
+
+#include "controller/sqlite_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "base/file.h"
+#include "controller/file_watch.h"
+#include "controller/sqlite_handle.h"
+
+namespace shoal::controller {
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+constexpr const char* kSchema = R"sql(
+CREATE TABLE jobs (
+  ord INTEGER PRIMARY KEY AUTOINCREMENT,  -- order of submission
+  id TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL,
+  ended_flag INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  engine TEXT NOT NULL,
+  job TEXT NOT NULL,
+  result TEXT NOT NULL,
+  owner_pid INTEGER NOT NULL,
+  owner_start INTEGER NOT NULL,
+  owner_boot TEXT NOT NULL,
+  submitted INTEGER NOT NULL,             -- microseconds since the epoch, as are the next two
+  started INTEGER NOT NULL,
+  ended INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL
+);
+CREATE INDEX jobs_unfinished ON jobs (ord) WHERE ended_flag = 0;
+CREATE TABLE events (
+  job TEXT NOT NULL, seq INTEGER NOT NULL, time INTEGER NOT NULL, type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (job, seq)
+) WITHOUT ROWID;
+CREATE TABLE tasks (
+  job TEXT NOT NULL, role TEXT NOT NULL, idx INTEGER NOT NULL, first_seq INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (job, role, idx)
+) WITHOUT ROWID;
+PRAGMA user_version = 1;
+)sql";
+
+constexpr std::string_view kJobColumns =
+    "SELECT id, name, state, reason, engine, job, result, owner_pid, owner_start, owner_boot, "
+    "submitted, started, ended, last_seq, ord FROM jobs ";
+
+// A file of one byte beside the database: writing it tells the others of a commit.
+std::string BellName(const std::filesystem::path& path) {
+  return path.filename().string() + "-bell";
+}
+
+int64_t Micros(WallTime time) { return time.time_since_epoch().count(); }
+WallTime Wall(int64_t micros) { return WallTime(std::chrono::microseconds(micros)); }
+
+Result<JobRecord> RowToJob(const Statement& row) {
+  JobRecord job;
+  job.id = row.Text(0);
+  job.name = row.Text(1);
+  const std::optional<JobState> state = job::ParseJobState(row.Text(2));
+  if (!state) return DataLoss("job " + job.id + " has the unknown state \"" + row.Text(2) + "\"");
+  job.state = *state;
+  job.reason = row.Text(3);
+  job.engine = row.Text(4);
+  TRY_ASSIGN(job.job, ParseJsonObject(row.Text(5)));
+  TRY_ASSIGN(job.result, ParseJsonObject(row.Text(6)));
+  job.owner = {row.Int(7), row.Int(8), row.Text(9)};
+  job.submitted = Wall(row.Int(10));
+  job.started = Wall(row.Int(11));
+  job.ended = Wall(row.Int(12));
+  job.last_seq = row.Int(13);
+  job.order = row.Int(14);
+  return job;
+}
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(SqliteHandle db, std::filesystem::path path, UniqueFd bell)
+      : db_(std::move(db)), path_(std::move(path)), bell_(std::move(bell)) {}
+
+  Status Submit(const NewJob& job) override;
+  Status Append(const std::string& id, std::span<const Event> events,
+                Durability durability) override;
+  Status AppendDecided(const std::string& id, const Decide& decide, Durability durability) override;
+  Result<bool> Claim(const std::string& id, const ProcessIdentity& from, const ProcessIdentity& to,
+                     WallTime time) override;
+  Result<JobRecord> GetJob(const std::string& id) override;
+  Result<JobRecord> FindJob(std::string_view prefix) override;
+  Result<std::vector<JobRecord>> ListJobs(const JobQuery& query) override;
+  Result<std::vector<TaskRecord>> ListTasks(const std::string& id) override;
+  Result<std::vector<Event>> ReadEvents(const std::string& id, int64_t after, int limit) override;
+  Result<std::unique_ptr<Watcher>> Watch(std::function<void()> on_change) override;
+  StoreCounters counters() const override { return {synced_, written_}; }
+
+ private:
+  // All with mu_ held.
+  Result<JobRecord> Load(const std::string& id);
+  Result<std::vector<JobRecord>> Select(const JobQuery& query);
+  Status Save(const JobRecord& job);
+  Status ApplyAll(std::span<const Event> events, JobRecord* job);
+  Status InsertEvent(const std::string& id, const Event& event);
+  Status UpsertTask(const std::string& id, const Event& event);
+  Status SetDurability(Durability durability);
+  // After a commit: counts it and tells who watches.
+  void Committed(Durability durability);
+
+  std::mutex mu_;
+  SqliteHandle db_;                              // guarded by mu_
+  Durability durability_ = Durability::kSynced;  // of db_; guarded by mu_
+  const std::filesystem::path path_;
+  const UniqueFd bell_;  // written to after every commit
+  std::atomic<uint64_t> synced_{0};
+  std::atomic<uint64_t> written_{0};
+};
+
+Status SqliteStore::SetDurability(Durability durability) {
+  if (durability == durability_) return Status::Ok();
+  // In WAL mode NORMAL writes the commit without syncing it; the next FULL commit syncs both.
+  TRY(db_.Execute(durability == Durability::kSynced ? "PRAGMA synchronous = FULL"
+                                                    : "PRAGMA synchronous = NORMAL"));
+  durability_ = durability;
+  return Status::Ok();
+}
+
+// The write-ahead log itself will not do as a bell: it changes before the commit can be seen.
+void SqliteStore::Committed(Durability durability) {
+  ++(durability == Durability::kSynced ? synced_ : written_);
+  (void)WriteAllAt(bell_.get(), "\n", 0);
+}
+
+Status SqliteStore::InsertEvent(const std::string& id, const Event& event) {
+  TRY_ASSIGN(Statement insert, db_.Prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?)"));
+  const std::string body = ToText(event.body);
+  insert.Bind(1, id).Bind(2, event.seq).Bind(3, Micros(event.time)).Bind(4, event.type);
+  return insert.Bind(5, body).Run();
+}
+
+Status SqliteStore::UpsertTask(const std::string& id, const Event& event) {
+  TRY_ASSIGN(const TaskRecord task, ParseTask(event.body));
+  TRY_ASSIGN(Statement insert,
+             db_.Prepare("INSERT INTO tasks VALUES (?, ?, ?, ?, ?) ON CONFLICT (job, role, idx) "
+                         "DO UPDATE SET body = excluded.body"));
+  const std::string body = ToText(event.body);
+  insert.Bind(1, id).Bind(2, task.role).Bind(3, int64_t{task.index}).Bind(4, event.seq);
+  return insert.Bind(5, body).Run();
+}
+
+Status SqliteStore::ApplyAll(std::span<const Event> events, JobRecord* job) {
+  for (Event event : events) {
+    event.seq = job->last_seq + 1;
+    TRY(ApplyEvent(event, job));
+    TRY(InsertEvent(job->id, event));
+    if (event.type == "task") TRY(UpsertTask(job->id, event));
+  }
+  return Status::Ok();
+}
+
+Status SqliteStore::Save(const JobRecord& job) {
+  TRY_ASSIGN(Statement update,
+             db_.Prepare("UPDATE jobs SET state = ?2, ended_flag = ?3, reason = ?4, result = ?5, "
+                         "owner_pid = ?6, owner_start = ?7, owner_boot = ?8, started = ?9, "
+                         "ended = ?10, last_seq = ?11 WHERE id = ?1"));
+  const std::string result = ToText(job.result);
+  update.Bind(1, job.id).Bind(2, job::NameOf(job.state));
+  update.Bind(3, int64_t{job::IsFinal(job.state)}).Bind(4, job.reason).Bind(5, result);
+  update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, job.owner.boot_id);
+  update.Bind(9, Micros(job.started)).Bind(10, Micros(job.ended)).Bind(11, job.last_seq);
+  return update.Run();
+}
+
+Status SqliteStore::Submit(const NewJob& job) {
+  const std::lock_guard lock(mu_);
+  TRY(SetDurability(Durability::kSynced));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
+  const std::string text = ToText(job.job);
+  {
+    TRY_ASSIGN(Statement insert,
+               db_.Prepare("INSERT INTO jobs (id, name, state, ended_flag, reason, engine, job, "
+                           "result, owner_pid, owner_start, owner_boot, submitted, started, ended, "
+                           "last_seq) VALUES (?, ?, 'pending', 0, '', ?, ?, '{}', ?, ?, ?, ?, 0, "
+                           "0, 0)"));
+    insert.Bind(1, job.id).Bind(2, job.name).Bind(3, job.engine).Bind(4, text);
+    insert.Bind(5, job.owner.pid).Bind(6, job.owner.start_ticks).Bind(7, job.owner.boot_id);
+    const Status inserted = insert.Bind(8, Micros(job.time)).Run();
+    if (inserted.code() == Code::kAlreadyExists)
+      return AlreadyExists("there is a job " + job.id + " already");
+    TRY(inserted);
+  }
+  JobRecord record;
+  record.id = job.id;
+  const Event submitted{
+      0,
+      job.time,
+      "submitted",
+      {{"name", job.name}, {"engine", job.engine}, {"job", job.job}, {"owner", ToJson(job.owner)}}};
+  TRY(ApplyAll({&submitted, 1}, &record));
+  TRY(Save(record));
+  TRY(transaction.Commit());
+  Committed(Durability::kSynced);
+  return Status::Ok();
+}
+
+Status SqliteStore::Append(const std::string& id, std::span<const Event> events,
+                           Durability durability) {
+  if (events.empty()) return Status::Ok();
+  const std::lock_guard lock(mu_);
+  TRY(SetDurability(durability));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
+  TRY_ASSIGN(JobRecord job, Load(id));
+  TRY(ApplyAll(events, &job));
+  TRY(Save(job));
+  TRY(transaction.Commit());
+  Committed(durability);
+  return Status::Ok();
+}
+
+Status SqliteStore::AppendDecided(const std::string& id, const Decide& decide,
+                                  Durability durability) {
+  const std::lock_guard lock(mu_);
+  TRY(SetDurability(durability));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
+  TRY_ASSIGN(JobRecord job, Load(id));
+  TRY_ASSIGN(std::vector<JobRecord> unfinished, Select({.ended = false, .limit = INT32_MAX}));
+  std::reverse(unfinished.begin(), unfinished.end());
+  const std::vector<Event> events = decide(unfinished);
+  if (events.empty()) return Status::Ok();
+  TRY(ApplyAll(events, &job));
+  TRY(Save(job));
+  TRY(transaction.Commit());
+  Committed(durability);
+  return Status::Ok();
+}
+
+Result<bool> SqliteStore::Claim(const std::string& id, const ProcessIdentity& from,
+                                const ProcessIdentity& to, WallTime time) {
+  const std::lock_guard lock(mu_);
+  TRY(SetDurability(Durability::kWritten));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
+  TRY_ASSIGN(JobRecord job, Load(id));
+  if (job::IsFinal(job.state) || !(job.owner == from)) return false;
+  const Event owner{0, time, "owner", ToJson(to)};
+  TRY(ApplyAll({&owner, 1}, &job));
+  TRY(Save(job));
+  TRY(transaction.Commit());
+  Committed(Durability::kWritten);
+  return true;
+}
+
+Result<JobRecord> SqliteStore::Load(const std::string& id) {
+  TRY_ASSIGN(Statement select, db_.Prepare(fmt::format("{} WHERE id = ?", kJobColumns)));
+  TRY_ASSIGN(const bool found, select.Bind(1, id).Step());
+  if (!found) return NotFound("there is no job " + id);
+  return RowToJob(select);
+}
+
+Result<JobRecord> SqliteStore::GetJob(const std::string& id) {
+  const std::lock_guard lock(mu_);
+  return Load(id);
+}
+
+Result<JobRecord> SqliteStore::FindJob(std::string_view prefix) {
+  const std::lock_guard lock(mu_);
+  if (Result<JobRecord> exact = Load(std::string(prefix));
+      exact.ok() || exact.status().code() != Code::kNotFound) {
+    return exact;
+  }
+  TRY_ASSIGN(Statement select, db_.Prepare(fmt::format("{} WHERE substr(id, 1, length(?1)) = ?1 "
+                                                       "ORDER BY ord DESC LIMIT 6",
+                                                       kJobColumns)));
+  select.Bind(1, prefix);
+  std::vector<JobRecord> found;
+  while (true) {
+    TRY_ASSIGN(const bool row, select.Step());
+    if (!row) break;
+    TRY_ASSIGN(JobRecord job, RowToJob(select));
+    found.push_back(std::move(job));
+  }
+  if (found.empty() || prefix.empty())
+    return NotFound(fmt::format("there is no job {}; see `shoal jobs --all`", prefix));
+  if (found.size() == 1) return std::move(found.front());
+  std::string names;
+  for (size_t i = 0; i < found.size() && i < 5; ++i) names += (i == 0 ? "" : ", ") + found[i].id;
+  return InvalidArgument(fmt::format("{} may be any of {}{}; give more of its name", prefix, names,
+                                     found.size() > 5 ? " …" : ""));
+}
+
+Result<std::vector<JobRecord>> SqliteStore::ListJobs(const JobQuery& query) {
+  const std::lock_guard lock(mu_);
+  return Select(query);
+}
+
+Result<std::vector<JobRecord>> SqliteStore::Select(const JobQuery& query) {
+  std::vector<JobRecord> jobs;
+  if (!query.ended && !query.unfinished) return jobs;
+  const std::string_view where = query.ended && query.unfinished ? ""
+                                 : query.ended                   ? "WHERE ended_flag = 1"
+                                                                 : "WHERE ended_flag = 0";
+  TRY_ASSIGN(Statement select,
+             db_.Prepare(fmt::format("{} {} ORDER BY ord DESC LIMIT ?", kJobColumns, where)));
+  select.Bind(1, int64_t{query.limit});
+  while (true) {
+    TRY_ASSIGN(const bool row, select.Step());
+    if (!row) return jobs;
+    TRY_ASSIGN(JobRecord job, RowToJob(select));
+    jobs.push_back(std::move(job));
+  }
+}
+
+Result<std::vector<TaskRecord>> SqliteStore::ListTasks(const std::string& id) {
+  const std::lock_guard lock(mu_);
+  TRY_ASSIGN(Statement select,
+             db_.Prepare("SELECT body FROM tasks AS t WHERE job = ?1 ORDER BY (SELECT "
+                         "min(first_seq) FROM tasks WHERE job = ?1 AND role = t.role), idx"));
+  select.Bind(1, id);
+  std::vector<TaskRecord> tasks;
+  while (true) {
+    TRY_ASSIGN(const bool row, select.Step());
+    if (!row) return tasks;
+    TRY_ASSIGN(const json::object body, ParseJsonObject(select.Text(0)));
+    TRY_ASSIGN(TaskRecord task, ParseTask(body));
+    tasks.push_back(std::move(task));
+  }
+}
+
+Result<std::vector<Event>> SqliteStore::ReadEvents(const std::string& id, int64_t after,
+                                                   int limit) {
+  const std::lock_guard lock(mu_);
+  TRY_ASSIGN(Statement select,
+             db_.Prepare("SELECT seq, time, type, body FROM events WHERE job = ? AND seq > ? "
+                         "ORDER BY seq LIMIT ?"));
+  select.Bind(1, id).Bind(2, after).Bind(3, int64_t{limit});
+  std::vector<Event> events;
+  while (true) {
+    TRY_ASSIGN(const bool row, select.Step());
+    if (!row) return events;
+    TRY_ASSIGN(json::object body, ParseJsonObject(select.Text(3)));
+    events.push_back({select.Int(0), Wall(select.Int(1)), select.Text(2), std::move(body)});
+  }
+}
+
+Result<std::unique_ptr<Store::Watcher>> SqliteStore::Watch(std::function<void()> on_change) {
+  class FileWatcher final : public Watcher {
+   public:
+    explicit FileWatcher(std::unique_ptr<FileWatch> watch) : watch_(std::move(watch)) {}
+
+   private:
+    std::unique_ptr<FileWatch> watch_;
+  };
+  TRY_ASSIGN(auto watch,
+             FileWatch::Start(path_.parent_path(), BellName(path_), std::move(on_change)));
+  return std::unique_ptr<Watcher>(std::make_unique<FileWatcher>(std::move(watch)));
+}
+
+Result<int64_t> SchemaVersion(SqliteHandle* db) {
+  TRY_ASSIGN(Statement version, db->Prepare("PRAGMA user_version"));
+  TRY_ASSIGN(const bool row, version.Step());
+  return row ? version.Int(0) : 0;
+}
+
+Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory) {
+  TRY(db->Execute("PRAGMA journal_mode = WAL"));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(db));
+  // Whoever sees the tables may rely on the files' names as well (sqlite_handle.cc).
+  TRY(SyncDirectory(directory));
+  TRY_ASSIGN(const int64_t version, SchemaVersion(db));  // another process may have been quicker
+  if (version == 0) TRY(db->Execute(kSchema));
+  return transaction.Commit();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
+                                               const SqliteOptions& options) {
+  if (const Status made = MakeDirectories(path.parent_path(), 0700); !made.ok()) {
+    const bool denied = made.code() == Code::kPermissionDenied;
+    return Status(denied ? Code::kPermissionDenied : Code::kFailedPrecondition,
+                  made.message() + "; set SHOAL_HOME to a directory of yours");
+  }
+  TRY_ASSIGN(SqliteHandle db, SqliteHandle::Open(path, options.busy_timeout_ms));
+  TRY_ASSIGN(int64_t version, SchemaVersion(&db));
+  if (version == 0) {
+    TRY(MakeSchema(&db, path.parent_path()));
+    TRY_ASSIGN(version, SchemaVersion(&db));
+  }
+  if (version != kSchemaVersion) {
+    return FailedPrecondition(fmt::format(
+        "{}: has version {} of the tables, this shoal knows version {}; use a newer shoal, or set "
+        "SHOAL_HOME to another directory",
+        path.string(), version, kSchemaVersion));
+  }
+  TRY(db.Execute("PRAGMA synchronous = FULL"));
+  TRY_ASSIGN(UniqueFd bell,
+             OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
+  return std::unique_ptr<Store>(
+      std::make_unique<SqliteStore>(std::move(db), path, std::move(bell)));
+}
+
+}  // namespace shoal::controller

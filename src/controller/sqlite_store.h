@@ -1,0 +1,21 @@
+// The embedded store: one SQLite file shared by all `shoal` commands of a user.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/status.h"
+#include "controller/store.h"
+
+namespace shoal::controller {
+
+struct SqliteOptions {
+  int busy_timeout_ms = 10'000;  // how long to wait for another process's commit
+};
+
+// Opens or makes the store (WAL; a synced commit is one fsync). One clear sentence where the disk
+// is full, the file is damaged, locked for too long, not writable, or made by a newer version.
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
+                                               const SqliteOptions& options = {});
+
+}  // namespace shoal::controller

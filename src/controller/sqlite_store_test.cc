@@ -1,0 +1,84 @@
+// What is SQLite's own: damaged, locked, full and foreign files.
+
+#include "controller/sqlite_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include "base/fault.h"
+#include "base/file.h"
+#include "controller/sqlite_handle.h"
+
+namespace shoal::controller {
+namespace {
+
+using testing::HasSubstr;
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  SqliteStoreTest() : place_(std::move(*TempDir::Create())), path_(place_.path() / "shoal.db") {}
+  ~SqliteStoreTest() override { EXPECT_TRUE(SetFaults("").ok()); }
+  TempDir place_;
+  std::filesystem::path path_;
+};
+
+TEST_F(SqliteStoreTest, GarbageIsToldApart) {
+  ASSERT_TRUE(WriteFileAtomically(path_, std::string(5000, 'x')).ok());
+  const auto store = OpenSqliteStore(path_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.status().code(), Code::kDataLoss);
+  EXPECT_THAT(store.status().message(), HasSubstr("damaged or is no database; move it away"));
+  EXPECT_THAT(store.status().message(), HasSubstr(path_.string()));
+}
+
+TEST_F(SqliteStoreTest, NewerVersionIsRefused) {
+  {
+    auto db = SqliteHandle::Open(path_, 100);
+    ASSERT_TRUE(db.ok());
+    ASSERT_TRUE(db->Execute("PRAGMA user_version = 99").ok());
+  }
+  const auto store = OpenSqliteStore(path_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("version 99"));
+}
+
+TEST_F(SqliteStoreTest, LockedForTooLongIsSaid) {
+  auto store = OpenSqliteStore(path_, {.busy_timeout_ms = 1});
+  ASSERT_TRUE(store.ok());
+  auto other = SqliteHandle::Open(path_, 1);
+  ASSERT_TRUE(other.ok());
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE").ok());
+  const Status status = (*store)->Submit({"a", "a", "local", {}, {}, {}});
+  EXPECT_THAT(status.message(), HasSubstr("locked for too long"));
+  ASSERT_TRUE(other->Execute("ROLLBACK").ok());
+  EXPECT_TRUE((*store)->Submit({"a", "a", "local", {}, {}, {}}).ok());
+}
+
+TEST_F(SqliteStoreTest, FullDiskLeavesTheOldState) {
+  auto store = OpenSqliteStore(path_);
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE((*store)->Submit({"a", "a", "local", {}, {}, {}}).ok());
+  ASSERT_TRUE(SetFaults("store.commit=ENOSPC@1").ok());
+  EXPECT_FALSE((*store)->Submit({"b", "b", "local", {}, {}, {}}).ok());
+  ASSERT_TRUE(SetFaults("").ok());
+  EXPECT_EQ((*store)->GetJob("b").status().code(), Code::kNotFound);
+  EXPECT_TRUE((*store)->GetJob("a").ok());
+  EXPECT_TRUE((*store)->Submit({"b", "b", "local", {}, {}, {}}).ok());
+}
+
+TEST_F(SqliteStoreTest, MemoryOfTheMessages) {
+  EXPECT_THAT(SqliteStatus(nullptr, SQLITE_FULL).message(), HasSubstr("the disk is full"));
+  EXPECT_EQ(SqliteStatus(nullptr, SQLITE_READONLY).code(), Code::kPermissionDenied);
+}
+
+TEST_F(SqliteStoreTest, PlaceThatIsAFileIsSaid) {
+  ASSERT_TRUE(WriteFileAtomically(place_.path() / "file", "x").ok());
+  const auto store = OpenSqliteStore(place_.path() / "file" / "shoal.db");
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr((place_.path() / "file").string()));
+}
+
+}  // namespace
+}  // namespace shoal::controller

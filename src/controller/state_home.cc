@@ -1,0 +1,69 @@
+#include "controller/state_home.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/id.h"
+
+namespace shoal::controller {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+Result<std::filesystem::path> Absolute(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return FailedPrecondition(path + ": " + error.message());
+  return absolute.lexically_normal();
+}
+
+constexpr size_t kVerdictLimit = size_t{64} << 20;
+
+}  // namespace
+
+Result<std::filesystem::path> FindStateHome() {
+  if (const std::string home = Environment("SHOAL_HOME"); !home.empty()) return Absolute(home);
+  if (const std::string data = Environment("XDG_DATA_HOME"); !data.empty())
+    return Absolute(data + "/shoal");
+  if (const std::string home = Environment("HOME"); !home.empty())
+    return Absolute(home + "/.local/share/shoal");
+  return FailedPrecondition(
+      "there is no place for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
+      "set SHOAL_HOME to a directory of yours");
+}
+
+Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
+                   const json::object& job) {
+  TRY(MakeDirectories(dir, 0700));
+  TRY(MakeDirectories(dir / "logs", 0700));
+  TRY(WriteFileAtomically(dir / "token", NewToken() + "\n", 0600, false));
+  TRY(WriteFileAtomically(dir / "id", id + "\n", 0600, false));
+  return WriteFileAtomically(dir / "job.json", ToText(job) + "\n", 0600, false);
+}
+
+void RemoveScratch(const std::filesystem::path& dir) {
+  std::error_code ignored;  // what cannot be removed harms nobody
+  std::filesystem::remove_all(dir / "scratch", ignored);
+}
+
+Result<std::string> ReadToken(const std::filesystem::path& dir) {
+  TRY_ASSIGN(std::string token, ReadFile(dir / "token", 256));
+  while (!token.empty() && token.back() == '\n') token.pop_back();
+  return token;
+}
+
+Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
+  TRY_ASSIGN(const std::string text, ReadFile(dir / "verdict.json", kVerdictLimit));
+  Result<json::object> object = ParseJsonObject(text);
+  if (!object.ok()) return object.status().With((dir / "verdict.json").string());
+  Result<rendezvous::Verdict> verdict = rendezvous::VerdictFromJson(*object);
+  if (!verdict.ok()) return verdict.status().With((dir / "verdict.json").string());
+  return verdict;
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,41 @@
+// Where the embedded controller keeps its state: shoal.db and one directory a job.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "base/status.h"
+#include "controller/types.h"
+#include "rendezvous/types.h"
+
+namespace shoal::controller {
+
+// $SHOAL_HOME, else $XDG_DATA_HOME/shoal, else ~/.local/share/shoal. Does not make it.
+// FailedPrecondition if none of these is set.
+Result<std::filesystem::path> FindStateHome();
+
+// Paths below a state home. Plain, copyable.
+class StateHome {
+ public:
+  explicit StateHome(std::filesystem::path root) : root_(std::move(root)) {}
+  const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path database() const { return root_ / "shoal.db"; }
+  std::filesystem::path job_dir(const std::string& id) const { return root_ / "jobs" / id; }
+
+ private:
+  std::filesystem::path root_;
+};
+
+// Makes a job's directory (0700) with job.json, token (0600, a new secret) and id. Not synced: the
+// store holds the job, the directory of a job that a power cut ended is of no use.
+Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
+                   const json::object& job);
+// Removes what killed launchers could not: their tasks' private temporary files. Of a job that has
+// ended.
+void RemoveScratch(const std::filesystem::path& dir);
+// The job's secret.
+Result<std::string> ReadToken(const std::filesystem::path& dir);
+// What the coordinator left at its end. NotFound if there is no verdict yet.
+Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
+
+}  // namespace shoal::controller
