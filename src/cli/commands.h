@@ -1,0 +1,31 @@
+// The subcommands' registrations: each file of this folder that brings one defines its function,
+// commands.cc lists them.
+#pragma once
+
+#include "cli/command.h"
+
+namespace shoal::cli {
+
+void AddTrain(CLI::App& app, Run* chosen);
+void AddRun(CLI::App& app, Run* chosen);
+void AddPlan(CLI::App& app, Run* chosen);
+
+void AddJobs(CLI::App& app, Run* chosen);
+void AddShow(CLI::App& app, Run* chosen);
+void AddLogs(CLI::App& app, Run* chosen);
+void AddStop(CLI::App& app, Run* chosen);
+
+void AddNearest(CLI::App& app, Run* chosen);
+void AddAnalogy(CLI::App& app, Run* chosen);
+void AddEvaluate(CLI::App& app, Run* chosen);
+
+void AddDoctor(CLI::App& app, Run* chosen);
+void AddCompletion(CLI::App& app, Run* chosen);
+void AddVersion(CLI::App& app, Run* chosen);
+
+// Started by Shoal itself; not shown by --help.
+void AddCoordinator(CLI::App& app, Run* chosen);
+void AddTask(CLI::App& app, Run* chosen);
+void AddLearn(CLI::App& app, Run* chosen);
+
+}  // namespace shoal::cli

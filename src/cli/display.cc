@@ -1,0 +1,313 @@
+#include "cli/display.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "cli/line_splitter.h"
+#include "cli/live_block.h"
+#include "cli/report.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::JobRecord;
+using rendezvous::JobEvent;
+using rendezvous::LogKey;
+
+constexpr Duration kPlainEvery = std::chrono::seconds(3);
+
+std::string TaskName(const std::string& role, int index) {
+  return fmt::format("{}-{}", role, index);
+}
+
+bool SaysUtf8(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == 0) return false;
+  const std::string_view value = text;
+  return value.find("UTF-8") != std::string_view::npos ||
+         value.find("utf8") != std::string_view::npos;
+}
+
+bool TerminalKnowsUnicode() {
+  return SaysUtf8("LC_ALL") || SaysUtf8("LC_CTYPE") || SaysUtf8("LANG");
+}
+
+// An event worth a line of its own: how programs begin and end, not how they get there.
+bool WorthALine(const JobEvent& event) {
+  if (event.type == JobEvent::Type::kNote) return true;
+  if (event.type != JobEvent::Type::kTask || event.task_state != job::TaskState::kEnded)
+    return false;
+  return event.end && (!event.end->ok() || event.will_restart) &&
+         event.end->kind != job::EndKind::kCancelled;
+}
+
+std::string LineOf(const JobEvent& event) {
+  return event.type == JobEvent::Type::kNote ? event.text : DescribeTask(event);
+}
+
+// ---- Terminal -----------------------------------------------------------------------------------
+
+class TerminalDisplay final : public Display {
+ public:
+  TerminalDisplay(int fd, const job::Job& job, const Clock* clock)
+      : job_(job),
+        clock_(clock),
+        began_(clock->Now()),
+        block_(fd),
+        splitter_([this](const LogKey& key, const std::string& line) { AddLog(key, line); }) {
+    const char* no_color = std::getenv("NO_COLOR");
+    options_.color = no_color == nullptr || *no_color == 0;
+    options_.unicode = TerminalKnowsUnicode();
+  }
+
+  void OnSubmitted(const std::string& id) override {
+    model_ = MakeProgress(id, job_);
+    Draw();
+  }
+  void OnState(job::JobState state, const std::string& why) override {
+    model_.state = state;
+    model_.why = why;
+    dirty_ = true;
+  }
+  void OnEvent(const JobEvent& event) override {
+    Apply(event, &model_);
+    if (WorthALine(event)) AddLine(LineOf(event));
+    dirty_ = true;
+  }
+  void OnLog(const LogKey& key, int64_t, std::string_view bytes) override {
+    splitter_.Add(key, bytes);
+  }
+  void OnNote(const std::string& text) override { AddLine(text); }
+  void OnStopping(const std::string& text) override {
+    model_.stopping = true;
+    AddLine(text);
+    Draw();
+  }
+  void OnTick() override {
+    const auto second = std::chrono::floor<std::chrono::seconds>(clock_->Now() - began_);
+    if (!dirty_ && above_.empty() && second == shown_second_) return;
+    shown_second_ = second;
+    Draw();
+  }
+  void OnEnd(const JobRecord& record, const std::string&) override {
+    splitter_.Finish();
+    model_.state = record.state;
+    model_.stopping = false;
+    model_.why = "";
+    Draw();
+    block_.Finish();
+  }
+
+ private:
+  void AddLine(const std::string& text) { above_ += SafeForTerminal(text) + "\n"; }
+  void AddLog(const LogKey& key, const std::string& line) {
+    above_ += TaskName(key.role, key.index) + " | " + SafeForTerminal(line) + "\n";
+    // A flood of lines is drawn in pieces, not kept until the next tick.
+    if (above_.size() > 16384) Draw();
+  }
+  void Draw() {
+    block_.Size(&options_.width, &options_.height);
+    block_.Draw(above_, RenderBlock(model_, clock_->Now() - began_, options_));
+    above_.clear();
+    dirty_ = false;
+  }
+
+  const job::Job job_;
+  const Clock* const clock_;
+  const TimePoint began_;
+  LiveBlock block_;
+  LineSplitter splitter_;
+  ProgressModel model_;
+  RenderOptions options_;
+  std::string above_;
+  bool dirty_ = false;
+  Duration shown_second_{0};
+};
+
+// ---- Pipe ---------------------------------------------------------------------------------------
+
+class PlainDisplay final : public Display {
+ public:
+  PlainDisplay(int fd, const job::Job& job, const Clock* clock)
+      : fd_(fd),
+        job_(job),
+        clock_(clock),
+        last_(clock->Now()),
+        splitter_([this](const LogKey& key, const std::string& line) {
+          out_ += TaskName(key.role, key.index) + " | " + line + "\n";
+        }) {}
+
+  void OnSubmitted(const std::string& id) override {
+    model_ = MakeProgress(id, job_);
+    Line(id + " submitted");
+  }
+  void OnState(job::JobState state, const std::string& why) override {
+    model_.state = state;
+    // Between submitted and running nothing is waited for that a reader could act on.
+    if (state == job::JobState::kAdmitted || state == job::JobState::kStarting) return;
+    Line(model_.id + " " + std::string(job::NameOf(state)) + (why.empty() ? "" : ": " + why));
+  }
+  void OnEvent(const JobEvent& event) override {
+    Apply(event, &model_);
+    if (WorthALine(event)) Line(LineOf(event));
+  }
+  void OnLog(const LogKey& key, int64_t, std::string_view bytes) override {
+    splitter_.Add(key, bytes);
+    Flush();
+  }
+  void OnNote(const std::string& text) override { Line(text); }
+  void OnStopping(const std::string& text) override { Line(text); }
+  void OnTick() override {
+    if (clock_->Now() - last_ < kPlainEvery) return;
+    last_ = clock_->Now();
+    if (const std::string line = RenderPlain(model_); !line.empty() && line != shown_) {
+      shown_ = line;
+      Line(line);
+    }
+  }
+  void OnEnd(const JobRecord&, const std::string&) override {
+    splitter_.Finish();
+    Flush();
+  }
+
+ private:
+  void Line(const std::string& text) {
+    out_ += text + "\n";
+    Flush();
+  }
+  void Flush() {
+    (void)WriteAll(fd_, out_);
+    out_.clear();
+  }
+
+  const int fd_;
+  const job::Job job_;
+  const Clock* const clock_;
+  TimePoint last_;
+  LineSplitter splitter_;
+  ProgressModel model_;
+  std::string out_;
+  std::string shown_;
+};
+
+// ---- Program ------------------------------------------------------------------------------------
+
+class JsonDisplay final : public Display {
+ public:
+  JsonDisplay(int fd, const job::Job& job)
+      : fd_(fd), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
+          Print({{"event", "log"},
+                 {"role", key.role},
+                 {"index", key.index},
+                 {"attempt", key.attempt},
+                 {"text", ValidUtf8(line)}});
+        }) {}
+
+  void OnSubmitted(const std::string& id) override {
+    Print({{"event", "submitted"}, {"job", id}, {"name", job_.name}});
+  }
+  void OnState(job::JobState state, const std::string& why) override {
+    json::object event{{"event", "state"}, {"state", job::NameOf(state)}};
+    if (!why.empty()) event["why"] = why;
+    Print(event);
+  }
+  void OnEvent(const JobEvent& event) override {
+    using Type = JobEvent::Type;
+    // OnState and the last line say these.
+    if (event.type != Type::kJob && event.type != Type::kVerdict)
+      Print(rendezvous::EventToJson(event));
+  }
+  void OnLog(const LogKey& key, int64_t, std::string_view bytes) override {
+    splitter_.Add(key, bytes);
+  }
+  void OnNote(const std::string& text) override { Print({{"event", "note"}, {"text", text}}); }
+  void OnStopping(const std::string& text) override {
+    Print({{"event", "stopping"}, {"text", text}});
+  }
+  void OnTick() override {}
+  void OnEnd(const JobRecord& record, const std::string& stopped_by) override {
+    splitter_.Finish();
+    Print(DoneEvent(record, job_, stopped_by));
+  }
+
+ private:
+  void Print(const json::object& event) { (void)WriteAll(fd_, ToText(event) + "\n"); }
+
+  const int fd_;
+  const job::Job job_;
+  LineSplitter splitter_;
+};
+
+class QuietDisplay final : public Display {
+ public:
+  void OnSubmitted(const std::string&) override {}
+  void OnState(job::JobState, const std::string&) override {}
+  void OnEvent(const JobEvent&) override {}
+  void OnLog(const LogKey&, int64_t, std::string_view) override {}
+  void OnNote(const std::string&) override {}
+  void OnStopping(const std::string&) override {}
+  void OnTick() override {}
+  void OnEnd(const JobRecord&, const std::string&) override {}
+};
+
+std::string ModelDirectory(const job::Job& job) {
+  const auto model = job.outputs.find("model");
+  return model == job.outputs.end() ? "" : model->second;
+}
+
+}  // namespace
+
+std::unique_ptr<Display> MakeDisplay(DisplayKind kind, int fd, const job::Job& job,
+                                     const Clock* clock) {
+  switch (kind) {
+    case DisplayKind::kTerminal:
+      return std::make_unique<TerminalDisplay>(fd, job, clock);
+    case DisplayKind::kPlain:
+      return std::make_unique<PlainDisplay>(fd, job, clock);
+    case DisplayKind::kJson:
+      return std::make_unique<JsonDisplay>(fd, job);
+    case DisplayKind::kQuiet:
+      break;
+  }
+  return std::make_unique<QuietDisplay>();
+}
+
+json::object DoneEvent(const JobRecord& record, const job::Job& job,
+                       const std::string& stopped_by) {
+  json::object done{{"event", "done"}};
+  for (const auto& field : record.result) done[field.key()] = field.value();
+  done["event"] = "done";
+  done["job"] = record.id;
+  done["state"] = job::NameOf(record.state);
+  done["reason"] = record.reason;
+  if (!stopped_by.empty()) done["stopped_by"] = stopped_by;
+  if (const std::string model = ModelDirectory(job); !model.empty()) done["output"] = model;
+  if (record.started != WallTime{}) {
+    done["seconds"] = std::chrono::duration<double>(record.ended - record.started).count();
+  }
+  return done;
+}
+
+std::string EndSentence(const JobRecord& record, const job::Job& job,
+                        const std::string& stopped_by) {
+  const bool saved = !stopped_by.empty() && record.state == job::JobState::kSucceeded;
+  std::string text = record.id + " ";
+  text += saved ? "was stopped by " + stopped_by + " and has saved"
+                : std::string(job::NameOf(record.state));
+  if (record.started != WallTime{})
+    text += " after " + FormatDuration(record.ended - record.started);
+  if (record.state != job::JobState::kSucceeded)
+    return text + (record.reason.empty() ? "" : ": " + record.reason);
+  std::string facts;
+  const double rate = GetDoubleOr(record.result, "words_per_second", 0);
+  const double loss = GetDoubleOr(record.result, "loss", 0);
+  if (rate > 0) facts += FormatCount(rate) + " words/s";
+  if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
+  const std::string model = ModelDirectory(job);
+  if (!model.empty()) facts += (facts.empty() ? "" : "; ") + ("the model is in " + model);
+  return facts.empty() ? text : text + ": " + facts;
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,289 @@
+// `shoal doctor`: what this machine can do for jobs, what that means, and what dead jobs have left.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/id.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "controller/state_home.h"
+#include "engine/local/records.h"
+#include "engine/local/sweep.h"
+#include "host/isolation.h"
+#include "host/port_lease.h"
+#include "host/usage.h"
+
+namespace shoal::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class Verdict : uint8_t { kGood, kCouldBeBetter, kBad };
+
+struct Finding {
+  std::string name;
+  Verdict verdict = Verdict::kGood;
+  std::string meaning;
+  std::string remedy;
+  json::object data;  // for --json, beside the above
+};
+
+std::string Gigabytes(int64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+void CheckMachine(std::vector<Finding>* findings) {
+  const host::MachineFacts facts = host::ReadMachineFacts();
+  findings->push_back(
+      {"machine",
+       Verdict::kGood,
+       fmt::format("{:g} cores, {} of memory of which {} are available{}{}", facts.cores,
+                   Gigabytes(facts.memory_bytes), Gigabytes(facts.available_bytes),
+                   facts.processor.empty() ? "" : ", ", facts.processor),
+       "",
+       {{"cores", facts.cores},
+        {"memory_bytes", facts.memory_bytes},
+        {"available_bytes", facts.available_bytes},
+        {"processor", facts.processor}}});
+  const bool wide = facts.simd == "AVX-512" || facts.simd == "AVX2" || facts.simd == "NEON";
+  findings->push_back({"vectors",
+                       wide ? Verdict::kGood : Verdict::kCouldBeBetter,
+                       wide ? "the trainers use " + facts.simd
+                            : "no AVX2 here: training is several times slower than it could be",
+                       wide ? ""
+                            : "use a processor of 2013 or later; in a virtual machine, pass "
+                              "the host's processor through",
+                       {{"simd", facts.simd}}});
+  const bool huge = facts.transparent_huge_pages == "always" ||
+                    facts.transparent_huge_pages == "madvise" || facts.huge_pages_free > 0;
+  findings->push_back(
+      {"huge pages",
+       huge ? Verdict::kGood : Verdict::kCouldBeBetter,
+       huge ? fmt::format("transparent huge pages: {}; free huge pages of {} KiB: {}",
+                          facts.transparent_huge_pages, facts.huge_page_bytes / 1024,
+                          facts.huge_pages_free)
+            : "no huge pages: large tables are looked up more slowly",
+       huge ? "" : "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+       {{"transparent", facts.transparent_huge_pages},
+        {"page_bytes", facts.huge_page_bytes},
+        {"free", facts.huge_pages_free}}});
+}
+
+void CheckPorts(std::vector<Finding>* findings) {
+  const host::PortRange ephemeral = host::EphemeralRange();
+  const std::vector<host::PortRange> ranges = host::LeaseRanges(ephemeral);
+  std::string text;
+  json::array list;
+  bool inside = false;
+  for (const host::PortRange& range : ranges) {
+    text += fmt::format("{}{}-{}", text.empty() ? "" : ", ", range.first, range.last);
+    list.push_back(json::array{range.first, range.last});
+    inside = inside || (range.first <= ephemeral.last && ephemeral.first <= range.last);
+  }
+  const auto lease = host::PortLease::Take(ranges, [] { return RandomSeed(); });
+  Finding finding{"ports", Verdict::kGood, "tasks are given ports of " + text, "", {}};
+  finding.data = {{"ranges", list}, {"ephemeral", json::array{ephemeral.first, ephemeral.last}}};
+  if (!lease.ok()) {
+    finding.verdict = Verdict::kBad;
+    finding.meaning = "no port can be had: " + lease.status().message();
+    finding.remedy = "end what holds them (ss -tanp)";
+  } else if (inside) {
+    finding.verdict = Verdict::kCouldBeBetter;
+    finding.meaning += fmt::format(
+        "; the kernel takes ports for outgoing connections from the same range ({}-{}), so a port "
+        "may be taken while its program starts",
+        ephemeral.first, ephemeral.last);
+    finding.remedy = "sysctl net.ipv4.ip_local_port_range='32768 60999'";
+  }
+  findings->push_back(std::move(finding));
+}
+
+// The nearest directory that exists.
+fs::path Existing(fs::path path) {
+  std::error_code error;
+  while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
+  return path;
+}
+
+void CheckStore(std::vector<Finding>* findings) {
+  Finding finding{"store", Verdict::kGood, "", "", {}};
+  const Result<fs::path> home = controller::FindStateHome();
+  if (!home.ok()) {
+    finding.verdict = Verdict::kBad;
+    finding.meaning = home.status().message();
+    finding.remedy = "set SHOAL_HOME to a directory of yours";
+    return findings->push_back(std::move(finding));
+  }
+  const fs::path existing = Existing(*home);
+  std::error_code error;
+  const fs::space_info space = fs::space(existing, error);
+  finding.data = {{"path", home->string()}, {"free_bytes", static_cast<int64_t>(space.available)}};
+  constexpr int64_t kLittle = 1 << 30;
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) {
+    finding.verdict = Verdict::kBad;
+    finding.meaning = fmt::format("jobs are kept in {}, which cannot be written", home->string());
+    finding.remedy = "set SHOAL_HOME to a directory of yours, or correct its owner";
+  } else {
+    finding.meaning = fmt::format("jobs are kept in {}, {} free", home->string(),
+                                  Gigabytes(static_cast<int64_t>(space.available)));
+    if (static_cast<int64_t>(space.available) < kLittle) {
+      finding.verdict = Verdict::kCouldBeBetter;
+      finding.remedy = "free some space, or set SHOAL_HOME to another disk";
+    }
+  }
+  findings->push_back(std::move(finding));
+}
+
+// Where control groups may be: here, and where jobs of this state home wrote that theirs are.
+std::vector<fs::path> GroupBases(const host::Isolation& isolation) {
+  std::vector<fs::path> bases = isolation.cgroups.Bases();
+  const Result<fs::path> home = controller::FindStateHome();
+  if (!home.ok()) return bases;
+  std::error_code error;
+  for (fs::directory_iterator it(*home / "jobs", error), end; !error && it != end;
+       it.increment(error)) {
+    const auto records = engine::ReadRecords(it->path().string());
+    if (!records.ok()) continue;
+    for (const std::string& base : records->group_bases) {
+      if (std::find(bases.begin(), bases.end(), base) == bases.end()) bases.emplace_back(base);
+    }
+  }
+  return bases;
+}
+
+// A job lives while its coordinator does, or an engine that would start that again.
+bool Lives(const engine::JobOnMachine& job) {
+  if (job.coordinator) return true;
+  if (!job.job_dir.empty() && engine::HasEngine(job.job_dir)) return true;
+  const Result<fs::path> home = controller::FindStateHome();
+  return home.ok() && engine::HasEngine(controller::StateHome(*home).job_dir(job.job_id));
+}
+
+std::string Describe(const engine::JobOnMachine& job) {
+  std::string text = job.job_id + " (";
+  if (!job.pids.empty())
+    text += fmt::format("{} process{}: {}", job.pids.size(), job.pids.size() == 1 ? "" : "es",
+                        fmt::join(job.pids, " "));
+  if (job.groups) text += job.pids.empty() ? "control groups" : ", control groups";
+  return text + ")";
+}
+
+void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Finding>* findings) {
+  const std::vector<fs::path> bases = GroupBases(isolation);
+  Finding finding{"leftovers", Verdict::kGood, "", "", {}};
+  std::string left;
+  std::string removed;
+  json::array list;
+  int living = 0;
+  for (const engine::JobOnMachine& job : engine::FindJobs(bases)) {
+    if (Lives(job)) {
+      ++living;
+      continue;
+    }
+    const Status swept = clean ? engine::Sweep(job.job_id, bases) : Status::Ok();
+    const bool gone = clean && swept.ok();
+    std::string& text = gone ? removed : left;
+    text += (text.empty() ? "" : ", ") + Describe(job);
+    if (!swept.ok()) text += ": " + swept.message();
+    list.push_back({{"job", job.job_id},
+                    {"pids", json::array(job.pids.begin(), job.pids.end())},
+                    {"control_groups", job.groups},
+                    {"removed", gone}});
+  }
+  finding.data = {{"jobs", list}, {"living", living}};
+  finding.meaning = left.empty() ? "nothing of dead jobs is left" : "of dead jobs: " + left;
+  if (!removed.empty()) finding.meaning += "; removed " + removed;
+  if (living > 0)
+    finding.meaning += fmt::format("; {} job{} running", living, living == 1 ? " is" : "s are");
+  if (!left.empty()) {
+    finding.verdict = Verdict::kBad;
+    finding.remedy = clean ? "end them as the user whose they are" : "shoal doctor --clean";
+  }
+  findings->push_back(std::move(finding));
+}
+
+std::vector<Finding> Examine(bool clean) {
+  std::vector<Finding> findings;
+  const host::Isolation isolation = host::ProbeIsolation();
+  for (const host::IsolationFact& fact : host::Describe(isolation)) {
+    Finding finding{fact.name,
+                    fact.best ? Verdict::kGood : Verdict::kCouldBeBetter,
+                    fact.meaning,
+                    fact.remedy,
+                    {}};
+    if (fact.name == "processes") finding.data["mode"] = std::string(TreeModeName(isolation.tree));
+    findings.push_back(std::move(finding));
+  }
+  CheckMachine(&findings);
+  CheckPorts(&findings);
+  CheckStore(&findings);
+  CheckLeftovers(isolation, clean, &findings);
+  return findings;
+}
+
+const char* Word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kGood:
+      return "ok";
+    case Verdict::kCouldBeBetter:
+      return "note";
+    case Verdict::kBad:
+      break;
+  }
+  return "bad";
+}
+
+void PrintJson(const std::vector<Finding>& findings, bool good) {
+  json::array list;
+  for (const Finding& finding : findings) {
+    json::object object = finding.data;
+    object["name"] = finding.name;
+    object["verdict"] = Word(finding.verdict);
+    object["meaning"] = finding.meaning;
+    if (!finding.remedy.empty()) object["remedy"] = finding.remedy;
+    list.push_back(std::move(object));
+  }
+  (void)PrintOut(ToPrettyText(json::object{{"ok", good}, {"findings", std::move(list)}}) + "\n");
+}
+
+int Doctor(const Context& context, bool clean) {
+  const std::vector<Finding> findings = Examine(clean);
+  bool good = true;
+  std::string text;
+  for (const Finding& finding : findings) {
+    good = good && finding.verdict != Verdict::kBad;
+    text += fmt::format("{:<5}{:<11}{}\n", Word(finding.verdict), finding.name, finding.meaning);
+    if (!finding.remedy.empty()) text += fmt::format("{:<16}to do: {}\n", "", finding.remedy);
+  }
+  if (context.json) {
+    PrintJson(findings, good);
+  } else {
+    (void)PrintOut(text);
+  }
+  return good ? 0 : 1;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal doctor
+  shoal doctor --clean                     also end and remove what dead jobs have left
+  shoal doctor --json | jq '.findings[] | select(.verdict != "ok")'
+Exits with 1 if something is bad, so that jobs would fail or something is left.)help";
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Run* chosen) {
+  auto clean = std::make_shared<bool>(false);
+  CLI::App* sub = app.add_subcommand("doctor", "Say what this machine can do, and what it lacks");
+  sub->add_flag("--clean", *clean, "End and remove what dead jobs have left behind");
+  sub->footer(kFooter);
+  sub->callback([clean, chosen] {
+    *chosen = [clean](const Context& context) { return Doctor(context, *clean); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,63 @@
+#include "cli/job_json.h"
+
+#include <algorithm>
+
+#include "cli/styled_line.h"
+
+namespace shoal::cli {
+
+using controller::JobRecord;
+
+json::object JobToJson(const JobRecord& job, bool unattended) {
+  json::object object{
+      {"id", job.id},         {"name", job.name},     {"state", job::NameOf(job.state)},
+      {"reason", job.reason}, {"engine", job.engine}, {"submitted", FormatWall(job.submitted)}};
+  if (unattended) object["unattended"] = true;
+  if (job.started != WallTime{}) object["started"] = FormatWall(job.started);
+  if (job.ended != WallTime{}) object["ended"] = FormatWall(job.ended);
+  if (!job.result.empty()) object["result"] = job.result;
+  return object;
+}
+
+json::object TaskToJson(const controller::TaskRecord& task) { return controller::ToJson(task); }
+
+json::object EventToJson(const controller::Event& event) {
+  json::object object{{"seq", event.seq}, {"time", FormatWall(event.time)}, {"type", event.type}};
+  if (!event.body.empty()) object["body"] = event.body;
+  return object;
+}
+
+std::string StateText(const JobRecord& job, bool unattended) {
+  return std::string(job::NameOf(job.state)) + (unattended ? " (unattended)" : "");
+}
+
+std::string RunTime(const JobRecord& job, WallTime now) {
+  if (job.started == WallTime{}) return "";
+  const WallTime end = job.ended == WallTime{} ? now : job.ended;
+  return FormatDuration(end - job.started);
+}
+
+std::string Ago(WallTime then, WallTime now) {
+  return FormatDuration(std::max(Duration(0), Duration(now - then))) + " ago";
+}
+
+std::string Table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<int> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Columns(row[i]));
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      line.append(static_cast<size_t>(widths[i] - Columns(row[i]) + 2), ' ');
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace shoal::cli

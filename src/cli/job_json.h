@@ -1,0 +1,27 @@
+// Jobs as tables and JSON, for `shoal jobs` and `shoal show`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "controller/types.h"
+
+namespace shoal::cli {
+
+json::object JobToJson(const controller::JobRecord& job, bool unattended);
+json::object TaskToJson(const controller::TaskRecord& task);
+json::object EventToJson(const controller::Event& event);
+
+// "running (unattended)", "failed"
+std::string StateText(const controller::JobRecord& job, bool unattended);
+// How long it ran, or has run; empty if it never did.
+std::string RunTime(const controller::JobRecord& job, WallTime now);
+// "2 min ago"
+std::string Ago(WallTime then, WallTime now);
+
+// Columns of equal width, two blanks apart, the first row as heading; no trailing blanks.
+std::string Table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace shoal::cli

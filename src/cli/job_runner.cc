@@ -1,0 +1,138 @@
+#include "cli/job_runner.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "cli/display.h"
+#include "cli/report.h"
+#include "cli/session.h"
+#include "job/parse.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kStopping =
+    "stopping: letting the workers save; press Ctrl-C again to stop at once";
+constexpr const char* kStoppingNow = "stopping at once";
+
+DisplayKind KindOf(const Context& context, const RunOptions& options) {
+  if (context.json) return DisplayKind::kJson;
+  if (options.quiet) return DisplayKind::kQuiet;
+  return context.stdout_is_terminal ? DisplayKind::kTerminal : DisplayKind::kPlain;
+}
+
+const char* NameOfSignal(int signal) {
+  return signal == SIGINT ? "Ctrl-C" : signal == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
+
+// One job in the foreground. Everything belongs to the thread that calls Go.
+class Foreground {
+ public:
+  Foreground(const Context& context, Session* session, job::Job job, const RunOptions& options)
+      : context_(context),
+        session_(session),
+        job_(std::move(job)),
+        display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
+
+  Result<controller::JobRecord> Go() {
+    // Before the job exists, so that no signal can come between the two.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
+    controller::ControllerOptions options;
+    options.store = &session_->store();
+    TRY_ASSIGN(options.engine, session_->engine());
+    options.home = session_->home();
+    options.program = context_.program;
+    options.self = session_->self();
+    std::error_code error;
+    options.work_dir = std::filesystem::current_path(error);
+    controller::Controller controller(std::move(options));
+    TRY_ASSIGN(const std::string id, controller.Submit(job_));
+    display_->OnSubmitted(id);
+    TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
+    Tick();
+    loop_.Run();
+    run_.reset();
+    display_->OnEnd(record_, stopped_by_);
+    return record_;
+  }
+  // "Ctrl-C" and the like; empty if nobody wished the job to stop.
+  const std::string& stopped_by() const { return stopped_by_; }
+
+ private:
+  controller::Observer MakeObserver() {
+    controller::Observer observer;
+    observer.on_state = [this](job::JobState state, const std::string& why) {
+      display_->OnState(state, why);
+    };
+    observer.on_event = [this](const rendezvous::JobEvent& event) { display_->OnEvent(event); };
+    observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
+                             std::string_view bytes) { display_->OnLog(key, offset, bytes); };
+    observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
+    observer.on_end = [this](const controller::JobRecord& record) {
+      record_ = record;
+      loop_.Stop();
+    };
+    return observer;
+  }
+
+  void OnSignal(int signal) {
+    if (run_ == nullptr) return;
+    ++signals_;
+    if (signals_ == 1) stopped_by_ = NameOfSignal(signal);
+    display_->OnStopping(signals_ == 1 ? kStopping : kStoppingNow);
+    if (signals_ == 1) {
+      run_->Drain("stopped by " + stopped_by_);
+    } else {
+      run_->Kill("stopped by " + stopped_by_);
+    }
+  }
+
+  void Tick() {
+    loop_.After(kTick, [this] {
+      display_->OnTick();
+      Tick();
+    });
+  }
+
+  const Context context_;
+  Session* const session_;
+  const job::Job job_;
+  net::Loop loop_;
+  const std::unique_ptr<Display> display_;
+  std::unique_ptr<controller::JobRun> run_;
+  controller::JobRecord record_;
+  int signals_ = 0;
+  std::string stopped_by_;
+};
+
+// A job that was stopped has not run to its end, even if its tasks saved and ended well: 130, so
+// that a script does not go on as if it had.
+int CodeOf(job::JobState state, bool stopped) {
+  if (state == job::JobState::kFailed) return 1;
+  return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
+}
+
+}  // namespace
+
+int RunJob(const Context& context, job::Job job, const RunOptions& options) {
+  std::error_code error;
+  job::ResolvePaths(&job, std::filesystem::current_path(error).string());
+  if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
+  Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return Complain(session.status());
+  Foreground foreground(context, session->get(), job, options);
+  const Result<controller::JobRecord> ended = foreground.Go();
+  if (!ended.ok()) return Complain(ended.status());
+  const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
+  if (ended->state != job::JobState::kSucceeded) {
+    Tell(sentence);
+  } else if (!context.json && !options.quiet) {
+    (void)PrintOut(sentence + "\n");
+  }
+  return CodeOf(ended->state, !foreground.stopped_by().empty());
+}
+
+}  // namespace shoal::cli

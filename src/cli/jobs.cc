@@ -1,0 +1,82 @@
+// `shoal jobs`: what runs and what has run.
+
+#include <CLI/CLI.hpp>
+#include <climits>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/job_json.h"
+#include "cli/report.h"
+#include "cli/session.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  bool all = false;
+  bool ids = false;
+};
+
+constexpr int kEndedShown = 20;
+
+Result<std::vector<controller::JobRecord>> Find(Session& session, const Arguments& arguments) {
+  if (arguments.all || arguments.ids) return session.store().ListJobs({.limit = INT_MAX});
+  TRY_ASSIGN(std::vector<controller::JobRecord> jobs,
+             session.store().ListJobs({.ended = false, .limit = INT_MAX}));
+  TRY_ASSIGN(std::vector<controller::JobRecord> ended,
+             session.store().ListJobs({.unfinished = false, .limit = kEndedShown}));
+  for (controller::JobRecord& job : ended) jobs.push_back(std::move(job));
+  return jobs;
+}
+
+void PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
+  if (jobs.empty()) return Tell("there are no jobs yet; `shoal run FILE` makes one");
+  const WallTime now = RealClock::Get()->Wall();
+  std::vector<std::vector<std::string>> rows = {{"JOB", "STATE", "SUBMITTED", "RAN", "REASON"}};
+  for (const controller::JobRecord& job : jobs) {
+    const bool say_why = job.state != job::JobState::kSucceeded;
+    rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
+                    RunTime(job, now), say_why ? job.reason : ""});
+  }
+  (void)PrintOut(Table(rows));
+}
+
+int ListJobs(const Context& context, const Arguments& arguments) {
+  const Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return Complain(session.status());
+  const Result<std::vector<controller::JobRecord>> jobs = Find(**session, arguments);
+  if (!jobs.ok()) return Complain(jobs.status());
+  if (arguments.ids || context.json) {
+    std::string out;
+    for (const controller::JobRecord& job : *jobs) {
+      out += arguments.ids ? job.id : ToText(JobToJson(job, (*session)->unattended(job.id)));
+      out += "\n";
+    }
+    (void)PrintOut(out);
+    return 0;
+  }
+  PrintTable(*jobs, **session);
+  return 0;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal jobs
+  shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
+
+Shown are the jobs that have not ended and the last 20 that have, newest first; with --json one
+object a line. A job "(unattended)" runs on though the command that started it is gone.)help";
+
+}  // namespace
+
+void AddJobs(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
+  sub->add_flag("-a,--all", arguments->all, "All that were ever submitted");
+  sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ListJobs(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

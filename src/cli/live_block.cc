@@ -1,0 +1,39 @@
+#include "cli/live_block.h"
+
+#include <sys/ioctl.h>
+
+#include "base/file.h"
+
+namespace shoal::cli {
+
+void LiveBlock::Draw(const std::string& above, const std::vector<std::string>& block) {
+  // One write, so that a terminal never shows half of it.
+  std::string out;
+  if (!hidden_) out += "\x1b[?25l";
+  hidden_ = true;
+  if (drawn_ > 0) out += "\x1b[" + std::to_string(drawn_) + "A";
+  if (above.empty()) {
+    out += "\r";
+  } else {
+    out += "\r\x1b[J" + above;
+  }
+  for (const std::string& line : block) out += line + "\x1b[K\n";
+  out += "\x1b[J";
+  drawn_ = static_cast<int>(block.size());
+  (void)WriteAll(fd_, out);
+}
+
+void LiveBlock::Finish() {
+  if (hidden_) (void)WriteAll(fd_, "\x1b[?25h");
+  hidden_ = false;
+  drawn_ = 0;
+}
+
+void LiveBlock::Size(int* columns, int* rows) const {
+  winsize size{};
+  const bool known = ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+  *columns = known ? size.ws_col : 80;
+  *rows = known ? size.ws_row : 24;
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,215 @@
+#include "cli/main.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/version.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "Shoal trains models on a parameter server and runs anybody's distributed training job.";
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal train word2vec --data text8 --output vectors   train word vectors with every core
+  shoal run job.yaml                                   run the job that a file describes
+  shoal jobs                                           what runs and what has run
+  shoal logs -f JOB worker-0                           follow what one task prints
+
+`shoal COMMAND --help` explains a command. Exit codes: 0 success, 1 the job failed, 2 wrong usage or
+job file, 3 not allowed, 4 not found, 5 engine or coordinator unreachable, 130 cancelled.
+Environment: SHOAL_HOME (state of jobs; else $XDG_DATA_HOME/shoal or ~/.local/share/shoal),
+SHOAL_LOG (debug, info, warning, error, off), NO_COLOR.)help";
+
+constexpr size_t kHelpWidth = 100;
+constexpr size_t kHelpIndent = 26;
+
+// Breaks `text` between words so that no line is longer than `width`.
+std::string Wrap(const std::string& text, size_t width) {
+  std::string out;
+  size_t column = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (column > 0 && column + 1 + (end - at) > width) {
+      out += '\n';
+      column = 0;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out.append(text, at, end - at);
+    column += end - at;
+    at = end + 1;
+  }
+  return out;
+}
+
+// CLI11's, with explanations broken to the width of a page.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(kHelpIndent); }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    return Wrap(option->get_description(), kHelpWidth - kHelpIndent);
+  }
+};
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : Commands()) {
+    if (name == command.name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> VisibleNames() {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) {
+    if (*command.group != 0) names.emplace_back(command.name);
+  }
+  return names;
+}
+
+void AddOne(CLI::App& app, const Command& command, Run* chosen) {
+  command.add(app, chosen);
+  CLI::App* sub = app.get_subcommand(command.name);
+  sub->group(command.group);
+  if (*command.group != 0 && sub->get_option_no_throw("--json") == nullptr)
+    sub->add_flag("--json")->description("Print data as JSON");
+}
+
+std::shared_ptr<CLI::App> BareApp() {
+  auto app = std::make_shared<CLI::App>(kAbout, "shoal");
+  app->set_version_flag("--version", VersionLine(), "Print the version and exit");
+  app->set_help_flag("-h,--help", "Print this help and exit");
+  app->footer(kFooter);
+  app->formatter(std::make_shared<HelpFormatter>());
+  return app;
+}
+
+// `before`: what stands between "shoal " and the wrong word.
+Status NoSuch(const std::string& before, const std::string& word,
+              const std::vector<std::string>& names) {
+  const std::string nearest = NearestName(word, names);
+  return InvalidArgument("there is no command \"" + before + word + "\"" +
+                         (nearest.empty() ? "; `shoal " + before + "--help` lists them"
+                                          : "; did you mean `shoal " + before + nearest + "`?"));
+}
+
+// CLI11's own words, made one sentence of ours.
+int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string path = "shoal";
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    path += " " + at->get_name();
+  }
+  const std::vector<const CLI::App*> subs = at->get_subcommands({});
+  const std::vector<std::string> rest = app.remaining(true);
+  if (!subs.empty() && !rest.empty() && !rest.front().starts_with("-")) {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : subs) names.push_back(sub->get_name());
+    const std::string before = at == &app ? "" : path.substr(std::string("shoal ").size()) + " ";
+    return Complain(NoSuch(before, rest.front(), names));
+  }
+  std::string text = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> extras = app.remaining(true);
+    std::string word = extras.empty() ? "" : extras.front();
+    for (const std::string& extra : extras) {
+      if (extra.starts_with("-")) word = extra;  // not the value that stands behind it
+    }
+    word = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    const std::string nearest = word.starts_with("--") ? NearestName(word, names) : "";
+    text = "\"" + word + "\" is not expected" +
+           (nearest.empty() ? "" : "; did you mean " + nearest + "?");
+  }
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return Complain(InvalidArgument(path + ": " + text + " (see `" + path + " --help`)"));
+}
+
+bool WantsJson(const CLI::App& app) {
+  for (const CLI::App* sub : app.get_subcommands()) {
+    const CLI::Option* option = sub->get_option_no_throw("--json");
+    if ((option != nullptr && option->count() > 0) || WantsJson(*sub)) return true;
+  }
+  return false;
+}
+
+Context MakeContext(const CLI::App& app) {
+  Context context;
+  std::error_code error;
+  context.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  context.json = WantsJson(app);
+  context.stdout_is_terminal = isatty(STDOUT_FILENO) == 1;
+  context.stderr_is_terminal = isatty(STDERR_FILENO) == 1;
+  return context;
+}
+
+// A descriptor 0, 1 or 2 that is closed would be taken by the next file that is opened.
+void HoldStandardDescriptors() {
+  for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
+    if (fd > STDERR_FILENO) {
+      close(fd);
+      return;
+    }
+  }
+}
+
+int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return WrongUsage(app, error);
+  }
+  if (!chosen) {
+    (void)PrintOut(app.help());
+    return 2;
+  }
+  return chosen(MakeContext(app));
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
+  std::shared_ptr<CLI::App> app = BareApp();
+  for (const Command& command : Commands()) {
+    if (hidden || *command.group != 0) AddOne(*app, command, chosen);
+  }
+  return app;
+}
+
+int Main(int argc, const char* const* argv) {
+  HoldStandardDescriptors();
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  Run chosen;
+  const std::string first = argc > 1 ? argv[1] : "";
+  if (first.empty() || first.front() == '-') {
+    const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
+    return Parse(*app, argc, argv, chosen);
+  }
+  // Only the tables of the command that was named are made: launchers and coordinators start often.
+  const Command* command = FindCommand(first);
+  if (first == "help") {
+    const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
+    (void)PrintOut(app->help());
+    return 0;
+  }
+  if (command == nullptr) return Complain(NoSuch("", first, VisibleNames()));
+  const std::shared_ptr<CLI::App> app = BareApp();
+  AddOne(*app, *command, &chosen);
+  return Parse(*app, argc, argv, chosen);
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,17 @@
+// How `shoal nearest` and `shoal analogy` show what they found.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "model/nearest.h"
+
+namespace shoal::cli {
+
+// "  queen     0.7123\n" a line, aligned.
+std::string NeighboursText(const model::Index& index, const std::vector<model::Neighbour>& near);
+// [{"word": "queen", "similarity": 0.7123}, …]
+json::array NeighboursJson(const model::Index& index, const std::vector<model::Neighbour>& near);
+
+}  // namespace shoal::cli

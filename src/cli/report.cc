@@ -1,0 +1,69 @@
+#include "cli/report.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/file.h"
+
+namespace shoal::cli {
+namespace {
+
+void PrintLines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out += "shoal: ";
+    out += text.substr(0, end);
+    out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  (void)WriteAll(STDERR_FILENO, out);
+}
+
+// Levenshtein's distance, with a swap of neighbours as one step (Damerau). O(a·b).
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1);
+  std::vector<size_t> last(b.size() + 1);
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+int Complain(const Status& status) {
+  PrintLines(status.message().empty() ? CodeName(status.code()) : status.message());
+  return ExitCodeOf(status.code());
+}
+
+void Tell(std::string_view sentence) { PrintLines(sentence); }
+
+std::string NearestName(std::string_view word, const std::vector<std::string>& names) {
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, (word.size() + 2) / 3) + 1;
+  for (const std::string& name : names) {
+    const size_t distance = Distance(word, name);
+    if (distance < best_distance) {
+      best = name;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+bool PrintOut(std::string_view text) { return WriteAll(STDOUT_FILENO, text).ok(); }
+
+}  // namespace shoal::cli

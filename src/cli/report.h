@@ -1,0 +1,25 @@
+// How every subcommand speaks of failure: "shoal: <sentence>" on standard error and the exit code
+// of design.md §12.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace shoal::cli {
+
+// Prints the error, "shoal: " before each of its lines, and gives the exit code of its kind.
+int Complain(const Status& status);
+// A sentence that is no error.
+void Tell(std::string_view sentence);
+
+// The name nearest to `word` if it is near enough to be meant (at most a third of its letters
+// wrong); empty if none is.
+std::string NearestName(std::string_view word, const std::vector<std::string>& names);
+
+// All of `text` to standard output, unbuffered; false if nobody reads any more.
+bool PrintOut(std::string_view text);
+
+}  // namespace shoal::cli

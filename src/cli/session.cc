@@ -1,0 +1,42 @@
+#include "cli/session.h"
+
+#include "controller/process_identity.h"
+#include "controller/sqlite_store.h"
+#include "engine/local/local_engine.h"
+
+namespace shoal::cli {
+
+Result<std::unique_ptr<Session>> Session::Open(const Context&) {
+  TRY_ASSIGN(std::filesystem::path root, controller::FindStateHome());
+  std::unique_ptr<Session> session(new Session(controller::StateHome(std::move(root))));
+  TRY_ASSIGN(session->self_, controller::CurrentProcess());
+  TRY_ASSIGN(session->store_, controller::OpenSqliteStore(session->home_.database()));
+  TRY(session->Reconcile());
+  return session;
+}
+
+Result<engine::Engine*> Session::engine() {
+  if (engine_ == nullptr) {
+    TRY_ASSIGN(engine_, engine::MakeLocalEngine());
+  }
+  return engine_.get();
+}
+
+bool Session::unattended(const std::string& id) const {
+  for (const controller::Reconciled& job : repaired_) {
+    if (job.id == id && job.unattended) return true;
+  }
+  return false;
+}
+
+Status Session::Reconcile() {
+  controller::ReconcileOptions options;
+  options.store = store_.get();
+  options.home = home_;
+  options.self = self_;
+  options.engine = [this] { return engine(); };
+  TRY_ASSIGN(repaired_, controller::Reconcile(options));
+  return Status::Ok();
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,45 @@
+// What the commands about jobs share: the state home, its store (after jobs that were left behind
+// have been looked after) and the engine.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "controller/controller.h"
+#include "controller/reconcile.h"
+#include "controller/state_home.h"
+#include "controller/store.h"
+#include "engine/engine.h"
+
+namespace shoal::cli {
+
+class Session {
+ public:
+  // Opens the store and repairs what a killed controller left. NotFound and other codes as of the
+  // store.
+  static Result<std::unique_ptr<Session>> Open(const Context& context);
+
+  controller::Store& store() { return *store_; }
+  const controller::StateHome& home() const { return home_; }
+  const controller::ProcessIdentity& self() const { return self_; }
+  // Made at the first call.
+  Result<engine::Engine*> engine();
+  // Ids of jobs that run on without a controller.
+  bool unattended(const std::string& id) const;
+  // Once more, after something may have ended.
+  Status Reconcile();
+
+ private:
+  explicit Session(controller::StateHome home) : home_(std::move(home)) {}
+
+  controller::StateHome home_;
+  controller::ProcessIdentity self_;
+  std::unique_ptr<controller::Store> store_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::vector<controller::Reconciled> repaired_;
+};
+
+}  // namespace shoal::cli

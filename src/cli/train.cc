@@ -1,0 +1,166 @@
+// `shoal train ALGORITHM`: a training job from flags. The flags of an algorithm come from its own
+// table (learn/params.h); the job goes the same way as one from a file.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <regex>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/job_runner.h"
+#include "cli/report.h"
+#include "job/parse.h"
+#include "learn/algorithm.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> data;
+  std::string output;
+  std::string name;
+  int workers = 1;
+  int servers = -1;  // not given: none for one worker, else one
+  std::string checkpoint = "60s";
+  bool quiet = false;
+  std::map<std::string, std::string> params;  // by the table's names; only what was given
+};
+
+std::string FlagOf(std::string_view name) {
+  std::string flag(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+// "--dim,--size,--vector-size"
+std::string FlagsOf(const learn::Param& param) {
+  std::string flags = "--" + FlagOf(param.name);
+  std::string_view rest = param.aliases;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    if (end > 0) flags += ",--" + FlagOf(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return flags;
+}
+
+void AddParam(CLI::App* sub, const learn::Param& param, std::shared_ptr<Arguments> arguments) {
+  const std::string help =
+      fmt::format("{} [{}; {}]", param.doc, param.default_text, learn::Expected(param));
+  const std::string name(param.name);
+  CLI::Option* option = nullptr;
+  if (param.type == learn::ParamType::kBool) {
+    // --cbow alone says true, --cbow=false is understood.
+    option = sub->add_flag_function(
+        FlagsOf(param),
+        [arguments, name](std::int64_t count) {
+          arguments->params[name] = count > 0 ? "true" : "false";
+        },
+        help);
+  } else {
+    option = sub->add_option_function<std::string>(
+        FlagsOf(param),
+        [arguments, name](const std::string& value) { arguments->params[name] = value; }, help);
+    option->type_name("");
+  }
+  option->group("Parameters [default; range]");
+}
+
+constexpr const char* kNoFile = "flags";
+
+// "flags:1:176: roles.worker: …" → "roles.worker: …": nobody wrote that line.
+std::string WithoutPlaces(std::string text) {
+  static const std::regex place("(^|\n)flags:[0-9]+:[0-9]+: ");
+  return std::regex_replace(text, place, "$1");
+}
+
+// The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
+// files.
+Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
+  const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
+  json::object roles;
+  if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
+  roles["worker"] = json::object{{"replicas", arguments.workers}};
+  json::array sources;
+  for (const std::string& path : arguments.data) sources.emplace_back(path);
+  const json::object file{
+      {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
+      {"framework", "shoal"},
+      {"learn", json::object{{"algorithm", algorithm.name}}},
+      {"data", json::object{{"train", json::object{{"source", std::move(sources)},
+                                                   {"format", "text"},
+                                                   {"shard_by", "worker"}}}}},
+      {"roles", std::move(roles)},
+      {"checkpoint", json::object{{"every", arguments.checkpoint}}},
+      {"outputs", json::object{{"model", arguments.output}}}};
+  Result<job::Job> parsed = job::ParseJob(ToText(file), kNoFile);
+  if (!parsed.ok()) return InvalidArgument(WithoutPlaces(parsed.status().message()));
+  job::Job job = std::move(*parsed);
+  job.file.clear();
+  for (auto& [name, value] : job.learn) value.line = value.column = 0;
+  for (const auto& [name, text] : arguments.params) job.learn[name] = {text, 0, 0};
+  return job;
+}
+
+int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
+  Result<job::Job> job = MakeJob(algorithm, arguments);
+  if (!job.ok()) return Complain(job.status());
+  if (const Status valid = learn::ValidateLearn(*job); !valid.ok())
+    return Complain(InvalidArgument(valid.message()));
+  return RunJob(context, std::move(*job), {.quiet = arguments.quiet});
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal train word2vec --data text8 --output vectors
+  shoal train word2vec --data news/*.txt.zst --output vectors --dim 200 --epochs 3
+  shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --json
+
+Every word of the files is read once an epoch, whatever the number of workers; files may be plain,
+.gz or .zst. The output directory gets vectors.bin and vectors.txt (word2vec's formats), vocab.txt
+and model.json. Ctrl-C lets the workers save; a second one stops at once.)help";
+
+void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = train->add_subcommand(std::string(algorithm.name), std::string(algorithm.doc));
+  sub->add_option("--data", arguments->data, "Text files to train on, in this order")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("-o,--output", arguments->output, "Directory that gets the model")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--workers", arguments->workers, "Worker processes [1]")
+      ->check(CLI::Range(1, job::kMaxReplicas).description(""))
+      ->type_name("N");
+  sub->add_option("--servers", arguments->servers,
+                  "Parameter server processes; 0: inside the worker [0 for one worker, else 1]")
+      ->check(CLI::Range(0, job::kMaxReplicas).description(""))
+      ->type_name("N");
+  sub->add_option("--checkpoint", arguments->checkpoint,
+                  "Save the parameters so often, to go on from after a loss; 0s: never [60s]")
+      ->type_name("TIME");
+  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
+  for (const learn::Param& param : algorithm.params) AddParam(sub, param, arguments);
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen, &algorithm] {
+    *chosen = [arguments, &algorithm](const Context& context) {
+      return Train(context, algorithm, *arguments);
+    };
+  });
+}
+
+}  // namespace
+
+void AddTrain(CLI::App& app, Run* chosen) {
+  CLI::App* train = app.add_subcommand("train", "Train a model with a built-in algorithm");
+  train->require_subcommand(1);
+  for (const learn::Algorithm& algorithm : learn::Algorithms())
+    AddAlgorithm(train, algorithm, chosen);
+}
+
+}  // namespace shoal::cli

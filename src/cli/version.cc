@@ -1,0 +1,34 @@
+// `shoal version`.
+
+#include "cli/version.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+
+#ifndef SHOAL_VERSION
+#define SHOAL_VERSION "unknown"
+#endif
+
+namespace shoal::cli {
+
+std::string Version() { return SHOAL_VERSION; }
+std::string VersionLine() { return "shoal " + Version(); }
+
+void AddVersion(CLI::App& app, Run* chosen) {
+  CLI::App* sub = app.add_subcommand("version", "Print the version");
+  sub->callback([chosen] {
+    *chosen = [](const Context& context) {
+      if (context.json) {
+        (void)PrintOut(ToText(json::object{{"version", Version()}}) + "\n");
+      } else {
+        (void)PrintOut(VersionLine() + "\n");
+      }
+      return 0;
+    };
+  });
+}
+
+}  // namespace shoal::cli
