@@ -1,0 +1,355 @@
+// What every engine must do, whatever a task is to it. The fake engine is the reference.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/id.h"
+#include "contract/harness.h"
+
+namespace shoal::engine {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct EngineUnderTest {
+  const char* name;
+  std::unique_ptr<Harness> (*make)();
+};
+
+class EngineContract : public testing::TestWithParam<EngineUnderTest> {
+ protected:
+  void SetUp() override {
+    harness_ = GetParam().make();
+    Observe();
+  }
+  void TearDown() override {
+    watch_.reset();
+    EXPECT_TRUE(engine().Stop(job_, milliseconds(0)).ok());
+    EXPECT_EQ(harness_->Alive(job_), 0);
+  }
+  Engine& engine() { return harness_->engine(); }
+  void Observe() {
+    watch_ = engine().Watch(job_, [this](const TaskEvent& event) {
+      std::lock_guard lock(mu_);
+      events_.push_back(event);
+    });
+  }
+  void Reopen() {
+    watch_.reset();
+    harness_->Reopen();
+    events_.clear();
+    Observe();
+  }
+  DesiredJob Job(std::vector<DesiredTask> tasks) {
+    return {job_, harness_->job_dir(), std::move(tasks)};
+  }
+  DesiredTask Task(Kind kind, const std::string& role = "worker", int index = 0) {
+    return harness_->Task(kind, role, index);
+  }
+  // The phases of one task, in the order in which they were told.
+  std::vector<TaskPhase> Phases(const std::string& role = "worker", int index = 0) {
+    std::lock_guard lock(mu_);
+    std::vector<TaskPhase> phases;
+    for (const TaskEvent& event : events_) {
+      if (event.role == role && event.index == index) phases.push_back(event.phase);
+    }
+    return phases;
+  }
+  TaskEvent Last(const std::string& role = "worker", int index = 0) {
+    std::lock_guard lock(mu_);
+    for (auto it = events_.rbegin(); it != events_.rend(); ++it) {
+      if (it->role == role && it->index == index) return *it;
+    }
+    return {};
+  }
+  bool AwaitPhase(TaskPhase phase, const std::string& role = "worker", int index = 0,
+                  int incarnation = 0) {
+    return harness_->Await([&] {
+      std::lock_guard lock(mu_);
+      return std::any_of(events_.begin(), events_.end(), [&](const TaskEvent& event) {
+        return event.role == role && event.index == index && event.phase == phase &&
+               event.incarnation >= incarnation;
+      });
+    });
+  }
+  size_t EventCount() {
+    std::lock_guard lock(mu_);
+    return events_.size();
+  }
+
+  std::unique_ptr<Harness> harness_;
+  const std::string job_ = "contract-" + RandomHex(4);
+  std::unique_ptr<Engine::Watcher> watch_;
+  std::mutex mu_;
+  std::vector<TaskEvent> events_;  // guarded by mu_
+};
+
+TEST_P(EngineContract, HasANameAndCapacity) {
+  EXPECT_EQ(engine().name(), GetParam().name);
+  auto capacity = engine().GetCapacity();
+  ASSERT_TRUE(capacity.ok());
+  EXPECT_GT(capacity->cpu, 0);
+  EXPECT_GT(capacity->memory_bytes, 0);
+}
+
+TEST_P(EngineContract, ApplyStartsEveryTask) {
+  ASSERT_TRUE(engine()
+                  .Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kRuns, "worker", 0),
+                              Task(Kind::kRuns, "worker", 1)}))
+                  .ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  EXPECT_EQ(harness_->Alive(job_), 3);
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));
+}
+
+TEST_P(EngineContract, ApplyIsIdempotent) {
+  const DesiredJob job = Job({Task(Kind::kRuns)});
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  ASSERT_TRUE(engine().Apply(job).ok());
+  DesiredJob more = job;
+  more.tasks.push_back(Task(Kind::kRuns, "worker", 1));
+  ASSERT_TRUE(engine().Apply(more).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  EXPECT_EQ(harness_->Alive(job_), 2);
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));
+}
+
+TEST_P(EngineContract, ApplyStopsWhatIsNotNamedAnyMore) {
+  const DesiredTask kept = Task(Kind::kRuns, "worker", 0);
+  ASSERT_TRUE(engine().Apply(Job({kept, Task(Kind::kRuns, "worker", 1)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  ASSERT_TRUE(engine().Apply(Job({kept})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded, "worker", 1));
+  EXPECT_EQ(Last("worker", 1).end.signal, 15);
+  EXPECT_EQ(harness_->Alive(job_), 1);
+  // Named again, it is a new incarnation.
+  ASSERT_TRUE(engine().Apply(Job({kept, Task(Kind::kRuns, "worker", 1)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1, 1));
+  EXPECT_THAT(Phases("worker", 0), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));
+}
+
+TEST_P(EngineContract, ATaskThatSucceededIsNotStartedAgain) {
+  const DesiredJob job = Job({Task(Kind::kSucceeds), Task(Kind::kRuns, "worker", 1)});
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded));
+  EXPECT_EQ(Last().end.exit_code, 0);
+  EXPECT_EQ(Last().end.signal, 0);
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kEnded));
+}
+
+TEST_P(EngineContract, ALostTaskGetsANewIncarnation) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns), Task(Kind::kFailsOnce, "worker", 1)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1, 1));
+  for (int index : {0, 1}) {
+    EXPECT_THAT(Phases("worker", index),
+                ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost,
+                            TaskPhase::kStarting, TaskPhase::kRunning));
+  }
+  std::lock_guard lock(mu_);
+  const auto lost = [&](int index) {
+    return *std::find_if(events_.begin(), events_.end(), [&](const TaskEvent& event) {
+      return event.index == index && event.phase == TaskPhase::kLost;
+    });
+  };
+  EXPECT_EQ(lost(0).end.signal, 9);
+  EXPECT_THAT(lost(0).end.reason, HasSubstr("killed by signal 9"));
+  EXPECT_EQ(lost(1).end.exit_code, 77);
+  EXPECT_EQ(lost(1).incarnation, 0);
+}
+
+TEST_P(EngineContract, NotRestartedIfNotWanted) {
+  DesiredTask task = Task(Kind::kRuns);
+  task.restart_if_lost = false;
+  ASSERT_TRUE(engine().Apply(Job({task})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded));
+  EXPECT_EQ(Last().end.signal, 9);
+  EXPECT_EQ(harness_->Alive(job_), 0);
+}
+
+TEST_P(EngineContract, ATaskThatCannotComeUpIsGivenUpWithItsLastWords) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsAlways)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
+  EXPECT_EQ(Last().incarnation, 4);
+  EXPECT_EQ(Last().end.exit_code, 3);
+  EXPECT_EQ(Last().end.reason,
+            "ended 5 times in a row as soon as it was started; the last time it exited with code 3 "
+            "and said: no corpus");
+  EXPECT_EQ(harness_->Alive(job_), 0);
+}
+
+TEST_P(EngineContract, ARefusedStartGivesAReason) {
+  const DesiredJob job = Job({Task(Kind::kCannotStart), Task(Kind::kRuns, "worker", 1)});
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
+  EXPECT_THAT(Last().end.reason, HasSubstr("no such program"));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  // Another Apply tries again.
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns), Task(Kind::kRuns, "worker", 1)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
+}
+
+TEST_P(EngineContract, NonsenseIsRefusedWithAReason) {
+  const auto code = [&](const DesiredJob& job) { return engine().Apply(job).code(); };
+  DesiredTask task = Task(Kind::kRuns);
+  task.role = "../worker";
+  EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
+  task = Task(Kind::kRuns);
+  task.index = -1;
+  EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
+  task = Task(Kind::kRuns);
+  task.argv.clear();
+  EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
+  EXPECT_EQ(code(Job({Task(Kind::kRuns), Task(Kind::kRuns)})), Code::kInvalidArgument);
+  EXPECT_EQ(code({"no/job", harness_->job_dir(), {Task(Kind::kRuns)}}), Code::kInvalidArgument);
+  EXPECT_EQ(harness_->Alive(job_), 0);
+}
+
+TEST_P(EngineContract, StopLeavesNothing) {
+  ASSERT_TRUE(engine()
+                  .Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kStubborn, "worker", 0),
+                              Task(Kind::kRuns, "worker", 1)}))
+                  .ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
+  ASSERT_TRUE(engine().Stop(job_, milliseconds(50)).ok());
+  EXPECT_EQ(harness_->Alive(job_), 0);
+  // Told before Stop returned.
+  EXPECT_EQ(Last("worker", 0).phase, TaskPhase::kEnded);
+  EXPECT_EQ(Last("worker", 1).phase, TaskPhase::kEnded);
+  EXPECT_EQ(Last("worker", 1).end.signal, 15);
+  EXPECT_EQ(Last("coordinator", 0).phase, TaskPhase::kEnded);
+  EXPECT_TRUE(engine().Stop(job_, milliseconds(50)).ok());
+  EXPECT_EQ(engine().Dial(job_).status().code(), Code::kNotFound);
+}
+
+TEST_P(EngineContract, StopOfALostTaskThatWaitsToBeStartedAgain) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsAlways)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kLost));
+  ASSERT_TRUE(engine().Stop(job_, milliseconds(50)).ok());
+  const size_t before = Phases().size();
+  EXPECT_EQ(harness_->Alive(job_), 0);
+  // Long after its time another one has come up, and it has not.
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsOnce, "probe")})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "probe", 0, 1));
+  EXPECT_EQ(Phases().size(), before);
+}
+
+TEST_P(EngineContract, StopOfAnUnknownJobIsFine) {
+  EXPECT_TRUE(engine().Stop("nobody-knows-it", milliseconds(0)).ok());
+  EXPECT_EQ(engine().Stop("../etc", milliseconds(0)).code(), Code::kInvalidArgument);
+}
+
+TEST_P(EngineContract, DestructionStopsNothingAndAdoptFindsAll) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kFailsOnce)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
+  Reopen();
+  EXPECT_EQ(harness_->Alive(job_), 2);
+  auto tasks = engine().Adopt(job_, harness_->job_dir());
+  ASSERT_TRUE(tasks.ok()) << tasks.status().message();
+  ASSERT_EQ(tasks->size(), 2u);
+  EXPECT_EQ((*tasks)[0].role, "coordinator");
+  EXPECT_EQ((*tasks)[0].phase, TaskPhase::kRunning);
+  EXPECT_EQ((*tasks)[1].role, "worker");
+  EXPECT_EQ((*tasks)[1].incarnation, 1);
+  EXPECT_EQ((*tasks)[1].phase, TaskPhase::kRunning);
+  ASSERT_TRUE(engine().Stop(job_, milliseconds(1000)).ok());
+  EXPECT_EQ(harness_->Alive(job_), 0);
+}
+
+TEST_P(EngineContract, AnAdoptedTaskIsRestartedWhenLost) {
+  const DesiredJob job = Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kRuns)});
+  ASSERT_TRUE(engine().Apply(job).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker"));
+  Reopen();
+  ASSERT_TRUE(engine().Adopt(job_, harness_->job_dir()).ok());
+  ASSERT_TRUE(engine().Apply(job).ok());  // what runs is left alone
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
+  EXPECT_THAT(Phases("coordinator"), IsEmpty());
+}
+
+TEST_P(EngineContract, AdoptOfNothingIsEmpty) {
+  auto tasks = engine().Adopt(job_, harness_->job_dir());
+  ASSERT_TRUE(tasks.ok()) << tasks.status().message();
+  EXPECT_THAT(*tasks, IsEmpty());
+}
+
+TEST_P(EngineContract, AWatchEndsWithItsObject) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  watch_.reset();
+  const size_t before = EventCount();
+  std::atomic<int> others{0};
+  auto other = engine().Watch(job_, [&](const TaskEvent&) { ++others; });
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(harness_->Await([&] { return others >= 3; }));  // lost, starting, running
+  EXPECT_EQ(EventCount(), before);
+}
+
+TEST_P(EngineContract, AWatchMayEndItselfAndCallTheEngine) {
+  std::unique_ptr<Engine::Watcher> self;
+  std::atomic<int> calls{0};
+  std::atomic<bool> dialled{false};
+  self = engine().Watch(job_, [&](const TaskEvent&) {
+    ++calls;
+    dialled = engine().Dial(job_).status().code() == Code::kUnavailable;
+    self.reset();
+  });
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  EXPECT_EQ(calls, 1);
+  EXPECT_TRUE(dialled);
+}
+
+TEST_P(EngineContract, DialGivesWhereTheCoordinatorListens) {
+  EXPECT_EQ(engine().Dial(job_).status().code(), Code::kNotFound);
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns, "coordinator")})).ok());
+  auto endpoint = engine().Dial(job_);
+  EXPECT_EQ(endpoint.status().code(), Code::kUnavailable);
+  harness_->Listen(job_, {"127.0.0.1", 4711});
+  endpoint = engine().Dial(job_);
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
+  EXPECT_EQ(endpoint->host, "127.0.0.1");
+  EXPECT_EQ(endpoint->port, 4711);
+}
+
+TEST_P(EngineContract, TaskLogGivesTheTail) {
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kTalks)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  std::string text;
+  ASSERT_TRUE(harness_->Await([&] {
+    text = engine().TaskLog(job_, "worker", 0, 20).value_or("");
+    return text.ends_with("last words\n");
+  }));
+  EXPECT_EQ(text, "ine\nline\nlast words\n");
+  EXPECT_EQ(engine().TaskLog(job_, "worker", 0, 1 << 20)->size(), 199 * 5 + 11u);
+  EXPECT_EQ(engine().TaskLog(job_, "worker", 9, 100).value_or("?"), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
+                         testing::Values(EngineUnderTest{"local", MakeLocalHarness},
+                                         EngineUnderTest{"fake", MakeFakeHarness}),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace shoal::engine

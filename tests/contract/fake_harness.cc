@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include "contract/harness.h"
+#include "engine/fake/fake_engine.h"
+
+namespace shoal::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+class FakeHarness final : public Harness {
+ public:
+  FakeHarness() { Reopen(); }
+  Engine& engine() override { return *engine_; }
+  void Reopen() override {
+    engine_.reset();
+    engine_ = std::make_unique<FakeEngine>(world_);
+  }
+  std::string job_dir() override { return "/fake"; }
+  DesiredTask Task(Kind kind, const std::string& role, int index) override {
+    TaskKnobs knobs;
+    switch (kind) {
+      case Kind::kRuns:
+        break;
+      case Kind::kStubborn:
+        knobs.ignores_term = true;
+        break;
+      case Kind::kSucceeds:
+        knobs.run_for = milliseconds(1);
+        break;
+      case Kind::kFailsOnce:
+        knobs.run_for = milliseconds(1);
+        knobs.exit_code = 77;
+        knobs.only_first = true;
+        break;
+      case Kind::kFailsAlways:
+        knobs.run_for = milliseconds(1);
+        knobs.exit_code = 3;
+        knobs.says = "no corpus";
+        break;
+      case Kind::kCannotStart:
+        knobs.refuse = "cannot start /no/such/program: there is no such program";
+        break;
+      case Kind::kTalks:
+        for (int i = 0; i < 199; ++i) knobs.says += "line\n";
+        knobs.says += "last words";
+        break;
+    }
+    world_.SetKnobs(role, index, knobs);
+    DesiredTask task;
+    task.role = role;
+    task.index = index;
+    task.argv = {"fake"};
+    return task;
+  }
+  int Alive(const std::string& job_id) override { return world_.Running(job_id); }
+  void Lose(const std::string& job_id, const std::string& role, int index) override {
+    world_.Lose(job_id, role, index);
+  }
+  void Listen(const std::string& job_id, const Endpoint& endpoint) override {
+    world_.SetEndpoint(job_id, endpoint);
+  }
+  bool Await(const std::function<bool()>& condition) override {
+    constexpr int kSteps = 100'000;
+    for (int i = 0; i < kSteps; ++i) {
+      world_.Advance(milliseconds(1));
+      if (condition()) return true;
+    }
+    return false;
+  }
+
+ private:
+  FakeClock clock_;
+  FakeWorld world_{&clock_};
+  std::unique_ptr<FakeEngine> engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<Harness> MakeFakeHarness() { return std::make_unique<FakeHarness>(); }
+
+}  // namespace shoal::engine

@@ -1,0 +1,25 @@
+// Fuzz entry: job files. Whatever the bytes, ParseJob ends with a Job that survives its own JSON or
+// with an InvalidArgument that has a text. job_test runs it over a small corpus.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "job/json.h"
+#include "job/parse.h"
+#include "job/plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes), size);
+  const auto job = shoal::job::ParseJob(text, "fuzz.yaml", {"priority=1"});
+  if (!job.ok()) {
+    const bool told =
+        job.status().code() == shoal::Code::kInvalidArgument && !job.status().message().empty();
+    if (!told) std::abort();
+    return 0;
+  }
+  const auto again = shoal::job::FromJsonText(shoal::job::ToJsonText(*job));
+  if (!again.ok() || !(*again == *job)) std::abort();
+  const auto plan = shoal::job::MakePlan(*job);
+  if (!plan.ok()) std::abort();
+  return 0;
+}

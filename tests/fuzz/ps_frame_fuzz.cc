@@ -1,0 +1,144 @@
+// What comes over a parameter server's connection: raw bytes at first, then, after a right proof of
+// the token, frames whose checksums are put right, so that every handler behind them is met. The
+// server must answer or close, and go on.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/bytes.h"
+#include "ps/frame.h"
+#include "ps/handshake.h"
+#include "ps/socket.h"
+#include "ps/spec_codec.h"
+#include "ps/tcp_peer.h"
+
+namespace {
+
+using namespace shoal;      // NOLINT: a program of one function
+using namespace shoal::ps;  // NOLINT
+
+constexpr size_t kMostBytes = 16 << 10;
+
+ServerCore* TheCore() {
+  static const std::shared_ptr<ServerCore> core = [] {
+    ServerOptions options;
+    options.token = "fuzz";
+    options.shards = 4;
+    options.max_blob_bytes = options.max_blobs_bytes = 1 << 16;
+    auto made = ServerCore::Make(options).value();
+    TableSpec spec;
+    spec.name = "t";
+    spec.rows = 100;
+    spec.dim = 4;
+    TableSpec sparse = spec;
+    sparse.name = "s";
+    sparse.key_space = KeySpace::kSparse;
+    Lane::Guard guard(made->lane(0));
+    if (!made->lane(0).CreateTable(spec).ok() || !made->lane(0).CreateTable(sparse).ok()) {
+      std::abort();
+    }
+    return made;
+  }();
+  return core.get();
+}
+
+// The input cut into frames: 64 bytes of header, then what its length says, as far as there is.
+std::string RightFrames(std::string_view bytes) {
+  std::string out;
+  while (bytes.size() >= sizeof(FrameHeader)) {
+    FrameHeader head;
+    std::memcpy(&head, bytes.data(), sizeof head);
+    bytes.remove_prefix(sizeof head);
+    const size_t payload = std::min<size_t>(head.payload, bytes.size()) / 8 * 8;
+    head.magic = kFrameMagic;
+    head.version = kFrameVersion;
+    head.payload_crc = Crc32c(bytes.data(), payload);
+    SealHeader(&head);
+    // Whoever knows the token may fill the memory with tables; that is not looked for here.
+    if (head.type != FrameType::kCreateTable) {
+      out.append(reinterpret_cast<const char*>(&head), sizeof head);
+      out.append(bytes.substr(0, payload));
+    }
+    bytes.remove_prefix(payload);
+  }
+  return out;
+}
+
+struct Connection {
+  UniqueFd stranger;
+  std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>();
+  std::shared_ptr<TcpPeer> peer;
+
+  Connection() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
+    stranger.Reset(ends[0]);
+    mailbox->wake.Reset(::eventfd(0, EFD_NONBLOCK));
+    peer = std::make_shared<TcpPeer>(UniqueFd(ends[1]), TheCore(), mailbox);
+    if (peer->Open() != TcpPeer::Next::kWait) std::abort();
+  }
+  ~Connection() {
+    peer->Closed();
+    mailbox->flush.clear();
+  }
+  std::string Challenge() {
+    FrameHeader head;
+    char bytes[512];
+    const long got = ReceiveSome(stranger.get(), bytes, sizeof bytes);
+    if (got < 64 || !ReadHeader({bytes, 64}, kMaxPayload, &head).ok()) std::abort();
+    std::string nonce;
+    if (!DecodeChallenge({bytes + 64, head.body}, &nonce).ok()) std::abort();
+    return nonce;
+  }
+  TcpPeer::Next Say(std::string_view bytes) {
+    SendSome(stranger.get(), bytes.data(), bytes.size());
+    TcpPeer::Next next = peer->OnReadable();
+    char sink[1 << 16];
+    for (int turn = 0; turn < 8 && next == TcpPeer::Next::kWait; ++turn) {
+      while (ReceiveSome(stranger.get(), sink, sizeof sink) > 0) {
+      }
+      next = peer->OnWritable();
+    }
+    return next;
+  }
+};
+
+void Decoders(std::string_view bytes) {
+  if (DecodeError(bytes).ok()) std::abort();
+  TableSpec spec;
+  ByteReader reader(bytes);
+  if (DecodeSpec(&reader, &spec).ok() && !Validate(spec).ok()) std::abort();
+  Nonces nonces{std::string(64, '0'), {}};
+  Hello hello;
+  Welcome welcome;
+  if (DecodeProof(bytes, "fuzz", &nonces, &hello).ok()) std::abort();
+  if (DecodeWelcome(bytes, "fuzz", nonces, &welcome).ok()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
+  Decoders(bytes);
+  {
+    Connection raw;
+    raw.Say(bytes);
+  }
+  Connection proven;
+  static uint64_t session = 0;
+  Hello hello;
+  hello.client = static_cast<int32_t>(size % 5) - 1;
+  hello.session = ++session;
+  const Nonces nonces{proven.Challenge(), std::string(64, '0')};
+  FrameHeader head;
+  head.type = FrameType::kProof;
+  std::string proof;
+  AppendControlFrame(head, EncodeProof("fuzz", nonces, hello), &proof);
+  if (proven.Say(proof) != TcpPeer::Next::kMove) std::abort();
+  if (proven.peer->Adopt(proven.mailbox) == TcpPeer::Next::kWait) proven.Say(RightFrames(bytes));
+  return 0;
+}
