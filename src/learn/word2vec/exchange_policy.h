@@ -25,8 +25,7 @@ class ExchangePolicy {
   static constexpr double kLeastSweep = 6e4;
   static constexpr double kRound = 16e3;  // words between rounds, likewise
   static constexpr double kLeastRound = 256;
-  static constexpr double kQuiet = 60;
-  static constexpr double kLoud = 260;
+  static constexpr double kReach = 8;  // logits
 
   // A party that counts uses in `shares` separate places (a worker in its threads) is due when one
   // of them has reached its share of the bound.
@@ -54,14 +53,14 @@ class ExchangePolicy {
     const double uses = step_ / (std::max(alpha, 1e-9) * terms_[table]);
     return static_cast<uint16_t>(std::clamp(uses, 1.0, 65534.0));
   }
-  // What a party's movement of a row is scaled by when it is added, the row having become due
-  // `times` times since it was last exchanged. Fresh movements need no damping: 1. Where rounds
-  // cannot keep up with the bound (few, very frequent words), all parties together overshoot; from
-  // an accumulated step of all of them of kQuiet on, the sum becomes a mean by kLoud.
-  float Weight(uint64_t times) const {
-    const double all = static_cast<double>(times) * step_ * shares_ * parties_;
-    const double excess = std::clamp((all - kQuiet) / (kLoud - kQuiet), 0.0, 1.0);
-    return static_cast<float>(1 / (1 + (parties_ - 1) * excess));
+  // What a party's movement of a row is scaled by when it is added. `moved` is its length,
+  // `partner` the length of the rows that this one is multiplied with. When all parties have moved
+  // the row alike, their sum changes its dot products by up to parties × moved × partner; beyond
+  // kReach logits the sum overshoots, whatever the bound on steps says (few, frequent words), so it
+  // is cut back to that, at most to the parties' mean.
+  float Weight(double moved, double partner) const {
+    const double reach = parties_ * moved * partner;
+    return reach <= kReach ? 1.0f : static_cast<float>(std::max(kReach / reach, 1.0 / parties_));
   }
   // Words of a party until every row that it has changed has been exchanged.
   uint64_t sweep_words() const { return static_cast<uint64_t>(sweep_words_); }

@@ -253,28 +253,35 @@ void Cbow(const Block& block, float* mean) {
   }
 }
 
-void Subtract(const float* local, const float* base, float* delta, size_t size) {
+float Subtract(const float* local, const float* base, float* delta, size_t size) {
   const D d;
-  for (size_t k = 0; k < size; k += hn::Lanes(d))
-    hn::Store(hn::Sub(hn::Load(d, local + k), hn::Load(d, base + k)), d, delta + k);
+  V squares = hn::Zero(d);
+  for (size_t k = 0; k < size; k += hn::Lanes(d)) {
+    const V difference = hn::Sub(hn::Load(d, local + k), hn::Load(d, base + k));
+    squares = hn::MulAdd(difference, difference, squares);
+    hn::Store(difference, d, delta + k);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
-void Absorb(float* local, float* base, const float* delta, const float* server, size_t size) {
+float Absorb(float* local, float* base, const float* delta, const float* server, size_t size) {
   const D d;
+  V squares = hn::Zero(d);
   for (size_t k = 0; k < size; k += hn::Lanes(d)) {
     const V s = hn::LoadU(d, server + k);
+    squares = hn::MulAdd(s, s, squares);
     const V known = hn::Add(hn::Load(d, base + k), hn::LoadU(d, delta + k));
     hn::Store(hn::Add(hn::Load(d, local + k), hn::Sub(s, known)), d, local + k);
     hn::Store(s, d, base + k);
   }
+  return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
-void Merge(float* copy, float* copy_base, float* shared, float weight, size_t size) {
+void Merge(float* copy, float* copy_base, float* shared, size_t size) {
   const D d;
-  const V w = hn::Set(d, weight);
   for (size_t k = 0; k < size; k += hn::Lanes(d)) {
     const V delta = hn::Sub(hn::Load(d, copy + k), hn::Load(d, copy_base + k));
-    const V merged = hn::MulAdd(w, delta, hn::Load(d, shared + k));
+    const V merged = hn::Add(delta, hn::Load(d, shared + k));
     hn::Store(merged, d, shared + k);
     hn::Store(merged, d, copy + k);
     hn::Store(merged, d, copy_base + k);

@@ -53,14 +53,16 @@ struct Kernels {
   // [2 × stride], 64-byte aligned.
   void (*cbow)(const Block& block, float* mean) = nullptr;
 
-  // delta = local − base. [size], size a multiple of kRowFloats, rows aligned; so below.
-  void (*subtract)(const float* local, const float* base, float* delta, size_t size) = nullptr;
-  // The answer to a push of `delta`: local += server − (base + delta), base = server.
-  void (*absorb)(float* local, float* base, const float* delta, const float* server,
-                 size_t size) = nullptr;
-  // A thread's copy meets the row that it is a copy of: shared += weight·(copy − copy_base), then
-  // copy and copy_base become what shared is.
-  void (*merge)(float* copy, float* copy_base, float* shared, float weight, size_t size) = nullptr;
+  // delta = local − base; gives Σ delta². [size], size a multiple of kRowFloats, rows aligned; so
+  // below.
+  float (*subtract)(const float* local, const float* base, float* delta, size_t size) = nullptr;
+  // The answer to a push of `delta`: local += server − (base + delta), base = server; gives
+  // Σ server².
+  float (*absorb)(float* local, float* base, const float* delta, const float* server,
+                  size_t size) = nullptr;
+  // A thread's copy meets the row that it is a copy of: shared += copy − copy_base, then copy and
+  // copy_base become what shared is.
+  void (*merge)(float* copy, float* copy_base, float* shared, size_t size) = nullptr;
   // to = from, where others may write `from` meanwhile.
   void (*copy)(const float* from, float* to, size_t size) = nullptr;
   // out[i] = 1 / (1 + exp(−in[i])), size a multiple of kRowFloats. For tests.

@@ -65,20 +65,28 @@ void Cbow(const Block& block, float* mean) {
   }
 }
 
-void Subtract(const float* local, const float* base, float* delta, size_t size) {
-  for (size_t k = 0; k < size; ++k) delta[k] = local[k] - base[k];
+float Subtract(const float* local, const float* base, float* delta, size_t size) {
+  float squares = 0;
+  for (size_t k = 0; k < size; ++k) {
+    delta[k] = local[k] - base[k];
+    squares += delta[k] * delta[k];
+  }
+  return squares;
 }
 
-void Absorb(float* local, float* base, const float* delta, const float* server, size_t size) {
+float Absorb(float* local, float* base, const float* delta, const float* server, size_t size) {
+  float squares = 0;
   for (size_t k = 0; k < size; ++k) {
     local[k] += server[k] - (base[k] + delta[k]);
     base[k] = server[k];
+    squares += server[k] * server[k];
   }
+  return squares;
 }
 
-void Merge(float* copy, float* copy_base, float* shared, float weight, size_t size) {
+void Merge(float* copy, float* copy_base, float* shared, size_t size) {
   for (size_t k = 0; k < size; ++k) {
-    shared[k] += weight * (copy[k] - copy_base[k]);
+    shared[k] += copy[k] - copy_base[k];
     copy[k] = copy_base[k] = shared[k];
   }
 }

@@ -165,18 +165,18 @@ TEST_P(EachKernel, ExchangeKeepsWhatWasTrainedMeanwhile) {
     base[k] = 1;
     local[k] = 1.5f;
   }
-  kernels.subtract(local, base, delta, kSize);
+  EXPECT_EQ(kernels.subtract(local, base, delta, kSize), 0.25f * kSize);
   for (size_t k = 0; k < kSize; ++k) {
     ASSERT_EQ(delta[k], 0.5f);
     server[k] = 4 + delta[k];  // others moved it by 3
     local[k] += 0.25f;         // trained while the request was under way
   }
-  kernels.absorb(local, base, delta, server, kSize);
+  EXPECT_EQ(kernels.absorb(local, base, delta, server, kSize), 4.5f * 4.5f * kSize);
   for (size_t k = 0; k < kSize; ++k) {
     EXPECT_EQ(base[k], 4.5f);
     EXPECT_EQ(local[k], 4.75f);
   }
-  kernels.merge(local, base, server, 1.0f, kSize);
+  kernels.merge(local, base, server, kSize);
   for (size_t k = 0; k < kSize; ++k) {
     EXPECT_EQ(server[k], 4.75f);
     EXPECT_EQ(local[k], 4.75f);

@@ -67,11 +67,11 @@ TEST(ExchangePolicy, BoundsTheAccumulatedStep) {
   EXPECT_EQ(eight.sweep_words(), 62'500u);
   // Later, with a smaller rate, rows may wait for more uses.
   EXPECT_GT(two.UsesUntilDue(kInput, 0.0025), 5 * two.UsesUntilDue(kInput, 0.025));
-  // No damping as long as rounds keep up, a mean where they are far behind.
-  EXPECT_EQ(eight.Weight(6), 1.0f);
-  EXPECT_EQ(two.Weight(1), 1.0f);
-  EXPECT_FLOAT_EQ(eight.Weight(1000), 1.0f / 8);
-  EXPECT_FLOAT_EQ(two.Weight(1000), 1.0f / 2);
+  // What all parties together may move a dot product by is bounded; their mean always counts.
+  EXPECT_EQ(eight.Weight(0.5, 2), 1.0f);
+  EXPECT_FLOAT_EQ(eight.Weight(1, 2), 0.5f);
+  EXPECT_FLOAT_EQ(eight.Weight(100, 2), 1.0f / 8);
+  EXPECT_EQ(ExchangePolicy(params, 1).Weight(100, 100), 1.0f);
   EXPECT_EQ(ExchangePolicy(params, 1).UsesUntilDue(kInput, 0.025), UINT16_MAX);
   EXPECT_EQ(ExchangePolicy(params, 2, 2).UsesUntilDue(kOutput, 0.025), 33);
 }

@@ -1,6 +1,7 @@
 #include "learn/word2vec/row_cache.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "learn/parameter_server.h"
@@ -125,23 +126,18 @@ Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>
   std::vector<uint32_t> left;
   const Matrix& local = cache_->local(table);
   std::sort(rows.begin(), rows.end());
-  for (size_t i = 0; i < rows.size();) {
-    const uint32_t row = rows[i];
-    size_t end = i + 1;
-    while (end < rows.size() && rows[end] == row) ++end;
-    const uint64_t times = end - i;
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const uint32_t row : rows) {
     if (part.keys.size() == max_rows_ || !cache_->Claim(table, row)) {
-      left.insert(left.end(), rows.begin() + static_cast<ptrdiff_t>(i),
-                  rows.begin() + static_cast<ptrdiff_t>(end));
-      i = end;
+      left.push_back(row);
       continue;
     }
-    i = end;
     const RowLocks::Guard guard(cache_->locks(), table, row);
     float* const delta = part.deltas.row(part.keys.size());
-    cache_->kernels().subtract(local.row(row), cache_->base(table).row(row), delta, local.stride());
+    const double moved = std::sqrt(cache_->kernels().subtract(
+        local.row(row), cache_->base(table).row(row), delta, local.stride()));
     part.keys.push_back(row);
-    part.weights.push_back(policy_.Weight(times));
+    part.weights.push_back(policy_.Weight(moved, length_[1 - table]));
     if (part.weights.back() != 1) Scale(delta, part.weights.back(), local.stride());
   }
   rows.swap(left);
@@ -172,17 +168,20 @@ Status RowExchange::Await(Part& part) {
 
 void RowExchange::TakeOver(Part& part, TableKind table, bool forget) {
   const size_t stride = cache_->local(table).stride();
+  double squares = 0;
   for (size_t i = 0; i < part.keys.size(); ++i) {
     const auto row = static_cast<uint32_t>(part.keys[i]);
     if (!forget) {
       const RowLocks::Guard guard(cache_->locks(), table, row);
       // The worker gives up the part of its movement that was not counted.
       if (part.weights[i] != 1) Scale(part.deltas.row(i), 1 / part.weights[i], stride);
-      cache_->kernels().absorb(cache_->local(table).row(row), cache_->base(table).row(row),
-                               part.deltas.row(i), part.answers.row(i), stride);
+      squares +=
+          cache_->kernels().absorb(cache_->local(table).row(row), cache_->base(table).row(row),
+                                   part.deltas.row(i), part.answers.row(i), stride);
     }
     cache_->Release(table, row);
   }
+  if (squares > 0) length_[table] = std::sqrt(squares / static_cast<double>(part.keys.size()));
   part.keys.clear();
 }
 

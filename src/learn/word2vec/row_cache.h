@@ -86,8 +86,8 @@ class RowExchange {
   size_t max_rows() const { return max_rows_; }
 
   // Sends the movements of these rows and asks for their new values; takes the rows out of the
-  // lists, except those that are under way already or that exceed max_rows(). A row that stands in
-  // a list several times has become due that often. Does not wait for answers, but blocks while the
+  // lists, except those that are under way already or that exceed max_rows(). A row may stand in
+  // a list several times. Does not wait for answers, but blocks while the
   // client's window is full.
   Status Issue(std::vector<uint32_t>& inputs, std::vector<uint32_t>& outputs);
   // Takes over answers, the oldest first, until at most `rounds` requests are under way. What has
@@ -116,6 +116,7 @@ class RowExchange {
   RowCache* const cache_;
   const ExchangePolicy policy_;
   const size_t max_rows_;
+  double length_[kTables] = {};  // root of the mean square length of the rows last answered
   std::vector<std::unique_ptr<Round>> under_way_;  // oldest first
   std::vector<std::unique_ptr<Round>> free_;
 };

@@ -266,7 +266,7 @@ void Trainer::MergeHotRow(TableKind table, uint32_t row) {
   if (row >= hot_rows_) return;
   RowLocks::Guard guard(*set_.locks, table, row);
   set_.kernels->merge(hot_[table].row(row), hot_base_[table].row(row), shared_[table]->row(row),
-                      between_threads_.Weight(1), stride_);
+                      stride_);
 }
 
 void Trainer::MergeHotRows() {

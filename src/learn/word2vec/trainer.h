@@ -19,8 +19,8 @@
 
 namespace shoal::learn::word2vec {
 
-// Asks for a cache line as its only owner: it is going to be written, and where another core has it,
-// a second journey for the right to write costs as much as the first for the data. The compiler
+// Asks for a cache line as its only owner: it is going to be written, and where another core has
+// it, a second journey for the right to write costs as much as the first for the data. The compiler
 // would emit PREFETCHW only for a later baseline; processors without it ignore it.
 inline void PrefetchForWriting(const void* line) {
 #ifdef __x86_64__
