@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -166,7 +167,13 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   if (stopped_) return Unavailable(fmt::format("server {} stopped", options_.index));
   const bool leader = leads() && hello.lane == 0 && hello.client >= 0;
   if (leader && marking_ && lane.FindSession(hello.session) == nullptr) {
-    return Unavailable("a checkpoint is being cut; newcomers wait for a moment");
+    if (!MustMark(hello.client)) {
+      return Unavailable("a checkpoint is being cut; newcomers wait for a moment");
+    }
+    // Its predecessor is dead, and its marker may never reach every server.
+    AbortCheckpoint(checkpoint_, Aborted(fmt::format("worker {} was started again before all "
+                                                     "servers had its marker",
+                                                     hello.client)));
   }
   TRY_ASSIGN(Session * session, lane.Join(hello, peer));
   if (leader) {
@@ -183,6 +190,14 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   welcome.restored_checkpoint = restored_;
   welcome.last_seq = session->last_seq;
   return welcome;
+}
+
+// Whether the checkpoint that is being cut waits for a session of this worker.
+bool ServerCore::MustMark(int worker) const {
+  return std::any_of(must_mark_.begin(), must_mark_.end(), [&](uint64_t id) {
+    const Session* session = lanes_[0]->FindSession(id);
+    return session != nullptr && session->client == worker;
+  });
 }
 
 void ServerCore::Joined(const Hello& hello) {

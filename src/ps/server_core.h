@@ -99,6 +99,7 @@ class ServerCore {
   Status CheckpointBegin(Request* request);
   Status CheckpointWrite(Request* request);
   Status CheckpointCommit(Request* request);
+  bool MustMark(int worker) const;
   void AbortCheckpoint(int64_t id, const Status& why);
   void RequestMarkers(const std::set<uint64_t>& sessions, int64_t id);
   void OnFrozen(int64_t id, const Status& status);
