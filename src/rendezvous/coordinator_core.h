@@ -233,6 +233,8 @@ class CoordinatorCore {
   void Judge();
   void DecideVerdict(job::JobState state, const std::string& reason, bool gathered = true);
   void RecordVerdict();
+  // Nobody controls the job, has not for long enough, and it is to stop then.
+  bool Abandoned() const;
   void MaybeExit();
   void CheckHolder(int task);
   void CheckDraining(int task);

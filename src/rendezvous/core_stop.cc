@@ -230,9 +230,15 @@ void CoordinatorCore::RecordVerdict() {
   }
 }
 
+bool CoordinatorCore::Abandoned() const {
+  const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
+  return !keep && controllers_ == 0 && now_ >= controller_due_;
+}
+
 void CoordinatorCore::MaybeExit() {
   if (!verdict_ || exited_) return;
-  if (now_ < exit_by_ && !(acked_ && members_.empty())) return;
+  const bool awaited = !acked_ && !Abandoned();
+  if (now_ < exit_by_ && (awaited || !members_.empty())) return;
   exited_ = true;
   Do(Kind::kExit).after = seq_;
 }
@@ -312,8 +318,7 @@ void CoordinatorCore::CheckJobDeadlines() {
                                                      FormatDuration(job_.limits.deadline) +
                                                      " ('limits: deadline')");
   }
-  const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
-  if (!keep && controllers_ == 0 && now_ >= controller_due_) {
+  if (Abandoned()) {
     DecideVerdict(job::JobState::kCancelled,
                   "nobody controlled the job for " + FormatDuration(limits_.controller_loss) +
                       ", and it is to stop then ('on_controller_loss: stop')");

@@ -346,6 +346,9 @@ TEST(Core, ADeadlineAndALostController) {
   EXPECT_EQ(e.core.state_of(0), TaskState::kDraining);
   e.End(1, job::Exited(0));
   EXPECT_EQ(e.core.verdict()->state, JobState::kCancelled);
+  // Nobody is left to acknowledge it.
+  e.Do(Left{1});
+  EXPECT_EQ(e.Count(Kind::kExit), 1);
 }
 
 TEST(Core, DrainThenStopThenKill) {

@@ -136,7 +136,7 @@ class Scenario:
     def allowance(self, baseline):
         """Seconds from the kill in which everything must be over."""
         if self.victim == "controller":
-            return CONTROLLER_LOSS + STOP_GRACE + 5
+            return CONTROLLER_LOSS + STOP_GRACE + 2
         # The rest of the work once more (from the checkpoint), back-off, and finding out.
         return 2 * baseline["seconds"] + COORDINATOR_TIMEOUT + 5
 
