@@ -16,4 +16,8 @@ endif()
 
 # Own code is compiled with these; third-party headers come in as SYSTEM and are exempt.
 # -Wmaybe-uninitialized stays off: g++ 12 reports it falsely inside std::optional at -O2 and above.
+# -Wtsan: the thread sanitizer overlooks fences. Asio's stand beside mutexes, which it does see.
 set(SHOAL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wno-maybe-uninitialized -Werror)
+if(SHOAL_SANITIZE STREQUAL "thread")
+  list(APPEND SHOAL_WARNINGS -Wno-tsan)
+endif()

@@ -62,9 +62,11 @@ const std::array kFields = {
          "Contexts of one window that share noise words, at most, in groups of equal size; 0: the "
          "whole window, 1: none."},
         &Params::group},
-    Field{{"hot_rows", "", kInt, 0, 1e9, false, "", "1024",
-           "Most frequent rows of which every thread keeps a copy of its own."},
-          &Params::hot_rows},
+    Field{
+        {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
+         "Most frequent rows of which every thread keeps a copy of its own, as far as 32 MiB hold "
+         "the copies of a worker."},
+        &Params::hot_rows},
     Field{{"exchange_words", "", kInt, 0, 1e12, false, "", "auto",
            "Words of a worker between two rounds of exchange with the servers."},
           &Params::exchange_words},

@@ -29,7 +29,7 @@ struct Params {
   int64_t seed = 1;
   bool deterministic = false;
   int64_t group = 0;           // contexts of one window that share negatives; 0: the whole window
-  int64_t hot_rows = 1024;     // rows of each matrix that every thread keeps in its own cache
+  int64_t hot_rows = 8192;     // rows of each matrix that every thread keeps in its own cache
   int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
   int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
   std::string simd = "auto";

@@ -61,7 +61,7 @@ TEST(ExchangePolicy, BoundsTheAccumulatedStep) {
   const ExchangePolicy two(params, 2);
   EXPECT_EQ(two.UsesUntilDue(kInput, 0.025), static_cast<uint16_t>(10 / (0.025 * 36)));
   EXPECT_EQ(two.UsesUntilDue(kOutput, 0.025), static_cast<uint16_t>(10 / (0.025 * 6)));
-  EXPECT_EQ(two.sweep_words(), 1'000'000u);
+  EXPECT_EQ(two.sweep_words(), 4'000'000u);
   const ExchangePolicy eight(params, 8);
   EXPECT_EQ(eight.UsesUntilDue(kInput, 0.025), 1);
   EXPECT_EQ(eight.sweep_words(), 62'500u);

@@ -12,6 +12,7 @@
 namespace shoal::learn::word2vec {
 namespace {
 
+constexpr size_t kHotBytes = 32 << 20;  // of a worker's copies of frequent rows
 constexpr size_t kReadItems = 16 * 1024;
 constexpr auto kMonitor = std::chrono::milliseconds(10);
 constexpr auto kReport = std::chrono::milliseconds(200);
@@ -52,6 +53,17 @@ Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
       own_total_(WordsOf(shards) * static_cast<uint64_t>(setup.params.epochs)),
       job_total_(vocabulary.words() * static_cast<uint64_t>(setup.params.epochs)) {}
 
+// Of which each thread keeps copies; none where they would have to be merged at every use.
+uint32_t Training::HotRows() const {
+  const bool copies =
+      shards_.size() > 1 && between_threads_.UsesUntilDue(kInput, setup_.params.alpha) > 1;
+  if (!copies) return 0;
+  // A copy and what it was when last merged, of both matrices.
+  const size_t bytes = 2 * kTables * cache_->local(kInput).stride() * sizeof(float);
+  return static_cast<uint32_t>(std::min<uint64_t>(static_cast<uint64_t>(setup_.params.hot_rows),
+                                                  kHotBytes / (bytes * shards_.size())));
+}
+
 Status Training::Prepare(std::vector<Position> from) {
   TrainingSet set;
   set.params = setup_.params;
@@ -61,9 +73,7 @@ Status Training::Prepare(std::vector<Position> from) {
   set.output = &cache_->local(kOutput);
   set.locks = &cache_->locks();
   set.exchanges = Exchanges();
-  const bool copies =
-      shards_.size() > 1 && between_threads_.UsesUntilDue(kInput, setup_.params.alpha) > 1;
-  const auto hot = copies ? static_cast<uint32_t>(setup_.params.hot_rows) : 0;
+  const uint32_t hot = HotRows();
   threads_.resize(shards_.size());
   for (size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];

@@ -59,6 +59,7 @@ class Training {
     uint32_t sweep_row = 0;  // the next row that the sweep looks at
   };
 
+  uint32_t HotRows() const;
   Status Prepare(std::vector<Position> from);
   void RunThread(Thread& thread);
   Status TrainThread(Thread& thread);
