@@ -56,7 +56,7 @@ class MemorySource final : public Source {
   explicit MemorySource(std::string_view bytes) : rest_(bytes) {}
   Status Read(char* to, size_t size) override {
     if (size > rest_.size()) return OutOfRange("the file ends early");
-    std::memcpy(to, rest_.data(), size);
+    std::copy_n(rest_.data(), size, to);
     rest_.remove_prefix(size);
     return Status::Ok();
   }

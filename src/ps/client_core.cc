@@ -176,10 +176,11 @@ Status ClientCore::ConnectAll() {
 
 void ClientCore::OnLost(Channel* channel) {
   {
+    // Within the lock: once it is released, the client may be destroyed.
     std::lock_guard lock(mu_);
     lost_.emplace(channel, RealClock::Get()->Now());
+    lost_cv_.notify_all();
   }
-  lost_cv_.notify_all();
 }
 
 void ClientCore::Redial() {

@@ -107,12 +107,20 @@ TcpPeer::Next TcpPeer::Handle() {
     if (state_ == State::kMoving) return Next::kMove;
     const size_t limit = core_->options().max_queue_bytes;
     // `more` while the kernel takes nothing: the rest waits until it does.
-    held_back_ = Queued() > limit || (more && blocked_);
+    LookAtQueue();
+    held_back_ = queued_ > limit || (more && blocked_);
     if (!more || held_back_) break;
   }
   in_.ShrinkTo(kUsualBuffer);
-  if (shut_ && Queued() == 0) return Fail(Status::Ok());
+  if (closing_ && queued_ == 0) return Fail(Status::Ok());
   return Next::kWait;
+}
+
+void TcpPeer::LookAtQueue() {
+  std::optional<Lane::Guard> guard;
+  if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
+  queued_ = out_.size() + sending_.size();
+  closing_ = shut_;
 }
 
 Status TcpPeer::HandleFrames(bool* more) {

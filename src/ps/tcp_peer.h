@@ -73,7 +73,7 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Status HandleRows(const FrameHeader& head, std::string_view payload);
   Next Join();
   Status Send();
-  size_t Queued() const { return out_.size() + sending_.size(); }
+  void LookAtQueue();
   void QueueControl(FrameType type, uint64_t id, std::string_view body);
 
   UniqueFd fd_;
@@ -88,6 +88,8 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   ByteBuffer sending_;      // the lane's thread's
   bool blocked_ = false;    // the kernel took less than was offered
   bool held_back_ = false;  // too many answers are unread
+  size_t queued_ = 0;       // bytes of answers, when last looked at
+  bool closing_ = false;    // shut_, likewise
   Status end_;
 
   ByteBuffer out_;       // under the lane's lock once joined

@@ -90,14 +90,13 @@ Status Training::Prepare(std::vector<Position> from) {
   return Status::Ok();
 }
 
-float Training::Alpha(const Thread& thread) const {
-  const uint64_t own = words_.load(std::memory_order_relaxed);
-  // Deterministic: as if the others were as far as this thread.
-  const double done = setup_.params.deterministic
-                          ? static_cast<double>(thread.at.words) /
-                                static_cast<double>(std::max<uint64_t>(1, own_total_))
-                          : static_cast<double>(progress_->EstimateWords(own)) /
-                                static_cast<double>(std::max<uint64_t>(1, job_total_));
+float Training::Alpha(uint64_t own) const {
+  // Deterministic: as if the others were as far as this worker.
+  const double done =
+      setup_.params.deterministic
+          ? static_cast<double>(own) / static_cast<double>(std::max<uint64_t>(1, own_total_))
+          : static_cast<double>(progress_->EstimateWords(own)) /
+                static_cast<double>(std::max<uint64_t>(1, job_total_));
   const double alpha =
       setup_.params.alpha - (setup_.params.alpha - setup_.params.min_alpha) * std::min(1.0, done);
   return static_cast<float>(alpha);
@@ -169,7 +168,7 @@ Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
     const size_t size = std::min(items.size(), Trainer::kBlockItems);
     const uint64_t before = thread.trainer->words();
     thread.trainer->Load(items.first(size));
-    const float alpha = Alpha(thread);
+    const float alpha = Alpha(words_.load(std::memory_order_relaxed));
     while (const uint32_t done = thread.trainer->Train(
                round_windows_ - std::min(thread.windows, round_windows_ - 1), alpha)) {
       thread.windows += done;
@@ -252,9 +251,8 @@ void Training::ReportProgress(bool last) {
   }
   reported_ = now;
   reported_words_ = words;
-  json::object progress{{"step", words},          {"total", own_total_},
-                        {"rate", rate_},          {"unit", "words"},
-                        {"phase", "train"},       {"lr", Alpha(threads_.front())},
+  json::object progress{{"step", words},          {"total", own_total_},    {"rate", rate_},
+                        {"unit", "words"},        {"phase", "train"},       {"lr", Alpha(words)},
                         {"job_step", all_.words}, {"job_total", job_total_}};
   if (!curve_.empty()) progress["loss"] = curve_.back().second;
   if (rate_ > 0)

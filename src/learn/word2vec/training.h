@@ -64,7 +64,8 @@ class Training {
   void RunThread(Thread& thread);
   Status TrainThread(Thread& thread);
   Status TrainBlocks(Thread& thread, std::span<const uint32_t> items);
-  float Alpha(const Thread& thread) const;
+  // The learning rate when so many of this worker's words are done.
+  float Alpha(uint64_t own) const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   Status Round(Thread& thread);
   Status RoundInTurn(Thread& thread);
