@@ -53,12 +53,10 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
   kept_rows_.reserve(kBlockItems);
   previous_.reserve(kBlockItems);
   noise_batch_.resize(kNoiseBatch);
-  noise_words_.resize(kSteps * negative_);
-  noise_rows_.resize(kSteps * negative_);
-  for (uint32_t i = 0; i < kSteps; ++i) {
-    steps_[i].noise = noise_rows_.data() + i * negative_;
-    steps_[i].noise_words = noise_words_.data() + i * negative_;
-  }
+  noise_words_.resize(negative_);
+  const uint32_t most = GroupsOf(2 * window_) * negative_;
+  noise_rows_.resize(kSteps * most);
+  for (uint32_t i = 0; i < kSteps; ++i) steps_[i].noise = noise_rows_.data() + i * most;
   outputs_.resize(1 + negative_);
   const size_t contexts = 2 * window_;
   contexts_.resize(contexts);
@@ -97,8 +95,13 @@ void Trainer::Thin(std::span<const uint32_t> items) {
   words_.store(words_.load(std::memory_order_relaxed) + words, std::memory_order_relaxed);
 }
 
-void Trainer::DrawNoise(uint32_t centre, const Step& step) {
-  uint32_t* const words = step.noise_words;
+uint32_t Trainer::GroupsOf(uint32_t contexts) const {
+  const auto most = static_cast<uint32_t>(set_.params.group);
+  return most == 0 || set_.params.cbow ? 1 : (contexts + most - 1) / most;
+}
+
+void Trainer::DrawNoise(uint32_t centre, float** rows) {
+  uint32_t* const words = noise_words_.data();
   for (uint32_t i = 0; i < negative_; ++i) {
     uint32_t word = centre;
     for (int tries = 0; tries < kNoiseTries; ++tries) {
@@ -113,8 +116,8 @@ void Trainer::DrawNoise(uint32_t centre, const Step& step) {
       while (word == centre || std::find(words, words + i, word) != words + i) ++word;
     }
     words[i] = word;
-    step.noise[i] = Row(kOutput, word);
-    Prefetch(step.noise[i]);
+    rows[i] = Row(kOutput, word);
+    Prefetch(rows[i]);
     CountUse(kOutput, word);
   }
 }
@@ -126,28 +129,16 @@ void Trainer::Prepare(uint32_t position) {
   Step& step = steps_[position % kSteps];
   step.left = position - std::min(position - sentence_begin_, width);
   step.right = std::min(sentence_end, position + width + 1);
-  step.has_noise = step.right - step.left > 1;
+  const uint32_t contexts = step.right - step.left - 1;
+  step.groups = contexts == 0 ? 0 : GroupsOf(contexts);
   if (position + window_ < kept_.size()) Prefetch(kept_rows_[position + window_]);
-  if (!step.has_noise) return;
+  if (step.groups == 0) return;
   const uint32_t centre = kept_[position];
   Prefetch(Row(kOutput, centre));
   CountUse(kInput, centre);
   CountUse(kOutput, centre);
-  DrawNoise(centre, step);
-}
-
-// The groups of a window use different noise, without drawing and fetching more of it: group g
-// takes what was drawn for the g-th window before, unless the centre is among it.
-const Trainer::Step& Trainer::NoiseOf(uint32_t position, uint32_t group) const {
-  const Step& own = steps_[position % kSteps];
-  const uint32_t back = group % kNoiseSets;
-  if (back > position) return own;
-  const Step& step = steps_[(position - back) % kSteps];
-  if (!step.has_noise) return own;
-  const uint32_t centre = kept_[position];
-  bool taken = false;
-  for (uint32_t i = 0; i < negative_; ++i) taken |= step.noise_words[i] == centre;
-  return taken ? own : step;
+  for (uint32_t group = 0; group < step.groups; ++group)
+    DrawNoise(centre, step.noise + group * negative_);
 }
 
 // A context that stands twice in a block is trained once, with weight 2.
@@ -169,7 +160,6 @@ void Trainer::MergeRepeats(Block* block) {
 
 void Trainer::TrainWindow(uint32_t position, float alpha) {
   const Step& step = steps_[position % kSteps];
-  if (!step.has_noise) return;
   const uint32_t total = step.right - step.left - 1;
   bool repeats = false;
   for (uint32_t i = step.left; i < step.right; ++i) repeats |= previous_[i] > step.left;
@@ -177,8 +167,6 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
   for (uint32_t i = 0; i < before; ++i) contexts_[i] = kept_rows_[step.left + i];
   for (uint32_t i = before; i < total; ++i) contexts_[i] = kept_rows_[step.left + i + 1];
 
-  const auto most = static_cast<uint32_t>(set_.params.group);
-  const uint32_t groups = most == 0 || set_.params.cbow ? 1 : (total + most - 1) / most;
   outputs_[0] = Row(kOutput, kept_[position]);
   Block block;
   block.outputs = outputs_.data();
@@ -187,13 +175,13 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
   block.alpha = alpha;
   block.gradients = scratch_.row(2);
   uint32_t begin = 0;
-  for (uint32_t group = 0; group < groups; ++group) {
-    const uint32_t end = (group + 1) * total / groups;
+  for (uint32_t group = 0; group < step.groups; ++group) {
+    const uint32_t end = (group + 1) * total / step.groups;
     block.contexts = contexts_.data() + begin;
     block.weights = nullptr;
     block.m = end - begin;
     if (repeats) MergeRepeats(&block);
-    std::copy_n(NoiseOf(position, group).noise, negative_, outputs_.data() + 1);
+    std::copy_n(step.noise + group * negative_, negative_, outputs_.data() + 1);
     if (--windows_until_loss_ == 0) SampleLoss(block);
     if (set_.params.cbow) {
       set_.kernels->cbow(block, scratch_.row(0));

@@ -38,7 +38,7 @@ struct TrainingSet {
   Matrix* input = nullptr;   // the vectors of contexts, which become the model
   Matrix* output = nullptr;  // the vectors of predicted words
   RowLocks* locks = nullptr;
-  bool exchanges = true;  // whether anybody asks for due() and uses()
+  bool counts_uses = true;  // whether anybody asks for due() and uses()
 };
 
 // How often a thread has used each row since it was last exchanged. Written by that thread; others
@@ -119,14 +119,11 @@ class Trainer {
   struct Step {
     uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
     uint32_t right = 0;
-    bool has_noise = false;
-    float** noise = nullptr;          // [negative] rows of noise words, all distinct
-    uint32_t* noise_words = nullptr;  // [negative] their numbers
+    uint32_t groups = 0;      // of contexts, each with noise of its own; 0: there are no contexts
+    float** noise = nullptr;  // [groups × negative] rows of noise words, distinct within a group
   };
-  static constexpr uint32_t kAhead = 3;      // windows prepared ahead
-  static constexpr uint32_t kNoiseSets = 4;  // groups of a window use the noise of this and earlier
-                                             // windows in turn
-  static constexpr uint32_t kSteps = 8;      // remembered: a power of two ≥ kAhead + kNoiseSets
+  static constexpr uint32_t kAhead = 3;  // windows prepared ahead
+  static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
   static constexpr size_t kNoiseBatch = 64;
 
   Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
@@ -135,8 +132,8 @@ class Trainer {
   void Thin(std::span<const uint32_t> items);
   void EndSentence();
   void Prepare(uint32_t position);
-  void DrawNoise(uint32_t centre, const Step& step);
-  const Step& NoiseOf(uint32_t position, uint32_t group) const;
+  uint32_t GroupsOf(uint32_t contexts) const;
+  void DrawNoise(uint32_t centre, float** rows);
   void TrainWindow(uint32_t position, float alpha);
   void MergeRepeats(Block* block);
   void SampleLoss(const Block& block);
@@ -149,7 +146,7 @@ class Trainer {
     return noise_batch_[noise_next_++];
   }
   void CountUse(TableKind table, uint32_t word) {
-    if (set_.exchanges && uses_[table].Add(word, due_for_workers_[table]))
+    if (set_.counts_uses && uses_[table].Add(word, due_for_workers_[table]))
       due_[table].push_back(word);
     if (word < hot_rows_ && hot_uses_[table].Add(word, due_for_threads_[table]))
       MergeHotRow(table, word);

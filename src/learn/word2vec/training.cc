@@ -72,7 +72,7 @@ Status Training::Prepare(std::vector<Position> from) {
   set.input = &cache_->local(kInput);
   set.output = &cache_->local(kOutput);
   set.locks = &cache_->locks();
-  set.exchanges = Exchanges();
+  set.counts_uses = setup_.workers > 1;
   const uint32_t hot = HotRows();
   threads_.resize(shards_.size());
   for (size_t i = 0; i < threads_.size(); ++i) {
@@ -111,7 +111,8 @@ void Training::Sweep(Thread& thread) {
   if (thread.sweep_row == 0) thread.sweep_row = static_cast<uint32_t>(thread.index);
   for (; left > 0 && thread.sweep_row < rows; --left, thread.sweep_row += threads) {
     for (const TableKind table : {kInput, kOutput}) {
-      bool used = false;
+      // A lone worker does not count uses; it exchanges rarely enough for all rows.
+      bool used = setup_.workers == 1;
       for (Thread& other : threads_) used |= other.trainer->uses(table).Take(thread.sweep_row);
       if (used) thread.trainer->due(table).push_back(thread.sweep_row);
     }
