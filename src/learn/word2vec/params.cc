@@ -64,7 +64,7 @@ const std::array kFields = {
         &Params::group},
     Field{
         {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
-         "Most frequent rows of which every thread keeps a copy of its own, as far as 32 MiB hold "
+         "Most frequent rows of which every thread keeps a copy of its own, as far as 24 MiB hold "
          "the copies of a worker."},
         &Params::hot_rows},
     Field{{"exchange_words", "", kInt, 0, 1e12, false, "", "auto",

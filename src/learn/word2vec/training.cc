@@ -12,7 +12,7 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-constexpr size_t kHotBytes = 32 << 20;  // of a worker's copies of frequent rows
+constexpr size_t kHotBytes = 24 << 20;  // of a worker's copies of frequent rows
 constexpr size_t kReadItems = 16 * 1024;
 constexpr auto kMonitor = std::chrono::milliseconds(10);
 constexpr auto kReport = std::chrono::milliseconds(200);
