@@ -5,30 +5,24 @@
 #include <cstring>
 
 namespace shoal::ps {
-namespace {
-
-size_t PaddedFloats(size_t floats) { return (floats + 15) / 16 * 16; }
-
-}  // namespace
 
 Table::Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena)
     : spec_(std::move(spec)),
       partition_(partition),
       self_(self),
-      state_offset_(PaddedFloats(spec_.dim)),
-      row_floats_(state_offset_ * (has_state() ? 2 : 1)),
+      layout_(RowLayout::Of(spec_.dim, spec_.optimizer)),
       shards_(partition->shards()),
       dense_base_(partition->shards()) {
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
     if (partition_->OwnerOf(shard) != self_) continue;
-    shards_[shard] = std::make_unique<Shard>(row_floats_, arena);
+    shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
     const size_t slots = dense() ? SlotsOfDense(shard) : 0;
     if (slots == 0) continue;
     dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
     if (spec_.initializer.kind == InitializerKind::kZeros) continue;
     for (size_t slot = 0; slot < slots; ++slot) {
-      InitializeRow(spec_.initializer, (slot << partition_->shard_bits()) | shard, spec_.dim,
-                    dense_base_[shard] + slot * row_floats_);
+      StartRow((slot << partition_->shard_bits()) | shard,
+               dense_base_[shard] + slot * layout_.floats);
     }
   }
 }
@@ -57,7 +51,7 @@ void Table::ResolveDense(const KeyBatch& batch, float** rows) const {
   const uint32_t bits = partition_->shard_bits();
   for (size_t i = 0; i < batch.n; ++i) {
     const Key key = batch.keys[i];
-    rows[i] = dense_base_[key & mask] + (key >> bits) * row_floats_;
+    rows[i] = dense_base_[key & mask] + (key >> bits) * layout_.floats;
   }
 }
 
@@ -95,8 +89,13 @@ uint32_t Table::Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode) {
   bool fresh = false;
   // A later push's row must not show in the snapshot: its block is saved before.
   if (mode == WriteMode::kLiveOnly) shard->store.BeforeWrite(slot, mode, &fresh);
-  InitializeRow(spec_.initializer, key, spec_.dim, shard->store.Row(slot));
+  StartRow(key, shard->store.Row(slot));
   return slot;
+}
+
+void Table::StartRow(Key key, float* row) const {
+  InitializeRow(spec_.initializer, key, layout_.dim, row);
+  StartState(spec_.optimizer, layout_, row);
 }
 
 size_t Table::SlotOf(const Shard& shard, Key key) const {
@@ -113,14 +112,13 @@ void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
     float* row = shard.store.BeforeWrite(SlotOf(shard, batch.keys[i]), mode, &fresh);
     if (row == nullptr) continue;
     if (fresh) {
-      std::memset(row, 0, row_floats_ * sizeof(float));
-      InitializeRow(spec_.initializer, batch.keys[i], spec_.dim, row);
+      std::memset(row, 0, layout_.floats * sizeof(float));
+      StartRow(batch.keys[i], row);
     }
     rows[n] = row;
     deltas[n++] = batch.deltas[i];
   }
-  ApplyBatch({rows.data(), deltas.data(), nullptr, n, spec_.dim, has_state() ? state_offset_ : 0,
-              spec_.optimizer});
+  ApplyBatch({rows.data(), deltas.data(), nullptr, n, layout_, &spec_.optimizer});
 }
 
 void Table::Push(const KeyBatch& batch, bool answer, WriteMode mode) {
@@ -132,7 +130,7 @@ void Table::Push(const KeyBatch& batch, bool answer, WriteMode mode) {
   }
   if (mode != WriteMode::kPlain) PushToSnapshot(batch, mode);
   ApplyBatch({rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
-              spec_.dim, has_state() ? state_offset_ : 0, spec_.optimizer});
+              layout_, &spec_.optimizer});
 }
 
 void Table::Pull(const KeyBatch& batch) const {
@@ -184,9 +182,11 @@ void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* ke
   Shard& from = *shards_[shard];
   from.store.VisitSnapshot(block, [&](size_t slot, const float* row) {
     keys->push_back(dense() ? (slot << partition_->shard_bits()) | shard : from.keys[slot]);
-    rows->insert(rows->end(), row, row + spec_.dim);
-    if (has_state())
-      rows->insert(rows->end(), row + state_offset_, row + state_offset_ + spec_.dim);
+    for (size_t plane = 0; plane <= layout_.planes; ++plane) {
+      const float* values = row + plane * layout_.stride;
+      rows->insert(rows->end(), values, values + layout_.dim);
+    }
+    if (layout_.step != 0) rows->push_back(row[layout_.step]);
   });
   from.store.MarkWritten(block);
 }
@@ -198,8 +198,10 @@ void Table::RestoreRow(Key key, const float* values) {
     slot = Insert(&shard, key, Mix(key), WriteMode::kPlain);
   }
   float* row = shard.store.Row(slot);
-  std::memcpy(row, values, spec_.dim * sizeof(float));
-  if (has_state()) std::memcpy(row + state_offset_, values + spec_.dim, spec_.dim * sizeof(float));
+  for (size_t plane = 0; plane <= layout_.planes; ++plane, values += layout_.dim) {
+    std::memcpy(row + plane * layout_.stride, values, layout_.dim * sizeof(float));
+  }
+  if (layout_.step != 0) std::memcpy(row + layout_.step, values, sizeof(float));
 }
 
 uint64_t Table::stored_rows() const {

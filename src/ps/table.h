@@ -32,8 +32,8 @@ class Table {
   Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena);
 
   const TableSpec& spec() const { return spec_; }
-  // Floats of a row in a checkpoint: the values, then the optimizer's state.
-  size_t saved_floats() const { return spec_.dim * (has_state() ? 2 : 1); }
+  // Floats of a row in a checkpoint: the values, then the optimizer's state (row_layout.h).
+  size_t saved_floats() const { return layout_.saved_floats(); }
 
   // OutOfRange or FailedPrecondition (not the owner) names the first bad key.
   Status Check(std::span<const Key> keys) const;
@@ -64,7 +64,6 @@ class Table {
     explicit Shard(size_t row_floats, RowArena* arena) : store(row_floats, arena) {}
   };
 
-  bool has_state() const { return spec_.optimizer.kind == OptimizerKind::kAdagrad; }
   bool dense() const { return spec_.key_space == KeySpace::kDense; }
   uint32_t ShardOf(Key key) const { return partition_->ShardOf(spec_.key_space, key); }
   size_t SlotsOfDense(uint32_t shard) const;
@@ -75,13 +74,14 @@ class Table {
   uint32_t Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode);
   // Brings the open snapshot in order before the batch is written to the live rows.
   void PushToSnapshot(const KeyBatch& batch, WriteMode mode);
+  // The first value of a row whose memory is zero.
+  void StartRow(Key key, float* row) const;
   size_t SlotOf(const Shard& shard, Key key) const;
 
   const TableSpec spec_;
   const Partition* const partition_;
   const Owner self_;
-  const size_t state_offset_;  // floats; the padded row
-  const size_t row_floats_;
+  const RowLayout layout_;
   std::vector<std::unique_ptr<Shard>> shards_;  // by shard; null: another's
   std::vector<float*> dense_base_;              // by shard: its first row
 };

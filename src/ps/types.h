@@ -26,16 +26,39 @@ inline constexpr size_t kMaxProgressBytes = 1u << 20;
 
 enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
 
-// What a server does with a pushed row g, w being the stored row:
-//   kAdd      w += g
-//   kSgd      w -= lr * g
-//   kAdagrad  s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
-enum class OptimizerKind : uint8_t { kAdd = 0, kSgd = 1, kAdagrad = 2 };
+// What a server does with a pushed row g, w being the stored row, all element by element:
+//   kAdd       w += g
+//   kSgd       w -= lr * g
+//   kAdagrad   s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
+//   kMomentum  v = momentum * v + g;  w -= lr * v              (Polyak 1964; v starts at 0)
+//   kAdam      t += 1;  m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g;
+//              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+//              (Kingma & Ba 2015, algorithm 1; t counts the pushes to this row, all start at 0)
+//   kFtrl      sigma = (sqrt(n + g * g) - sqrt(n)) / lr;  z += g - sigma * w;  n += g * g;
+//              w = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / lr + l2)
+//              (McMahan et al. 2013, algorithm 1, where lr is called alpha; n starts at 0, z such
+//              that w is the row's first value)
+enum class OptimizerKind : uint8_t {
+  kAdd = 0,
+  kSgd = 1,
+  kAdagrad = 2,
+  kMomentum = 3,
+  kAdam = 4,
+  kFtrl = 5,
+};
+inline constexpr uint8_t kOptimizerKinds = 6;
 
+// Only the fields that the formula of `kind` names mean something, and only they travel.
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdd;
-  float lr = 0.1f;
-  float eps = 1e-6f;
+  float lr = 0.1f;        // kFtrl: > 0
+  float eps = 1e-6f;      // kAdagrad, kAdam: > 0, else a gradient of 0 would give 0 / 0
+  float momentum = 0.9f;  // [0, 1)
+  float beta1 = 0.9f;     // [0, 1)
+  float beta2 = 0.999f;   // [0, 1)
+  float beta = 1.0f;      // >= 0, and beta + l2 > 0
+  float l1 = 0.0f;        // >= 0
+  float l2 = 0.0f;        // >= 0
   bool operator==(const OptimizerSpec&) const = default;
 };
 
@@ -62,6 +85,7 @@ struct TableSpec {
 };
 
 // InvalidArgument names the field that is out of its bounds.
+Status Validate(const OptimizerSpec& spec);
 Status Validate(const TableSpec& spec);
 
 // How far a worker may run ahead of the slowest one; see Client::Clock.
