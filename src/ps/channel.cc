@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "ps/value_codec.h"
 
 namespace shoal::ps {
 
@@ -48,9 +49,17 @@ void Channel::SendPending(Link* link, const Pending& pending) {
   out.head = pending.head;
   if (pending.head.type == FrameType::kMarker) {
     out.body = pending.body;
-  } else {
-    out.rows = &pending.part;
+    return link->Send(out);
   }
+  out.rows = &pending.part;
+  if (!link->SavesBytes()) return link->Send(out);
+  front_.assign(pending.part.argument);
+  front_.resize(ArgumentArea(out.head));
+  keys_.Write(pending.part, &out.head, &front_);
+  counters_.key_bytes += KeyAreaOf(out.head);
+  RowPart part = pending.part;
+  part.front = front_;
+  out.rows = &part;
   link->Send(out);
 }
 
@@ -72,6 +81,7 @@ void Channel::Resume(std::string address, Dialled dialled, const std::vector<std
         link->Send({head, spec, nullptr});
       }
     }
+    keys_.Clear();
     for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) SendPending(link.get(), SlotOf(seq));
     for (auto& [id, call] : calls_) {
       if (restarted && call->same_incarnation) {
@@ -160,13 +170,19 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
       pending.pick.assign(part.pick, part.pick + part.n);
       pending.part.pick = pending.pick.data();
     }
+    if (part.coded != nullptr) {
+      pending.coded.assign(part.coded, ValueBytes(head));
+      pending.part.coded = pending.coded.data();
+    }
+    pending.body.assign(part.argument);
+    pending.part.argument = pending.body;
     pending.ticket = ticket;
     pending.bytes = bytes;
     bytes_in_flight_ += bytes;
     counters_.requests += 1;
-    if (head.type != FrameType::kPull) {
+    if (HasDeltas(head)) {
       counters_.rows_pushed += part.n;
-      counters_.bytes_pushed += bytes;
+      counters_.bytes_pushed += ValueBytes(head);
     }
     link = link_;
     if (link != nullptr) SendPending(link.get(), pending);
@@ -283,11 +299,10 @@ Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
   }
   if (head.type == FrameType::kRefused) return Status::Ok();
   const Pending& pending = SlotOf(head.id);
-  const bool wants_rows =
-      pending.head.type == FrameType::kPull || pending.head.type == FrameType::kPushPull;
-  const size_t bytes = pending.part.n * pending.part.dim * sizeof(float);
+  const bool wants_rows = WantsRows(pending.head);
   if (wants_rows != (head.type == FrameType::kRows) ||
-      (wants_rows && !body.empty() && body.size() < bytes)) {
+      (wants_rows && !body.empty() &&
+       (body.size() < AnswerBytes(pending.head) || head.values != pending.head.answer))) {
     return DataLoss(fmt::format("answered request {} with a frame that does not fit", head.id));
   }
   return Status::Ok();
@@ -311,9 +326,10 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   } else if (head.type == FrameType::kRows && !body.empty()) {
     const RowPart& part = pending.part;
     const char* from = body.data();
-    const size_t row_bytes = part.dim * sizeof(float);
+    const size_t row_bytes = WireRowBytes(head.values, part.dim);
     for (size_t i = 0; i < part.n; ++i, from += row_bytes) {
-      std::memcpy(part.out[part.At(i)], from, row_bytes);
+      float* const to = part.out[part.At(i)];
+      DecodeRows(head.values, from, 1, part.dim, &to);
     }
   }
   uint32_t ticket = kNoTicket;
@@ -324,7 +340,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     bytes_in_flight_ -= pending.bytes;
     if (head.type == FrameType::kRows) {
       counters_.rows_pulled += pending.part.n;
-      counters_.bytes_pulled += pending.bytes;
+      counters_.bytes_pulled += AnswerBytes(pending.head);
     }
     ++first_seq_;
     progress_.notify_all();

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/key_codec.h"
 #include "ps/ticket_table.h"
 #include "ps/transport.h"
 
@@ -87,7 +88,8 @@ class Channel final : public LinkHandler {
     FrameHeader head;
     RowPart part;
     std::vector<uint32_t> pick;  // part.pick's own copy; its memory is reused
-    std::string body;            // markers
+    std::string coded;           // part.coded's own copy
+    std::string body;            // markers; a call's argument
     uint32_t ticket = kNoTicket;
     size_t bytes = 0;
   };
@@ -120,6 +122,8 @@ class Channel final : public LinkHandler {
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;
+  KeySender keys_;     // of the present connection
+  std::string front_;  // scratch
 };
 
 }  // namespace shoal::ps

@@ -46,6 +46,8 @@ class ClientCore {
     ConstRows deltas;
     Rows out;
     DoneCallback done;
+    Rows sent;                  // where to put what deltas came to be on the wire
+    std::string_view argument;  // a call's, as it travels
   };
   Result<Ticket> Issue(RowRequest request);
   Status Wait(Ticket ticket, TimePoint deadline);

@@ -77,7 +77,7 @@ TEST(Frame, LengthsMustAgree) {
   head.magic = 1;
   EXPECT_FALSE(Read(head).ok());
   head = PushHead(10, 100);
-  head.reserved2 = 1;
+  head.reserved = 1;
   EXPECT_FALSE(Read(head).ok());
   EXPECT_EQ(Read(PushHead(100, 100), 4096).code(), Code::kResourceExhausted);
 }
@@ -98,7 +98,7 @@ TEST(Frame, APullMayNotAskForMoreThanAFrame) {
 TEST(Frame, KnownTypes) {
   int known = 0;
   for (int type = 0; type < 256; ++type) known += IsKnown(static_cast<FrameType>(type));
-  EXPECT_EQ(known, 3 + 7 + 15 + 2 + 2);
+  EXPECT_EQ(known, 3 + 8 + 15 + 2 + 2);
   EXPECT_TRUE(IsSequenced(FrameType::kMarker));
   EXPECT_FALSE(IsSequenced(FrameType::kCreateTable));
 }
@@ -163,6 +163,8 @@ TEST(SpecCodec, EveryOptimizerComesBackAndBadNumbersAreRefused) {
     o.eps = 0.5f;
     if (o.kind == OptimizerKind::kMomentum) o.momentum = 0.125f;
     if (o.kind == OptimizerKind::kAdam) o.beta1 = 0.5f, o.beta2 = 0.75f;
+    if (o.kind == OptimizerKind::kFunction)
+      o.function = "f", o.argument = "a", o.state_planes = 2, o.lr = 0.1f;
     if (o.kind == OptimizerKind::kFtrl) o.beta = 2, o.l1 = 3, o.l2 = 4;
     std::string bytes;
     EncodeSpec(spec, &bytes);

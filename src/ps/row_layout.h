@@ -23,6 +23,8 @@ constexpr size_t StatePlanes(const OptimizerSpec& spec) {
     case OptimizerKind::kAdam:  // m, v
     case OptimizerKind::kFtrl:  // z, n
       return 2;
+    case OptimizerKind::kFunction:
+      return spec.state_planes;
   }
   return 0;
 }

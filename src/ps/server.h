@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "ps/function.h"
 #include "ps/transport.h"
 #include "ps/types.h"
 
@@ -33,6 +34,7 @@ struct ServerOptions {
 
   int threads = 1;        // lanes
   uint32_t shards = 256;  // virtual shards of the job, a power of two; the same on all servers
+  std::shared_ptr<const Functions> functions;  // that clients may call; the same on all servers
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints. Shared by all servers of the job
   int keep_checkpoints = 2;
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one

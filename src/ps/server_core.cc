@@ -101,7 +101,8 @@ ServerCore::ServerCore(ServerOptions options)
       roll_(options_.workers) {
   for (int lane = 0; lane < options_.threads; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(
-        &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)}));
+        &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)},
+        options_.functions.get()));
   }
 }
 

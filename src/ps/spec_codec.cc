@@ -19,6 +19,10 @@ void PutExtras(const OptimizerSpec& spec, ByteWriter* out) {
       out->Put(spec.beta);
       out->Put(spec.l1);
       return out->Put(spec.l2);
+    case OptimizerKind::kFunction:
+      out->PutString(spec.function);
+      out->PutString(spec.argument);
+      return out->Put(spec.state_planes);
   }
 }
 
@@ -37,6 +41,14 @@ Status GetExtras(ByteReader* in, OptimizerSpec* spec) {
       TRY(in->Get(&spec->beta));
       TRY(in->Get(&spec->l1));
       return in->Get(&spec->l2);
+    case OptimizerKind::kFunction: {
+      std::string_view function, argument;
+      TRY(in->GetString(&function, kMaxNameBytes));
+      TRY(in->GetString(&argument, kMaxFunctionArgument));
+      spec->function = function;
+      spec->argument = argument;
+      return in->Get(&spec->state_planes);
+    }
   }
   return Status::Ok();
 }

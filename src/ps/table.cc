@@ -6,13 +6,14 @@
 
 namespace shoal::ps {
 
-Table::Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena)
+Table::Table(TableSpec spec, const Place& place, RowArena* arena)
     : spec_(std::move(spec)),
-      partition_(partition),
-      self_(self),
+      partition_(place.partition),
+      self_(place.self),
+      optimizer_{place.optimizer, spec_.optimizer.argument},
       layout_(RowLayout::Of(spec_.dim, spec_.optimizer)),
-      shards_(partition->shards()),
-      dense_base_(partition->shards()) {
+      shards_(partition_->shards()),
+      dense_base_(partition_->shards()) {
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
     if (partition_->OwnerOf(shard) != self_) continue;
     shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
@@ -102,7 +103,25 @@ size_t Table::SlotOf(const Shard& shard, Key key) const {
   return dense() ? key >> partition_->shard_bits() : shard.index.Find(key, Mix(key));
 }
 
-void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
+Status Table::Apply(const Change& change, std::span<const Key> keys, const RowBatch& batch) const {
+  if (change.function == nullptr) {
+    ApplyBatch(batch);
+    return Status::Ok();
+  }
+  FunctionBatch call;
+  call.keys = keys;
+  call.rows = batch.rows;
+  call.deltas = batch.n > 0 && batch.deltas[0] != nullptr ? batch.deltas : nullptr;
+  call.dim = layout_.dim;
+  call.argument = change.argument;
+  call.layout = layout_;
+  TRY((*change.function)(call));
+  if (batch.out != nullptr) CopyBatch(batch.rows, batch.out, batch.n, layout_.dim);
+  return Status::Ok();
+}
+
+Status Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode, const Change& change) {
+  std::array<Key, kBatchRows> keys;
   std::array<float*, kBatchRows> rows;
   std::array<const float*, kBatchRows> deltas;
   size_t n = 0;
@@ -115,22 +134,27 @@ void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
       std::memset(row, 0, layout_.floats * sizeof(float));
       StartRow(batch.keys[i], row);
     }
+    keys[n] = batch.keys[i];
     rows[n] = row;
     deltas[n++] = batch.deltas[i];
   }
-  ApplyBatch({rows.data(), deltas.data(), nullptr, n, layout_, &spec_.optimizer});
+  if (n == 0) return Status::Ok();
+  return Apply(change, {keys.data(), n},
+               {rows.data(), deltas.data(), nullptr, n, layout_, &spec_.optimizer});
 }
 
-void Table::Push(const KeyBatch& batch, bool answer, WriteMode mode) {
+Status Table::Push(const KeyBatch& batch, bool answer, WriteMode mode, const Change& change) {
   std::array<float*, kBatchRows> rows;
   if (dense()) {
     ResolveDense(batch, rows.data());
   } else {
     FindOrInsertSparse(batch, mode, rows.data());
   }
-  if (mode != WriteMode::kPlain) PushToSnapshot(batch, mode);
-  ApplyBatch({rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
-              layout_, &spec_.optimizer});
+  const Change& what = change.function != nullptr ? change : optimizer_;
+  if (mode != WriteMode::kPlain) TRY(PushToSnapshot(batch, mode, what));
+  return Apply(what, {batch.keys.data(), batch.n},
+               {rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
+                layout_, &spec_.optimizer});
 }
 
 void Table::Pull(const KeyBatch& batch) const {

@@ -90,6 +90,8 @@ void Apply(const OptimizerSpec& spec, double g, uint32_t t, Element* x) {
                  : -(x->a - sign * spec.l1) / ((spec.beta + std::sqrt(x->b)) / lr + spec.l2);
       break;
     }
+    case OptimizerKind::kFunction:
+      break;
   }
   x->step = x->w - before;
 }
@@ -147,7 +149,7 @@ Key OwnKey(bool sparse, uint64_t draw) {
 
 struct Harness {
   explicit Harness(TableSpec spec)
-      : model{spec, {}}, table(spec, &kTwoServers, Owner{0, 0}, &arena) {}
+      : model{spec, {}}, table(spec, {&kTwoServers, Owner{0, 0}, nullptr}, &arena) {}
   // One batch of pushes of `g` to random keys, mirrored in the models.
   void Push(std::mt19937* random, WriteMode mode, Model* snapshot) {
     const bool sparse = model.spec.key_space == KeySpace::kSparse;
@@ -161,7 +163,7 @@ struct Harness {
       batch.deltas[i] = delta.data();
       batch.out[i] = out[i].data();
     }
-    table.Push(batch, true, mode);
+    EXPECT_TRUE(table.Push(batch, true, mode, {}).ok());
     for (size_t i = 0; i < batch.n; ++i) {
       model.Push(batch.keys[i], g);
       if (snapshot != nullptr) snapshot->Push(batch.keys[i], g);
@@ -271,7 +273,8 @@ INSTANTIATE_TEST_SUITE_P(All, TableProperty,
 
 TEST(Table, RefusesKeysThatAreNotItsOwn) {
   RowArena arena;
-  const Table dense(SpecOf(false, OptimizerKind::kAdd), &kTwoServers, Owner{0, 0}, &arena);
+  const Table dense(SpecOf(false, OptimizerKind::kAdd), {&kTwoServers, Owner{0, 0}, nullptr},
+                    &arena);
   EXPECT_TRUE(dense.Check(std::vector<Key>{0, 398}).ok());
   EXPECT_EQ(dense.Check(std::vector<Key>{400}).code(), Code::kOutOfRange);
   EXPECT_EQ(dense.Check(std::vector<Key>{UINT64_MAX}).code(), Code::kOutOfRange);

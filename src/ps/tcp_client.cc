@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "ps/byte_buffer.h"
 #include "ps/handshake.h"
+#include "ps/row_frame.h"
 #include "ps/socket.h"
 #include "ps/transport.h"
 
@@ -40,6 +41,7 @@ class TcpLink final : public Link {
 
   void Start(LinkHandler* handler) override;
   void Send(const Outgoing& out) override;
+  bool SavesBytes() const override { return true; }
   void FlushReplies() override {}
   void Close() override;
 
@@ -257,61 +259,21 @@ void TcpLink::Drain() {
   out_.ShrinkTo(kUsualBuffer);
 }
 
-// Keys are written as narrow as the frame says, padded to 8.
-void WriteKeys(const FrameHeader& head, const RowPart& rows, char* to) {
-  std::memset(to + KeyArea(rows.n, head.key_bytes) - 8, 0, 8);
-  if (head.key_bytes == sizeof(Key)) {
-    for (size_t i = 0; i < rows.n; ++i, to += sizeof(Key)) {
-      std::memcpy(to, &rows.keys[rows.At(i)], sizeof(Key));
-    }
-    return;
-  }
-  for (size_t i = 0; i < rows.n; ++i, to += sizeof(uint32_t)) {
-    const auto key = static_cast<uint32_t>(rows.keys[rows.At(i)]);
-    std::memcpy(to, &key, sizeof key);
-  }
-}
-
 void TcpLink::AppendRows(FrameHeader head, const RowPart& rows) {
-  const size_t keys = KeyArea(rows.n, head.key_bytes);
-  const size_t row_bytes = rows.dim * sizeof(float);
-  const size_t values = rows.deltas.empty() ? 0 : rows.n * row_bytes;
-  head.payload = static_cast<uint32_t>(keys + PaddedTo8(values));
-  char* const at = out_.Reserve(sizeof head + head.payload);
-  char* to = at + sizeof head;
-  WriteKeys(head, rows, to);
-  to += keys;
-  if (values > 0) {
-    for (size_t i = 0; i < rows.n; ++i, to += row_bytes) {
-      std::memcpy(to, rows.deltas[rows.At(i)], row_bytes);
-    }
-    std::memset(to, 0, PaddedTo8(values) - values);
-  }
-  head.payload_crc = Crc32c(at + sizeof head, head.payload);
-  SealHeader(&head);
-  std::memcpy(at, &head, sizeof head);
-  out_.Commit(sizeof head + head.payload);
+  const size_t bytes = SizeRowFrame(rows, &head);
+  WriteRowFrame(head, rows, true, out_.Reserve(bytes));
+  out_.Commit(bytes);
 }
 
 // Rows that lie one after the other go to the kernel from where they are. False: not such rows, or
 // something is queued before them.
 bool TcpLink::SendContiguous(FrameHeader head, const RowPart& rows) {
-  const ConstRows& deltas = rows.deltas;
-  const size_t values = rows.n * rows.dim * sizeof(float);
-  if (!out_.empty() || blocked_ || deltas.empty() || deltas.rows != nullptr ||
-      rows.pick != nullptr || deltas.stride != rows.dim || values % 8 != 0) {
-    return false;
-  }
-  const size_t keys = KeyArea(rows.n, head.key_bytes);
-  head.payload = static_cast<uint32_t>(keys + values);
-  char* const at = out_.Reserve(sizeof head + keys);
-  WriteKeys(head, rows, at + sizeof head);
-  const char* from = reinterpret_cast<const char*>(deltas[rows.first]);
-  head.payload_crc = Crc32c(from, values, Crc32c(at + sizeof head, keys));
-  SealHeader(&head);
-  std::memcpy(at, &head, sizeof head);
-  std::array<iovec, 2> pieces = {iovec{at, sizeof head + keys},
-                                 iovec{const_cast<char*>(from), values}};
+  if (!out_.empty() || blocked_ || !IsContiguous(rows)) return false;
+  const size_t values = ValueBytes(head);
+  char* const at = out_.Reserve(SizeRowFrame(rows, &head) - values);
+  const char* from = reinterpret_cast<const char*>(rows.deltas[rows.first]);
+  const auto front = static_cast<size_t>(WriteRowFrameHead(head, rows, at) - at);
+  std::array<iovec, 2> pieces = {iovec{at, front}, iovec{const_cast<char*>(from), values}};
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = pieces.size();

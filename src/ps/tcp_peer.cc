@@ -156,6 +156,7 @@ Status TcpPeer::HandleOne(const FrameHeader& head, std::string_view payload) {
     case FrameType::kPush:
     case FrameType::kPull:
     case FrameType::kPushPull:
+    case FrameType::kCall:
       return HandleRows(head, payload);
     case FrameType::kChallenge:
     case FrameType::kProof:
@@ -216,16 +217,12 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
   if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
   FrameHeader answer;
   answer.id = head.id;
-  const size_t values = size_t{head.rows} * head.dim * sizeof(float);
-  const size_t padded = head.type == FrameType::kPush ? 0 : PaddedTo8(values);
+  const size_t values = AnswerBytes(head);
+  const size_t padded = PaddedTo8(values);
   char* const at = out_.Reserve(sizeof answer + padded);
   RowSource source;
-  source.keys = payload.data();
-  if (head.type != FrameType::kPull) {
-    source.deltas =
-        reinterpret_cast<const float*>(payload.data() + KeyArea(head.rows, head.key_bytes));
-  }
-  if (padded > 0) source.out = reinterpret_cast<float*>(at + sizeof answer);
+  source.payload = payload;
+  source.out = at + sizeof answer;
 
   bool order = false;
   Status status;
@@ -240,11 +237,12 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
     QueueControl(FrameType::kRefused, head.id, EncodeError(status));
     return Status::Ok();
   }
-  answer.type = head.type == FrameType::kPush ? FrameType::kAck : FrameType::kRows;
+  answer.type = WantsRows(head) ? FrameType::kRows : FrameType::kAck;
   if (padded > 0) {
     std::memset(at + sizeof answer + values, 0, padded - values);
     answer.rows = head.rows;
     answer.dim = head.dim;
+    answer.values = head.answer;
     answer.table = head.table;
     answer.payload = static_cast<uint32_t>(padded);
     answer.payload_crc = Crc32c(at + sizeof answer, padded);

@@ -51,6 +51,7 @@ struct ClusterOptions {
   Duration reconnect = std::chrono::seconds(20);
   size_t window = 8u << 20;
   const Clock* clock = RealClock::Get();
+  std::shared_ptr<const Functions> functions = nullptr;
 };
 
 class Cluster {
@@ -74,6 +75,7 @@ class Cluster {
     options.client_grace = options_.grace;
     options.clock = options_.clock;
     options.shards = 64;
+    options.functions = options_.functions;
     options.handshake_timeout = std::chrono::milliseconds(300);
     if (options_.door == Door::kInProcess) {
       options.listen_host = "";

@@ -66,6 +66,11 @@ struct RowPart {
   uint32_t dim = 0;
   ConstRows deltas;  // indexed like keys; empty for a pull
   Rows out;          // likewise; empty for a push
+  // What travels instead of deltas where they are not f32: n rows of WireRowBytes each.
+  const char* coded = nullptr;
+  std::string_view argument;  // a call's
+  // A call's argument and the keys as they travel, if they have been written already.
+  std::string_view front;
   size_t At(size_t i) const { return pick != nullptr ? pick[i] : first + i; }
 };
 
@@ -96,6 +101,8 @@ class Link {
   virtual void Start(LinkHandler* handler) = 0;
   // What out.rows points to must stay valid until the answer. Never blocks on the network.
   virtual void Send(const Outgoing& out) = 0;
+  // True where bytes cost more than the work of coding keys in fewer.
+  virtual bool SavesBytes() const { return false; }
   // Delivers answers that Send produced in this thread (in-process); nothing elsewhere.
   virtual void FlushReplies() = 0;
   // No call of the handler runs or comes after it, unless called from within one. Idempotent.

@@ -38,6 +38,20 @@ Bound NotNegative(const char* name, float value) {
   return {name, value, value >= 0, "a finite number, at least 0"};
 }
 
+Status CheckFunction(const OptimizerSpec& spec) {
+  if (spec.function.empty() || spec.function.size() > kMaxNameBytes) {
+    return InvalidArgument(fmt::format("function: got a name of {} bytes, expected 1 to {}",
+                                       spec.function.size(), kMaxNameBytes));
+  }
+  if (spec.argument.size() > kMaxFunctionArgument) {
+    return InvalidArgument(fmt::format("argument of function '{}': got {} bytes, expected up to {}",
+                                       spec.function, spec.argument.size(), kMaxFunctionArgument));
+  }
+  if (spec.state_planes <= kMaxStatePlanes) return Status::Ok();
+  return InvalidArgument(fmt::format("state_planes of function '{}': got {}, expected up to {}",
+                                     spec.function, spec.state_planes, kMaxStatePlanes));
+}
+
 }  // namespace
 
 Status Validate(const OptimizerSpec& spec) {
@@ -60,6 +74,8 @@ Status Validate(const OptimizerSpec& spec) {
                        NotNegative("l1", spec.l1),
                        NotNegative("l2", spec.l2),
                        {"beta", spec.beta, spec.beta + spec.l2 > 0, "beta + l2 above 0"}});
+    case OptimizerKind::kFunction:
+      return CheckFunction(spec);
   }
   return InvalidArgument(fmt::format("kind {} is unknown", static_cast<int>(spec.kind)));
 }
