@@ -147,6 +147,11 @@ TEST(KeySender, SortedKeysCostLittle) {
   EXPECT_LT(wire.bytes, 1500u);
 }
 
+// docs/formats/ps-wire.md.
+TEST(KeyCodec, TheDigestOfTheDocsIsRight) {
+  EXPECT_EQ(KeyDigest(std::vector<Key>{1, 2, 3, 7, 9, 30, 31, 99}), 0xcd135b9103f3a0a3ull);
+}
+
 TEST(KeyMemory, IsBoundedAndChecksDigests) {
   KeyMemory memory;
   const std::vector<Key> list = {1, 2, 3};

@@ -134,8 +134,7 @@ Status Lane::FindCalled(const FrameHeader& head, Change* change) const {
       fmt::format("this server has no function '{}': add it to ServerOptions::functions", name));
 }
 
-Status Lane::CheckRows(const Table& table, const FrameHeader& head,
-                       const RowRequest& request) const {
+Status Lane::CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request) {
   if (table.spec().dim != head.dim) {
     return InvalidArgument(fmt::format("table '{}': rows of {} floats, expected {}",
                                        table.spec().name, head.dim, table.spec().dim));
@@ -143,7 +142,9 @@ Status Lane::CheckRows(const Table& table, const FrameHeader& head,
   KeyBatch batch;
   for (size_t first = 0; first < head.rows; first += kBatchRows) {
     request.FillKeys(first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
-    TRY(table.Check(std::span(batch.keys.data(), batch.n)));
+    const std::span keys(batch.keys.data(), batch.n);
+    TRY(table.Check(keys));
+    hot_keys.Note(head.table, keys);
   }
   return Status::Ok();
 }

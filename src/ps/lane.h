@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/hot_keys.h"
 #include "ps/peer.h"
 #include "ps/row_request.h"
 #include "ps/table.h"
@@ -90,6 +91,7 @@ class Lane {
   const std::set<uint64_t>& required() const { return snapshot_.required; }
 
   Counters counters;
+  HotKeys hot_keys;
 
  private:
   struct Snapshot {
@@ -107,7 +109,7 @@ class Lane {
   // The function that the table's spec or the request names.
   Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
   Status FindCalled(const FrameHeader& head, Change* change) const;
-  Status CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request) const;
+  Status CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request);
   Status Run(Table* table, const FrameHeader& head, RowRequest* request, const Change& change,
              std::optional<WriteMode> write);
   void Count(const FrameHeader& head, bool duplicate);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -68,6 +69,8 @@ class Server {
   void ReportDead(int worker);
   // Thread-safe snapshot.
   Counters counters() const;
+  // The keys that it is asked for most, at most n and 64 a thread. Thread-safe snapshot.
+  std::vector<HotKey> hot_keys(size_t n) const;
 
  private:
   struct Impl;

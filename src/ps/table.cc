@@ -17,19 +17,14 @@ Table::Table(TableSpec spec, const Place& place, RowArena* arena)
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
     if (partition_->OwnerOf(shard) != self_) continue;
     shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
-    const size_t slots = dense() ? SlotsOfDense(shard) : 0;
+    const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
     if (slots == 0) continue;
     dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
     if (spec_.initializer.kind == InitializerKind::kZeros) continue;
     for (size_t slot = 0; slot < slots; ++slot) {
-      StartRow((slot << partition_->shard_bits()) | shard,
-               dense_base_[shard] + slot * layout_.floats);
+      StartRow(partition_->DenseKey(shard, slot), dense_base_[shard] + slot * layout_.floats);
     }
   }
-}
-
-size_t Table::SlotsOfDense(uint32_t shard) const {
-  return shard >= spec_.rows ? 0 : ((spec_.rows - 1 - shard) >> partition_->shard_bits()) + 1;
 }
 
 Status Table::Check(std::span<const Key> keys) const {
@@ -48,11 +43,10 @@ Status Table::Check(std::span<const Key> keys) const {
 }
 
 void Table::ResolveDense(const KeyBatch& batch, float** rows) const {
-  const uint64_t mask = partition_->shards() - 1;
   const uint32_t bits = partition_->shard_bits();
   for (size_t i = 0; i < batch.n; ++i) {
     const Key key = batch.keys[i];
-    rows[i] = dense_base_[key & mask] + (key >> bits) * layout_.floats;
+    rows[i] = dense_base_[ShardOf(key)] + (key >> bits) * layout_.floats;
   }
 }
 
@@ -205,7 +199,7 @@ void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* ke
   rows->clear();
   Shard& from = *shards_[shard];
   from.store.VisitSnapshot(block, [&](size_t slot, const float* row) {
-    keys->push_back(dense() ? (slot << partition_->shard_bits()) | shard : from.keys[slot]);
+    keys->push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
     for (size_t plane = 0; plane <= layout_.planes; ++plane) {
       const float* values = row + plane * layout_.stride;
       rows->insert(rows->end(), values, values + layout_.dim);

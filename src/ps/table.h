@@ -79,7 +79,6 @@ class Table {
 
   bool dense() const { return spec_.key_space == KeySpace::kDense; }
   uint32_t ShardOf(Key key) const { return partition_->ShardOf(spec_.key_space, key); }
-  size_t SlotsOfDense(uint32_t shard) const;
   void ResolveDense(const KeyBatch& batch, float** rows) const;
   // Missing keys get null, or a new row if `insert`.
   void FindSparse(const KeyBatch& batch, float** rows) const;

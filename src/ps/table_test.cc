@@ -6,12 +6,14 @@
 #include <hwy/targets.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <random>
 
+#include "base/bytes.h"
 #include "ps/initializer.h"
 #include "ps/kernels.h"
 
@@ -141,9 +143,11 @@ std::vector<double> Numbers(const TableSpec& spec, const float* saved) {
 
 // Keys of server 0 in kTwoServers: even shards.
 Key OwnKey(bool sparse, uint64_t draw) {
-  if (!sparse) return draw % 200 * 2;
-  for (Key key = draw % 100 * 1'000'003;; ++key) {
-    if (kTwoServers.ShardOf(KeySpace::kSparse, key) % 2 == 0) return key;
+  const auto space = sparse ? KeySpace::kSparse : KeySpace::kDense;
+  for (Key key = sparse ? draw % 100 * 1'000'003 : draw % 400;; ++key) {
+    if (kTwoServers.ShardOf(space, key % (sparse ? key + 1 : 400)) % 2 == 0) {
+      return sparse ? key : key % 400;
+    }
   }
 }
 
@@ -275,10 +279,11 @@ TEST(Table, RefusesKeysThatAreNotItsOwn) {
   RowArena arena;
   const Table dense(SpecOf(false, OptimizerKind::kAdd), {&kTwoServers, Owner{0, 0}, nullptr},
                     &arena);
-  EXPECT_TRUE(dense.Check(std::vector<Key>{0, 398}).ok());
+  const Key own = OwnKey(false, 0), other = kTwoServers.DenseKey(1, 0);
+  EXPECT_TRUE(dense.Check(std::vector<Key>{own, kTwoServers.DenseKey(14, 24)}).ok());
   EXPECT_EQ(dense.Check(std::vector<Key>{400}).code(), Code::kOutOfRange);
   EXPECT_EQ(dense.Check(std::vector<Key>{UINT64_MAX}).code(), Code::kOutOfRange);
-  EXPECT_EQ(dense.Check(std::vector<Key>{1}).code(), Code::kFailedPrecondition);
+  EXPECT_EQ(dense.Check(std::vector<Key>{other}).code(), Code::kFailedPrecondition);
 }
 
 TEST(Table, RowsWiderThanABlockWork) {
@@ -293,24 +298,71 @@ TEST(Table, RowsWiderThanABlockWork) {
   EXPECT_FALSE(harness.TakeSnapshot().empty());
 }
 
-RC_GTEST_PROP(PartitionProperty, EveryShardHasOneOwnerAndNoneIsFarAboveTheMean,
-              (const std::vector<uint8_t>& lanes_drawn)) {
+// Servers with 1 to 4 lanes each.
+std::vector<uint32_t> DrawLanes() {
+  const auto drawn = *rc::gen::container<std::vector<uint32_t>>(rc::gen::inRange(1u, 5u));
   std::vector<uint32_t> lanes = {1u};
-  for (const uint8_t lane : lanes_drawn) lanes.push_back(1u + lane % 4u);
-  if (lanes.size() > 20) lanes.resize(20);
+  lanes.insert(lanes.end(), drawn.begin(), drawn.end());
+  if (lanes.size() > 12) lanes.resize(12);
+  return lanes;
+}
+
+RC_GTEST_PROP(PartitionProperty, DenseRowsAndSlotsAreOneAndTheSame, ()) {
+  const Partition partition(1u << *rc::gen::inRange(0, 10), {1});
+  const uint64_t rows = *rc::gen::inRange<uint64_t>(1, 5000);
+  std::vector<uint64_t> slots(partition.shards());
+  for (Key key = 0; key < rows; ++key) {
+    const uint32_t shard = partition.ShardOf(KeySpace::kDense, key);
+    RC_ASSERT(partition.DenseKey(shard, key >> partition.shard_bits()) == key);
+    RC_ASSERT(key >> partition.shard_bits() == slots[shard]++);
+  }
+  for (uint32_t shard = 0; shard < partition.shards(); ++shard) {
+    RC_ASSERT(partition.DenseSlots(rows, shard) == slots[shard]);
+  }
+}
+
+// Whatever the keys look like: no server has 10 % more of them than the mean, nor 10 % less.
+RC_GTEST_PROP(PartitionProperty, AnyDistributionOfKeysIsSpreadWithinTenPercent, ()) {
+  const auto lanes = DrawLanes();
   const Partition partition(256, lanes);
-  std::vector<uint64_t> dense(lanes.size()), sparse(lanes.size());
-  for (Key key = 0; key < 51'200; ++key) {
-    for (const auto space : {KeySpace::kDense, KeySpace::kSparse}) {
+  enum Kind { kSmall, kStrided, kStrings, kZipf, kClustered, kKinds };
+  const int kind = *rc::gen::inRange(0, static_cast<int>(kKinds));
+  std::mt19937_64 random(*rc::gen::arbitrary<uint32_t>());
+  const uint32_t stride = 1u << *rc::gen::inRange(0, 12);
+  const Key base = (random() >> 24) & ~Key{0xfff};
+  const auto draw = [&](uint64_t i) -> Key {
+    switch (kind) {
+      case kSmall:
+        return i;
+      case kStrided:
+        return i * stride;
+      case kStrings: {
+        const std::string name = "user:" + std::to_string(i);
+        return Crc32c(name.data(), name.size()) * 0x100000001ull;
+      }
+      case kZipf: {  // ranks, the low ones often: rows count once each
+        const double u = std::generate_canonical<double, 53>(random);
+        return static_cast<Key>(std::exp(u * std::log(1e9)));
+      }
+      default:
+        return base + (i / 64) * 1'000'003 + i % 64;
+    }
+  };
+  std::vector<Key> keys;
+  for (uint64_t i = 0; i < 60'000; ++i) keys.push_back(draw(i));
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (const auto space : {KeySpace::kDense, KeySpace::kSparse}) {
+    std::vector<double> count(lanes.size());
+    for (const Key key : keys) {
       const Owner owner = partition.OwnerOf(partition.ShardOf(space, key));
       RC_ASSERT(owner.server < lanes.size());
       RC_ASSERT(owner.lane < lanes[owner.server]);
-      ++(space == KeySpace::kDense ? dense : sparse)[owner.server];
+      count[owner.server] += 1;
     }
+    const double mean = static_cast<double>(keys.size()) / static_cast<double>(lanes.size());
+    for (const double n : count) RC_ASSERT(n > 0.90 * mean && n < 1.10 * mean);
   }
-  const double mean = 51'200.0 / static_cast<double>(lanes.size());
-  for (const uint64_t count : dense) RC_ASSERT(static_cast<double>(count) < 1.10 * mean);
-  for (const uint64_t count : sparse) RC_ASSERT(static_cast<double>(count) < 1.15 * mean);
 }
 
 // |got - want| in ulp of the largest operand.

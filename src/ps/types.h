@@ -186,4 +186,12 @@ struct Counters {
   uint64_t refused_connections = 0;  // server: wrong token, garbage, bounds
 };
 
+// A key that a server is asked for more often than others, estimated from a sample.
+struct HotKey {
+  std::string table;
+  Key key = 0;
+  uint64_t rows = 0;  // times, about
+  double share = 0;   // of all rows that the server was asked for
+};
+
 }  // namespace shoal::ps
