@@ -27,6 +27,7 @@ ServerCore* TheCore() {
   static const std::shared_ptr<ServerCore> core = [] {
     ServerOptions options;
     options.token = "fuzz";
+    options.shared_memory = false;
     options.shards = 4;
     options.max_blob_bytes = options.max_blobs_bytes = 1 << 16;
     auto made = ServerCore::Make(options).value();
