@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "ps/link_poller.h"
 #include "ps/value_codec.h"
 
 namespace shoal::ps {
@@ -42,6 +43,30 @@ uint64_t Channel::first_unanswered() const {
 Counters Channel::counters() const {
   std::lock_guard lock(mu_);
   return counters_;
+}
+
+std::shared_ptr<Link> Channel::link() const {
+  std::lock_guard lock(mu_);
+  return link_;
+}
+
+template <typename Done>
+bool Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
+  LinkPoller poller;
+  while (!done()) {
+    const std::shared_ptr<Link> link = link_;
+    lock->unlock();
+    const bool again = poller.Turn({&link, 1});
+    lock->lock();
+    if (again || done()) continue;
+    if (progress_.wait_until(*lock, deadline) == std::cv_status::timeout) return done();
+  }
+  return true;
+}
+
+void Channel::OnRoom() {
+  std::lock_guard lock(mu_);
+  progress_.notify_all();
 }
 
 void Channel::SendPending(Link* link, const Pending& pending) {
@@ -151,10 +176,11 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
     std::unique_lock lock(mu_);
     const size_t bytes = part.n * part.dim * sizeof(float);
     const auto fits = [&] {
-      return !failed_.ok() || InFlight() == 0 ||
-             (InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_);
+      if (!failed_.ok() || InFlight() == 0) return true;
+      return InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_ &&
+             (link_ == nullptr || link_->Takes(sizeof(FrameHeader) + bytes + part.n * sizeof(Key)));
     };
-    if (!progress_.wait_until(lock, deadline, fits)) {
+    if (!Await(&lock, deadline, fits)) {
       return DeadlineExceeded(
           fmt::format("server {} ({}) does not take more requests: {} are "
                       "unanswered",
@@ -247,7 +273,7 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body,
 
 Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline) {
   std::unique_lock lock(mu_);
-  const bool done = progress_.wait_until(lock, deadline, [&] { return call->done; });
+  const bool done = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
   if (!done) {
     return DeadlineExceeded(
@@ -268,8 +294,7 @@ bool Channel::Owes(uint32_t ticket) const {
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
   const uint64_t until = next_seq_;
-  const bool done =
-      progress_.wait_until(lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+  const bool done = Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
   if (!failed_.ok()) return failed_;
   if (done) return Status::Ok();
   return DeadlineExceeded(fmt::format("server {} ({}) did not answer {} requests in time", server_,

@@ -68,6 +68,9 @@ class Channel final : public LinkHandler {
   // Takes the call back if the deadline passes.
   Result<std::string> FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline);
 
+  // Null: down. For polling; see Link::Poll.
+  std::shared_ptr<Link> link() const;
+
   // True if a part of this request is unanswered here.
   bool Owes(uint32_t ticket) const;
   // Waits until what was issued before is answered.
@@ -77,6 +80,7 @@ class Channel final : public LinkHandler {
 
   // LinkHandler.
   void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnRoom() override;
   void OnClosed(const Status& why) override;
 
  private:
@@ -93,6 +97,11 @@ class Channel final : public LinkHandler {
     uint32_t ticket = kNoTicket;
     size_t bytes = 0;
   };
+
+  // Waits, with polling at first, until `done` holds. False: the deadline passed. `lock` is mu_'s,
+  // let go of meanwhile.
+  template <typename Done>
+  bool Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }

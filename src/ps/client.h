@@ -39,6 +39,7 @@ struct ClientOptions {
   std::string token;        // the job's secret
   Consistency consistency;  // what Clock waits for
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
+  bool shared_memory = true;          // instead of TCP, with servers of this host
   Duration connect_timeout = std::chrono::seconds(30);    // to reach all servers at first
   Duration reconnect_timeout = std::chrono::seconds(30);  // for one that went away
   size_t window_bytes = 1u << 20;  // unanswered row values to and from one server; beyond it a

@@ -84,6 +84,7 @@ class ClientCore {
   void IssueOverMany(const RowRequest& request, uint32_t ticket, TimePoint deadline, Status* bad);
   size_t ChannelOf(const TableRef& table, Key key) const;
 
+  void PollFor(Ticket ticket, TimePoint deadline);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
 

@@ -8,6 +8,7 @@
 
 #include "ps/client_core.h"
 #include "ps/kernels.h"
+#include "ps/link_poller.h"
 #include "ps/value_codec.h"
 
 namespace shoal::ps {
@@ -163,8 +164,21 @@ void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimeP
   }
 }
 
+// Handles answers in this thread until the ticket is done or nothing comes.
+void ClientCore::PollFor(Ticket ticket, TimePoint deadline) {
+  if (tickets_.Done(ticket)) return;
+  thread_local std::vector<std::shared_ptr<Link>> links;  // keeps its memory from call to call
+  for (const auto& channel : channels_) links.push_back(channel->link());
+  LinkPoller poller;
+  for (uint32_t turn = 1; poller.Turn(links) && !tickets_.Done(ticket); ++turn) {
+    if (turn % 64 == 0 && RealClock::Get()->Now() >= deadline) break;
+  }
+  links.clear();
+}
+
 Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
   bool timed_out = false;
+  PollFor(ticket, deadline);
   const Status status = tickets_.Wait(ticket, deadline, &timed_out);
   if (!timed_out) return status;
   std::string who;

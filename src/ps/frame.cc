@@ -122,7 +122,7 @@ Status ReadHeader(std::string_view bytes, uint32_t max_payload, FrameHeader* hea
         fmt::format("not a parameter-server frame: magic {:#010x}, expected {:#010x}", head->magic,
                     kFrameMagic));
   }
-  if (head->header_crc != Crc32c(bytes.data(), kCheckedHeaderBytes)) {
+  if (head->header_crc != Crc32c(head, kCheckedHeaderBytes)) {
     return DataLoss("a frame header does not match its checksum");
   }
   if (head->version != kFrameVersion) {

@@ -20,10 +20,9 @@ Result<RowRequest> RowRequest::Open(const FrameHeader& head, const RowSource& so
     request.values_ = source.part->coded;
     request.argument_ = source.part->argument;
   } else {
-    const size_t front = ArgumentArea(head) + KeyAreaOf(head);
-    request.argument_ = source.payload.substr(0, ArgumentArea(head) == 0 ? 0 : head.body);
-    TRY(request.OpenKeys(source.payload.substr(ArgumentArea(head), KeyAreaOf(head)), memory));
-    if (HasDeltas(head)) request.values_ = source.payload.data() + front;
+    request.argument_ = source.front.substr(0, ArgumentArea(head) == 0 ? 0 : head.body);
+    TRY(request.OpenKeys(source.front.substr(ArgumentArea(head), KeyAreaOf(head)), memory));
+    request.values_ = source.values;
   }
   const bool decodes = HasDeltas(head) && head.values != ValueType::kF32;
   const bool encodes = WantsRows(head) && head.answer != ValueType::kF32 && source.part == nullptr;

@@ -17,8 +17,11 @@ namespace shoal::ps {
 // Where a row operation's keys and rows are: in a frame, or in a client of this process.
 struct RowSource {
   const RowPart* part = nullptr;  // in-process
-  std::string_view payload;       // else; on 8 bytes, of the size that ReadHeader has checked
-  char* out = nullptr;            // room for AnswerBytes; in-process: rows go to part->out
+  // Else, of the sizes that ReadHeader has checked. Rows may be in memory that the client still
+  // writes to (a ring); the front may not, it is checked before it is used.
+  std::string_view front;        // a call's argument and the keys, each padded to 8; on 8 bytes
+  const char* values = nullptr;  // rows; on 8 bytes
+  char* out = nullptr;           // room for AnswerBytes; in-process: rows go to part->out
 };
 
 class RowRequest {

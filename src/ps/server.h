@@ -29,6 +29,7 @@ struct ServerOptions {
   // TCP: listens on host:port (0: any free one; see address()). `listen_host` empty: no TCP.
   std::string listen_host = "127.0.0.1";
   uint16_t port = 0;
+  bool shared_memory = true;  // instead of TCP, with clients of this host that ask for it
   // In-process: registers as "inproc:" + name with the hub. Null: none.
   std::shared_ptr<InProcessHub> hub;
   std::string inproc_name;

@@ -1,4 +1,4 @@
-// Servers and clients of one job within a test, over either transport.
+// Servers and clients of one job within a test, over every transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class FixedMembers final : public Members {
   MemberView view_;
 };
 
-enum class Door { kInProcess, kTcp };
+enum class Door { kInProcess, kTcp, kShared };
 
 struct ClusterOptions {
   Door door = Door::kTcp;
@@ -77,6 +77,7 @@ class Cluster {
     options.shards = 64;
     options.functions = options_.functions;
     options.handshake_timeout = std::chrono::milliseconds(300);
+    options.shared_memory = options_.door == Door::kShared;
     if (options_.door == Door::kInProcess) {
       options.listen_host = "";
       options.hub = hub_;

@@ -232,9 +232,12 @@ TEST_P(PsWire, HotKeysAreSeen) {
   EXPECT_EQ(seen, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Doors, PsWire, ::testing::Values(Door::kInProcess, Door::kTcp),
+INSTANTIATE_TEST_SUITE_P(Doors, PsWire,
+                         ::testing::Values(Door::kInProcess, Door::kTcp, Door::kShared),
                          [](const auto& param_info) {
-                           return std::string(param_info.param == Door::kTcp ? "Tcp" : "InProcess");
+                           return param_info.param == Door::kTcp      ? "Tcp"
+                                  : param_info.param == Door::kShared ? "Shared"
+                                                                      : "InProcess";
                          });
 
 struct Cost {

@@ -30,6 +30,7 @@ ServerCore* TheCore() {
   static const std::shared_ptr<ServerCore> core = [] {
     ServerOptions options;
     options.token = "fuzz";
+    options.shared_memory = false;
     options.shards = 4;
     auto functions = std::make_shared<Functions>();
     const auto touch = [](const FunctionBatch& batch) {
