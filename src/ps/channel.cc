@@ -197,6 +197,10 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
       pending.part.pick = pending.pick.data();
     }
     if (part.coded != nullptr) {
+      if (!spare_.empty()) {
+        pending.coded = std::move(spare_.back());
+        spare_.pop_back();
+      }
       pending.coded.assign(part.coded, ValueBytes(head));
       pending.part.coded = pending.coded.data();
     }
@@ -363,6 +367,10 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     if (!failed_.ok()) return;
     ticket = pending.ticket;
     bytes_in_flight_ -= pending.bytes;
+    if (pending.part.coded != nullptr) {
+      spare_.push_back(std::move(pending.coded));
+      pending.part.coded = nullptr;
+    }
     if (head.type == FrameType::kRows) {
       counters_.rows_pulled += pending.part.n;
       counters_.bytes_pulled += AnswerBytes(pending.head);

@@ -133,6 +133,8 @@ class Channel final : public LinkHandler {
   Counters counters_;
   KeySender keys_;     // of the present connection
   std::string front_;  // scratch
+  // Memory for coded rows: as much as was ever under way, not as much as there are slots.
+  std::vector<std::string> spare_;
 };
 
 }  // namespace shoal::ps
