@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "ps/link_poller.h"
+#include "ps/value_codec.h"
 
 namespace shoal::ps {
 
@@ -43,14 +45,46 @@ Counters Channel::counters() const {
   return counters_;
 }
 
+std::shared_ptr<Link> Channel::link() const {
+  std::lock_guard lock(mu_);
+  return link_;
+}
+
+template <typename Done>
+bool Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
+  LinkPoller poller;
+  while (!done()) {
+    const std::shared_ptr<Link> link = link_;
+    lock->unlock();
+    const bool again = poller.Turn({&link, 1});
+    lock->lock();
+    if (again || done()) continue;
+    if (progress_.wait_until(*lock, deadline) == std::cv_status::timeout) return done();
+  }
+  return true;
+}
+
+void Channel::OnRoom() {
+  std::lock_guard lock(mu_);
+  progress_.notify_all();
+}
+
 void Channel::SendPending(Link* link, const Pending& pending) {
   Outgoing out;
   out.head = pending.head;
   if (pending.head.type == FrameType::kMarker) {
     out.body = pending.body;
-  } else {
-    out.rows = &pending.part;
+    return link->Send(out);
   }
+  out.rows = &pending.part;
+  if (!link->SavesBytes()) return link->Send(out);
+  front_.assign(pending.part.argument);
+  front_.resize(ArgumentArea(out.head));
+  keys_.Write(pending.part, &out.head, &front_);
+  counters_.key_bytes += KeyAreaOf(out.head);
+  RowPart part = pending.part;
+  part.front = front_;
+  out.rows = &part;
   link->Send(out);
 }
 
@@ -72,6 +106,7 @@ void Channel::Resume(std::string address, Dialled dialled, const std::vector<std
         link->Send({head, spec, nullptr});
       }
     }
+    keys_.Clear();
     for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) SendPending(link.get(), SlotOf(seq));
     for (auto& [id, call] : calls_) {
       if (restarted && call->same_incarnation) {
@@ -141,10 +176,11 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
     std::unique_lock lock(mu_);
     const size_t bytes = part.n * part.dim * sizeof(float);
     const auto fits = [&] {
-      return !failed_.ok() || InFlight() == 0 ||
-             (InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_);
+      if (!failed_.ok() || InFlight() == 0) return true;
+      return InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_ &&
+             (link_ == nullptr || link_->Takes(sizeof(FrameHeader) + bytes + part.n * sizeof(Key)));
     };
-    if (!progress_.wait_until(lock, deadline, fits)) {
+    if (!Await(&lock, deadline, fits)) {
       return DeadlineExceeded(
           fmt::format("server {} ({}) does not take more requests: {} are "
                       "unanswered",
@@ -160,13 +196,23 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
       pending.pick.assign(part.pick, part.pick + part.n);
       pending.part.pick = pending.pick.data();
     }
+    if (part.coded != nullptr) {
+      if (!spare_.empty()) {
+        pending.coded = std::move(spare_.back());
+        spare_.pop_back();
+      }
+      pending.coded.assign(part.coded, ValueBytes(head));
+      pending.part.coded = pending.coded.data();
+    }
+    pending.body.assign(part.argument);
+    pending.part.argument = pending.body;
     pending.ticket = ticket;
     pending.bytes = bytes;
     bytes_in_flight_ += bytes;
     counters_.requests += 1;
-    if (head.type != FrameType::kPull) {
+    if (HasDeltas(head)) {
       counters_.rows_pushed += part.n;
-      counters_.bytes_pushed += bytes;
+      counters_.bytes_pushed += ValueBytes(head);
     }
     link = link_;
     if (link != nullptr) SendPending(link.get(), pending);
@@ -231,7 +277,7 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body,
 
 Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline) {
   std::unique_lock lock(mu_);
-  const bool done = progress_.wait_until(lock, deadline, [&] { return call->done; });
+  const bool done = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
   if (!done) {
     return DeadlineExceeded(
@@ -252,8 +298,7 @@ bool Channel::Owes(uint32_t ticket) const {
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
   const uint64_t until = next_seq_;
-  const bool done =
-      progress_.wait_until(lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+  const bool done = Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
   if (!failed_.ok()) return failed_;
   if (done) return Status::Ok();
   return DeadlineExceeded(fmt::format("server {} ({}) did not answer {} requests in time", server_,
@@ -283,11 +328,10 @@ Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
   }
   if (head.type == FrameType::kRefused) return Status::Ok();
   const Pending& pending = SlotOf(head.id);
-  const bool wants_rows =
-      pending.head.type == FrameType::kPull || pending.head.type == FrameType::kPushPull;
-  const size_t bytes = pending.part.n * pending.part.dim * sizeof(float);
+  const bool wants_rows = WantsRows(pending.head);
   if (wants_rows != (head.type == FrameType::kRows) ||
-      (wants_rows && !body.empty() && body.size() < bytes)) {
+      (wants_rows && !body.empty() &&
+       (body.size() < AnswerBytes(pending.head) || head.values != pending.head.answer))) {
     return DataLoss(fmt::format("answered request {} with a frame that does not fit", head.id));
   }
   return Status::Ok();
@@ -311,9 +355,10 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   } else if (head.type == FrameType::kRows && !body.empty()) {
     const RowPart& part = pending.part;
     const char* from = body.data();
-    const size_t row_bytes = part.dim * sizeof(float);
+    const size_t row_bytes = WireRowBytes(head.values, part.dim);
     for (size_t i = 0; i < part.n; ++i, from += row_bytes) {
-      std::memcpy(part.out[part.At(i)], from, row_bytes);
+      float* const to = part.out[part.At(i)];
+      DecodeRows(head.values, from, 1, part.dim, &to);
     }
   }
   uint32_t ticket = kNoTicket;
@@ -322,9 +367,13 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     if (!failed_.ok()) return;
     ticket = pending.ticket;
     bytes_in_flight_ -= pending.bytes;
+    if (pending.part.coded != nullptr) {
+      spare_.push_back(std::move(pending.coded));
+      pending.part.coded = nullptr;
+    }
     if (head.type == FrameType::kRows) {
       counters_.rows_pulled += pending.part.n;
-      counters_.bytes_pulled += pending.bytes;
+      counters_.bytes_pulled += AnswerBytes(pending.head);
     }
     ++first_seq_;
     progress_.notify_all();

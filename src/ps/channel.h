@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/key_codec.h"
 #include "ps/ticket_table.h"
 #include "ps/transport.h"
 
@@ -67,6 +68,9 @@ class Channel final : public LinkHandler {
   // Takes the call back if the deadline passes.
   Result<std::string> FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline);
 
+  // Null: down. For polling; see Link::Poll.
+  std::shared_ptr<Link> link() const;
+
   // True if a part of this request is unanswered here.
   bool Owes(uint32_t ticket) const;
   // Waits until what was issued before is answered.
@@ -76,6 +80,7 @@ class Channel final : public LinkHandler {
 
   // LinkHandler.
   void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnRoom() override;
   void OnClosed(const Status& why) override;
 
  private:
@@ -87,10 +92,16 @@ class Channel final : public LinkHandler {
     FrameHeader head;
     RowPart part;
     std::vector<uint32_t> pick;  // part.pick's own copy; its memory is reused
-    std::string body;            // markers
+    std::string coded;           // part.coded's own copy
+    std::string body;            // markers; a call's argument
     uint32_t ticket = kNoTicket;
     size_t bytes = 0;
   };
+
+  // Waits, with polling at first, until `done` holds. False: the deadline passed. `lock` is mu_'s,
+  // let go of meanwhile.
+  template <typename Done>
+  bool Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
@@ -120,6 +131,10 @@ class Channel final : public LinkHandler {
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;
+  KeySender keys_;     // of the present connection
+  std::string front_;  // scratch
+  // Memory for coded rows: as much as was ever under way, not as much as there are slots.
+  std::vector<std::string> spare_;
 };
 
 }  // namespace shoal::ps

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "ps/row_layout.h"
 #include "ps/spec_codec.h"
 
 namespace shoal::ps {
@@ -21,7 +22,7 @@ constexpr size_t kRecordHeadBytes = 16;
 constexpr size_t kBlobRecord = 1u << 20;
 
 size_t SavedFloats(const TableSpec& spec) {
-  return spec.dim * (spec.optimizer.kind == OptimizerKind::kAdagrad ? 2u : 1u);
+  return RowLayout::Of(spec.dim, spec.optimizer).saved_floats();
 }
 
 // Bytes one after the other, from a file or from memory.

@@ -63,7 +63,7 @@ class CheckpointVisitor {
  public:
   virtual ~CheckpointVisitor() = default;
   virtual Status OnTable(const TableSpec& spec) = 0;
-  // rows: keys.size() times `floats`, where floats is dim, or 2 · dim with optimizer state.
+  // rows: keys.size() times `floats`: RowLayout::saved_floats of the table.
   virtual Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
                         std::span<const float> rows) = 0;
   virtual Status OnProgress(int worker, std::string_view bytes) = 0;

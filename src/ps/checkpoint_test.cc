@@ -176,6 +176,45 @@ float ValueOf(Client* client, const TableRef& table, Key key) {
   return row.back();
 }
 
+// The same pushes after the restore give the same rows to the bit as without it: state and count
+// of every optimizer came along.
+TEST(PsRestore, EveryOptimizerGoesOnWhereItWas) {
+  Cluster cluster(WithCheckpoints());
+  std::vector<TableSpec> specs;
+  for (uint8_t kind = 0; kind < static_cast<uint8_t>(OptimizerKind::kFunction); ++kind) {
+    auto spec = kind % 2 == 0 ? DenseSpec(std::to_string(kind), 50, 3)
+                              : SparseSpec(std::to_string(kind), 3);
+    spec.optimizer.kind = static_cast<OptimizerKind>(kind);
+    specs.push_back(spec);
+  }
+  const auto rows = [&](Client* client) {
+    std::vector<float> all;
+    for (const TableSpec& spec : specs) {
+      const auto table = client->CreateTable(spec);
+      EXPECT_TRUE(table.ok());
+      PushOnes(client, *table, 50, 3);
+      for (Key key = 0; key < 50; ++key) {
+        all.push_back(
+            ValueOf(client, *table, spec.key_space == KeySpace::kSparse ? key * 977 : key));
+      }
+    }
+    return all;
+  };
+  std::vector<float> want;
+  {
+    auto client = cluster.Connect(0);
+    rows(client.get());
+    ASSERT_OK(client->Flush());
+    ASSERT_OK(cluster.ConnectAdmin()->Checkpoint());
+    want = rows(client.get());
+  }
+  cluster.Resize(3);
+  for (int i = 0; i < 3; ++i) cluster.StartServer(i);
+  auto client = cluster.Connect(0);
+  EXPECT_EQ(client->restored_checkpoint(), 0);
+  EXPECT_EQ(rows(client.get()), want);
+}
+
 TEST(PsRestore, WithAnyNumberOfServersAndTheirBlobs) {
   Cluster cluster(WithCheckpoints());
   auto sparse = SparseSpec("s", 3);

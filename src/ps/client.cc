@@ -1,5 +1,7 @@
 #include "ps/client.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/bytes.h"
@@ -27,17 +29,50 @@ Result<TableRef> Client::CreateTable(const TableSpec& spec, Duration timeout) {
 
 Result<Ticket> Client::Pull(const TableRef& table, std::span<const Key> keys, Rows out,
                             DoneCallback done) {
-  return core_->Issue({FrameType::kPull, &table, keys, {}, out, std::move(done)});
+  return core_->Issue({FrameType::kPull, &table, keys, {}, out, std::move(done), {}, {}});
 }
 
 Result<Ticket> Client::Push(const TableRef& table, std::span<const Key> keys, ConstRows deltas,
                             DoneCallback done) {
-  return core_->Issue({FrameType::kPush, &table, keys, deltas, {}, std::move(done)});
+  return core_->Issue({FrameType::kPush, &table, keys, deltas, {}, std::move(done), {}, {}});
+}
+
+Result<Ticket> Client::Push(const TableRef& table, std::span<const Key> keys, Rows deltas,
+                            DoneCallback done) {
+  return core_->Issue(
+      {FrameType::kPush, &table, keys, deltas.view(), {}, std::move(done), deltas, {}});
 }
 
 Result<Ticket> Client::PushPull(const TableRef& table, std::span<const Key> keys, ConstRows deltas,
                                 Rows out, DoneCallback done) {
-  return core_->Issue({FrameType::kPushPull, &table, keys, deltas, out, std::move(done)});
+  return core_->Issue({FrameType::kPushPull, &table, keys, deltas, out, std::move(done), {}, {}});
+}
+
+Result<Ticket> Client::PushPull(const TableRef& table, std::span<const Key> keys, Rows deltas,
+                                Rows out, DoneCallback done) {
+  return core_->Issue(
+      {FrameType::kPushPull, &table, keys, deltas.view(), out, std::move(done), deltas, {}});
+}
+
+Result<Ticket> Client::Call(const TableRef& table, std::string_view function,
+                            std::span<const Key> keys, std::string_view argument,
+                            const CallRows& rows, DoneCallback done) {
+  if (function.empty() || function.size() > kMaxNameBytes) {
+    return InvalidArgument(fmt::format("function: got a name of {} bytes, expected 1 to {}",
+                                       function.size(), kMaxNameBytes));
+  }
+  if (argument.size() > kMaxFunctionArgument) {
+    return InvalidArgument(
+        fmt::format("function '{}': got an argument of {} bytes, expected up "
+                    "to {}",
+                    function, argument.size(), kMaxFunctionArgument));
+  }
+  std::string both;
+  ByteWriter writer(&both);
+  writer.PutString(function);
+  writer.PutRaw(argument.data(), argument.size());
+  return core_->Issue(
+      {FrameType::kCall, &table, keys, rows.deltas, rows.out, std::move(done), {}, both});
 }
 
 Status Client::Wait(Ticket ticket, Duration timeout) {
@@ -119,6 +154,7 @@ Counters Client::counters() const {
     sum.rows_pulled += part.rows_pulled;
     sum.bytes_pushed += part.bytes_pushed;
     sum.bytes_pulled += part.bytes_pulled;
+    sum.key_bytes += part.key_bytes;
   }
   return sum;
 }

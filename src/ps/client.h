@@ -39,6 +39,7 @@ struct ClientOptions {
   std::string token;        // the job's secret
   Consistency consistency;  // what Clock waits for
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
+  bool shared_memory = true;          // instead of TCP, with servers of this host
   Duration connect_timeout = std::chrono::seconds(30);    // to reach all servers at first
   Duration reconnect_timeout = std::chrono::seconds(30);  // for one that went away
   size_t window_bytes = 1u << 20;  // unanswered row values to and from one server; beyond it a
@@ -82,6 +83,25 @@ class Client {
                       DoneCallback done = nullptr);
   Result<Ticket> PushPull(const TableRef& table, std::span<const Key> keys, ConstRows deltas,
                           Rows out, DoneCallback done = nullptr);
+  // Where table.wire.push is not kF32, rounding loses something of every delta. These overwrite
+  // deltas, before they return, with exactly what the servers will add (of parts that an error kept
+  // back: with nothing), so that the caller can keep the difference and push it later. Memory as
+  // above.
+  Result<Ticket> Push(const TableRef& table, std::span<const Key> keys, Rows deltas,
+                      DoneCallback done = nullptr);
+  Result<Ticket> PushPull(const TableRef& table, std::span<const Key> keys, Rows deltas, Rows out,
+                          DoneCallback done = nullptr);
+
+  // Runs the server function of this name (ServerOptions::functions) over the rows `keys`, with
+  // `argument` (at most kMaxFunctionArgument bytes, copied) and, where set, rows.deltas beside
+  // them; rows.out gets the rows as they are afterwards. Like a push it is applied once, whatever
+  // happens to connections. NotFound, from Wait, if a server does not have the function.
+  struct CallRows {
+    ConstRows deltas;
+    Rows out;
+  };
+  Result<Ticket> Call(const TableRef& table, std::string_view function, std::span<const Key> keys,
+                      std::string_view argument, const CallRows& rows, DoneCallback done = nullptr);
 
   // Waits until the request is done and forgets the ticket. DeadlineExceeded names the servers
   // that did not answer; the request then goes on, and may be waited for again.

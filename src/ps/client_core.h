@@ -46,6 +46,8 @@ class ClientCore {
     ConstRows deltas;
     Rows out;
     DoneCallback done;
+    Rows sent;                  // where to put what deltas came to be on the wire
+    std::string_view argument;  // a call's, as it travels
   };
   Result<Ticket> Issue(RowRequest request);
   Status Wait(Ticket ticket, TimePoint deadline);
@@ -82,6 +84,7 @@ class ClientCore {
   void IssueOverMany(const RowRequest& request, uint32_t ticket, TimePoint deadline, Status* bad);
   size_t ChannelOf(const TableRef& table, Key key) const;
 
+  void PollFor(Ticket ticket, TimePoint deadline);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
 

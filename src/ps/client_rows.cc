@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "ps/client_core.h"
 #include "ps/kernels.h"
+#include "ps/link_poller.h"
+#include "ps/value_codec.h"
 
 namespace shoal::ps {
 namespace {
@@ -28,7 +31,36 @@ FrameHeader HeadOf(const ClientCore::RowRequest& request, size_t rows) {
   const bool narrow =
       request.table->key_space == KeySpace::kDense && request.table->rows <= UINT32_MAX;
   head.key_bytes = narrow ? 4 : 8;
+  if (request.type == FrameType::kCall) {
+    head.body = static_cast<uint32_t>(request.argument.size());
+    head.flags = static_cast<uint8_t>((request.deltas.empty() ? 0 : kCallHasDeltas) |
+                                      (request.out.empty() ? 0 : kCallWantsRows));
+  }
+  if (HasDeltas(head)) head.values = request.table->wire.push;
+  if (WantsRows(head)) head.answer = request.table->wire.pull;
   return head;
+}
+
+// The deltas of a part as they travel, in memory of this thread that the next call overwrites; and
+// what they came to be where the caller asked for it.
+void CodeDeltas(const ClientCore::RowRequest& request, const FrameHeader& head, RowPart* part) {
+  if (ValueBytes(head) == 0 || head.values == ValueType::kF32) return;
+  thread_local std::string coded;
+  coded.resize(ValueBytes(head));
+  std::array<const float*, kBatchRows> from;
+  std::array<float*, kBatchRows> sent;
+  char* to = coded.data();
+  for (size_t first = 0; first < part->n; first += kBatchRows) {
+    const size_t n = std::min(kBatchRows, part->n - first);
+    for (size_t i = 0; i < n; ++i) from[i] = part->deltas[part->At(first + i)];
+    EncodeRows(head.values, from.data(), n, head.dim, to);
+    if (!request.sent.empty()) {
+      for (size_t i = 0; i < n; ++i) sent[i] = request.sent[part->At(first + i)];
+      DecodeRows(head.values, to, n, head.dim, sent.data());
+    }
+    to += n * WireRowBytes(head.values, head.dim);
+  }
+  part->coded = coded.data();
 }
 
 RowPart PartOf(const ClientCore::RowRequest& request) {
@@ -37,7 +69,13 @@ RowPart PartOf(const ClientCore::RowRequest& request) {
   part.dim = request.table->dim;
   part.deltas = request.deltas;
   part.out = request.out;
+  part.argument = request.argument;
   return part;
+}
+
+Status CheckWire(const Wire& wire) {
+  if (wire.push <= ValueType::kInt8 && wire.pull <= ValueType::kBf16) return Status::Ok();
+  return InvalidArgument("wire: rows are pushed as f32, bf16 or int8 and pulled as f32 or bf16");
 }
 
 }  // namespace
@@ -46,8 +84,10 @@ Status ClientCore::CheckRequest(const RowRequest& request) const {
   const TableRef& table = *request.table;
   if (table.dim == 0) return InvalidArgument("this table was not made by CreateTable");
   if (request.keys.empty()) return Status::Ok();
-  if ((request.type != FrameType::kPull && request.deltas.empty()) ||
-      (request.type != FrameType::kPush && request.out.empty())) {
+  TRY(CheckWire(table.wire));
+  if (request.type != FrameType::kCall &&
+      ((request.type != FrameType::kPull && request.deltas.empty()) ||
+       (request.type != FrameType::kPush && request.out.empty()))) {
     return InvalidArgument("a push needs deltas, a pull needs a place for its rows");
   }
   if (table.key_space == KeySpace::kSparse) return Status::Ok();
@@ -82,7 +122,9 @@ void ClientCore::IssueOverOne(const RowRequest& request, uint32_t ticket, TimePo
   for (size_t first = 0; first < request.keys.size() && bad->ok(); first += step) {
     part.first = first;
     part.n = std::min(step, request.keys.size() - first);
-    *bad = channels_[0]->SendPart(HeadOf(request, part.n), part, ticket, deadline);
+    const FrameHeader head = HeadOf(request, part.n);
+    CodeDeltas(request, head, &part);
+    *bad = channels_[0]->SendPart(head, part, ticket, deadline);
   }
 }
 
@@ -115,13 +157,28 @@ void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimeP
       part.pick = order.data() + begin;
       part.n = std::min<size_t>(step, start[channel] - begin);
       left += start[channel] - begin - part.n;
-      *bad = channels_[channel]->SendPart(HeadOf(request, part.n), part, ticket, deadline);
+      const FrameHeader head = HeadOf(request, part.n);
+      CodeDeltas(request, head, &part);
+      *bad = channels_[channel]->SendPart(head, part, ticket, deadline);
     }
   }
 }
 
+// Handles answers in this thread until the ticket is done or nothing comes.
+void ClientCore::PollFor(Ticket ticket, TimePoint deadline) {
+  if (tickets_.Done(ticket)) return;
+  thread_local std::vector<std::shared_ptr<Link>> links;  // keeps its memory from call to call
+  for (const auto& channel : channels_) links.push_back(channel->link());
+  LinkPoller poller;
+  for (uint32_t turn = 1; poller.Turn(links) && !tickets_.Done(ticket); ++turn) {
+    if (turn % 64 == 0 && RealClock::Get()->Now() >= deadline) break;
+  }
+  links.clear();
+}
+
 Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
   bool timed_out = false;
+  PollFor(ticket, deadline);
   const Status status = tickets_.Wait(ticket, deadline, &timed_out);
   if (!timed_out) return status;
   std::string who;
@@ -165,7 +222,7 @@ Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t cou
       piece.rows.push_back(out[i]);
     }
     const auto ticket =
-        Issue({FrameType::kPull, &table, piece.keys, {}, Rows(piece.rows.data()), nullptr});
+        Issue({FrameType::kPull, &table, piece.keys, {}, Rows(piece.rows.data()), {}, {}, {}});
     status = ticket.status();
     if (!ticket.ok()) break;
     piece.ticket = *ticket;

@@ -328,14 +328,19 @@ TEST_P(PsContract, ANewcomerReplacesTheOldWorker) {
   }));
 }
 
+std::string NameOf(const ::testing::TestParamInfo<Param>& info) {
+  const Door door = info.param.door;
+  return (door == Door::kTcp      ? "Tcp"
+          : door == Door::kShared ? "Shared"
+                                  : "InProcess") +
+         std::to_string(info.param.threads);
+}
+
 INSTANTIATE_TEST_SUITE_P(Doors, PsContract,
                          ::testing::Values(Param{Door::kInProcess, 1}, Param{Door::kInProcess, 3},
-                                           Param{Door::kTcp, 1}, Param{Door::kTcp, 3}),
-                         [](const auto& param_info) {
-                           return std::string(param_info.param.door == Door::kTcp ? "Tcp"
-                                                                                  : "InProcess") +
-                                  std::to_string(param_info.param.threads);
-                         });
+                                           Param{Door::kTcp, 1}, Param{Door::kTcp, 3},
+                                           Param{Door::kShared, 1}, Param{Door::kShared, 3}),
+                         NameOf);
 
 }  // namespace
 }  // namespace shoal::ps

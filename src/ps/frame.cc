@@ -13,37 +13,80 @@ namespace {
 constexpr size_t kCheckedHeaderBytes = 60;
 constexpr size_t kMaxErrorBytes = 4096;
 
-bool CarriesRows(FrameType type) {
+bool IsRowOperation(FrameType type) {
   return type == FrameType::kPush || type == FrameType::kPull || type == FrameType::kPushPull ||
-         type == FrameType::kRows;
+         type == FrameType::kCall;
 }
 
-// What the payload of a row frame must measure; the fields were bounded before, so nothing
-// overflows 64 bits.
-uint64_t RowPayload(const FrameHeader& head) {
-  const uint64_t keys = KeyArea(head.rows, head.key_bytes);
-  const uint64_t values = PaddedTo8(uint64_t{head.rows} * head.dim * sizeof(float));
-  return head.type == FrameType::kPull ? keys : keys + values;
+Status BadRows(const FrameHeader& head, std::string_view what) {
+  return InvalidArgument(
+      fmt::format("row frame of type {}: {} rows of {} floats with keys of kind {}: {}",
+                  static_cast<int>(head.type), head.rows, head.dim, head.key_bytes, what));
+}
+
+// Raw keys may be remembered, coded ones too; remembered ones must say where and what.
+Status CheckKeys(const FrameHeader& head) {
+  const bool raw = head.key_bytes == 4 || head.key_bytes == 8;
+  const bool deltas = head.key_bytes == kKeysAreDeltas;
+  const bool remembered = head.key_bytes == kKeysAreRemembered;
+  if (!raw && !deltas && !remembered) return BadRows(head, "unknown keys");
+  if (head.key_slot > kKeySlots || (head.key_slot == 0) != (head.argument == 0) ||
+      (remembered && head.key_slot == 0)) {
+    return BadRows(head, "a slot and a digest of keys that do not fit");
+  }
+  if ((!raw || head.key_slot != 0) && head.rows > kMaxCodedKeys) return BadRows(head, "too many");
+  // A coded key has at least a byte.
+  if (head.key_area % 8 != 0 || (!deltas && head.key_area != 0) ||
+      (deltas && head.key_area < head.rows)) {
+    return BadRows(head, "a key area that does not fit");
+  }
+  return Status::Ok();
+}
+
+Status CheckCall(const FrameHeader& head) {
+  if (head.type == FrameType::kCall) {
+    if (head.body <= kMaxCallArgument && head.flags <= (kCallHasDeltas | kCallWantsRows)) {
+      return Status::Ok();
+    }
+  } else if (head.body == 0 && head.flags == 0) {
+    return Status::Ok();
+  }
+  return BadRows(head, "fields of a call that do not fit");
+}
+
+// The fields were bounded before what is made of them, so nothing overflows 64 bits.
+Status CheckRowFrame(const FrameHeader& head) {
+  if (head.dim < 1 || head.dim > kMaxDim || head.rows < 1 ||
+      uint64_t{head.rows} * head.dim * sizeof(float) > kMaxPayload) {
+    return BadRows(head, "out of bounds");
+  }
+  if (head.values > ValueType::kInt8 || head.answer > ValueType::kBf16) {
+    return BadRows(head, "unknown types of values");
+  }
+  if (IsRowOperation(head.type)) {
+    TRY(CheckKeys(head));
+    TRY(CheckCall(head));
+  } else if (head.key_bytes != 0 || head.key_slot != 0 || head.flags != 0 || head.key_area != 0 ||
+             head.body != 0 || head.argument != 0) {
+    return BadRows(head, "an answer with fields of a request");
+  }
+  const size_t keys = IsRowOperation(head.type) ? KeyAreaOf(head) : 0;
+  if (ArgumentArea(head) + keys + PaddedTo8(ValueBytes(head)) != head.payload) {
+    return BadRows(head, fmt::format("they do not fit payload {}", head.payload));
+  }
+  return Status::Ok();
 }
 
 Status CheckLengths(const FrameHeader& head) {
-  if (!CarriesRows(head.type)) {
-    if (PaddedTo8(head.body) != head.payload || head.rows != 0 || head.dim != 0) {
-      return InvalidArgument(fmt::format("frame of type {}: body {} does not fit payload {}",
-                                         static_cast<int>(head.type), head.body, head.payload));
-    }
-    return Status::Ok();
+  if (IsRowOperation(head.type) || head.type == FrameType::kRows) return CheckRowFrame(head);
+  if (PaddedTo8(head.body) != head.payload || head.rows != 0 || head.dim != 0) {
+    return InvalidArgument(fmt::format("frame of type {}: body {} does not fit payload {}",
+                                       static_cast<int>(head.type), head.body, head.payload));
   }
-  const uint64_t answer = uint64_t{head.rows} * head.dim * sizeof(float);
-  const bool keyed = head.type != FrameType::kRows;
-  const bool key_width_ok =
-      keyed ? head.key_bytes == 4 || head.key_bytes == 8 : head.key_bytes == 0;
-  if (!key_width_ok || head.dim < 1 || head.dim > kMaxDim || head.rows < 1 || head.body != 0 ||
-      answer > kMaxPayload || RowPayload(head) != head.payload) {
-    return InvalidArgument(fmt::format(
-        "row frame of type {}: {} rows of {} floats with keys of {} bytes do not fit "
-        "payload {}",
-        static_cast<int>(head.type), head.rows, head.dim, head.key_bytes, head.payload));
+  if (head.key_slot != 0 || head.flags != 0 || head.key_area != 0 ||
+      head.values != ValueType::kF32 || head.answer != ValueType::kF32) {
+    return InvalidArgument(fmt::format("frame of type {}: fields that only row frames have",
+                                       static_cast<int>(head.type)));
   }
   return Status::Ok();
 }
@@ -67,7 +110,7 @@ bool IsKnown(FrameType type) {
          (type >= FrameType::kCreateTable && type <= FrameType::kCheckpointAbort);
 }
 
-bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kRefused; }
+bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kCall; }
 
 void SealHeader(FrameHeader* head) { head->header_crc = Crc32c(head, kCheckedHeaderBytes); }
 
@@ -79,7 +122,7 @@ Status ReadHeader(std::string_view bytes, uint32_t max_payload, FrameHeader* hea
         fmt::format("not a parameter-server frame: magic {:#010x}, expected {:#010x}", head->magic,
                     kFrameMagic));
   }
-  if (head->header_crc != Crc32c(bytes.data(), kCheckedHeaderBytes)) {
+  if (head->header_crc != Crc32c(head, kCheckedHeaderBytes)) {
     return DataLoss("a frame header does not match its checksum");
   }
   if (head->version != kFrameVersion) {
@@ -87,7 +130,7 @@ Status ReadHeader(std::string_view bytes, uint32_t max_payload, FrameHeader* hea
         fmt::format("frame version {}, expected {}: use the same Shoal everywhere", head->version,
                     kFrameVersion));
   }
-  if (!IsKnown(head->type) || head->reserved != 0 || head->reserved2 != 0) {
+  if (!IsKnown(head->type) || head->reserved != 0) {
     return InvalidArgument(fmt::format("unknown frame type {}", static_cast<int>(head->type)));
   }
   if (head->payload > max_payload || head->payload % 8 != 0) {

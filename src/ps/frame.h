@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "ps/types.h"
 
 namespace shoal::ps {
 
@@ -35,6 +36,7 @@ enum class FrameType : uint8_t {
   kAck = 20,      // to kPush, kMarker
   kRows = 21,     // to kPull, kPushPull
   kRefused = 22,  // to any of them: payload is an error
+  kCall = 23,     // a server function over rows
   // Control: `id` is free, answered in any order by kReply or kError
   kCreateTable = 32,
   kClock = 33,
@@ -63,24 +65,69 @@ struct FrameHeader {
   uint32_t magic = kFrameMagic;
   uint16_t version = kFrameVersion;
   FrameType type = FrameType::kNone;
-  uint8_t key_bytes = 0;     // width of a key in the payload: 0, 4 or 8
+  uint8_t key_bytes = 0;     // row operations: width of a key, 4 or 8, or how they are coded
   uint32_t payload = 0;      // bytes that follow, a multiple of 8
   uint32_t table = 0;        // row operations
   uint64_t id = 0;           // sequence number, request id or checkpoint
   uint32_t rows = 0;         // row operations: how many
   uint32_t dim = 0;          // row operations: floats a row
-  uint64_t argument = 0;     // control: see docs/formats/ps-wire.md
-  uint32_t body = 0;         // control: payload bytes without the padding
+  uint64_t argument = 0;     // control: see docs/formats/ps-wire.md; row operations: keys' digest
+  uint32_t body = 0;         // control: payload bytes without the padding; calls: of the argument
+  ValueType values{};        // row frames: of the rows in the payload
+  ValueType answer{};        // row operations: of the rows asked for
+  uint8_t key_slot = 0;      // row operations: where the keys are remembered, 1..kKeySlots; 0: not
+  uint8_t flags = 0;         // calls: kCallHasDeltas, kCallWantsRows
+  uint32_t key_area = 0;     // row operations: bytes of coded keys in the payload, padded to 8
   uint32_t reserved = 0;     // zero
-  uint64_t reserved2 = 0;    // zero
   uint32_t payload_crc = 0;  // CRC-32C of the payload
   uint32_t header_crc = 0;   // CRC-32C of the 60 bytes before it
 };
 static_assert(sizeof(FrameHeader) == 64);
 
+// FrameHeader::key_bytes besides 4 and 8. Deltas: the keys ascend, see key_codec.h. Remembered: the
+// payload has none, they are those of `key_slot`.
+inline constexpr uint8_t kKeysAreDeltas = 1;
+inline constexpr uint8_t kKeysAreRemembered = 2;
+inline constexpr uint8_t kKeySlots = 64;             // remembered lists a connection
+inline constexpr uint32_t kMaxCodedKeys = 1u << 16;  // of a frame whose keys are not raw
+inline constexpr uint8_t kCallHasDeltas = 1;
+inline constexpr uint8_t kCallWantsRows = 2;
+
 // Bytes of keys in the payload of a row operation: padded so that the rows lie on 8 bytes.
 constexpr size_t KeyArea(size_t rows, size_t key_bytes) { return (rows * key_bytes + 7) / 8 * 8; }
 constexpr size_t PaddedTo8(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+// Of row operations.
+constexpr bool HasDeltas(const FrameHeader& head) {
+  return head.type == FrameType::kPush || head.type == FrameType::kPushPull ||
+         (head.type == FrameType::kCall && (head.flags & kCallHasDeltas) != 0);
+}
+constexpr bool WantsRows(const FrameHeader& head) {
+  return head.type == FrameType::kPull || head.type == FrameType::kPushPull ||
+         (head.type == FrameType::kCall && (head.flags & kCallWantsRows) != 0);
+}
+constexpr bool Writes(const FrameHeader& head) { return head.type != FrameType::kPull; }
+
+// A call's argument as it travels: string name of the function, then what it is called with.
+inline constexpr size_t kMaxCallArgument = sizeof(uint32_t) + kMaxNameBytes + kMaxFunctionArgument;
+
+// The payload of a row operation is a call's argument, the keys, the rows, each padded to 8.
+constexpr size_t ArgumentArea(const FrameHeader& head) {
+  return head.type == FrameType::kCall ? PaddedTo8(head.body) : 0;
+}
+constexpr size_t KeyAreaOf(const FrameHeader& head) {
+  return head.key_bytes >= 4 ? KeyArea(head.rows, head.key_bytes) : head.key_area;
+}
+// Rows in the payload, without padding.
+constexpr size_t ValueBytes(const FrameHeader& head) {
+  return HasDeltas(head) || head.type == FrameType::kRows
+             ? head.rows * WireRowBytes(head.values, head.dim)
+             : 0;
+}
+// Rows of the answer, without padding; 0: it is an acknowledgement.
+constexpr size_t AnswerBytes(const FrameHeader& head) {
+  return WantsRows(head) ? head.rows * WireRowBytes(head.answer, head.dim) : 0;
+}
 
 bool IsKnown(FrameType type);
 // True for row operations and markers, and for answers to them.

@@ -77,7 +77,7 @@ TEST(Frame, LengthsMustAgree) {
   head.magic = 1;
   EXPECT_FALSE(Read(head).ok());
   head = PushHead(10, 100);
-  head.reserved2 = 1;
+  head.reserved = 1;
   EXPECT_FALSE(Read(head).ok());
   EXPECT_EQ(Read(PushHead(100, 100), 4096).code(), Code::kResourceExhausted);
 }
@@ -98,7 +98,7 @@ TEST(Frame, APullMayNotAskForMoreThanAFrame) {
 TEST(Frame, KnownTypes) {
   int known = 0;
   for (int type = 0; type < 256; ++type) known += IsKnown(static_cast<FrameType>(type));
-  EXPECT_EQ(known, 3 + 7 + 15 + 2 + 2);
+  EXPECT_EQ(known, 3 + 8 + 15 + 2 + 2);
   EXPECT_TRUE(IsSequenced(FrameType::kMarker));
   EXPECT_FALSE(IsSequenced(FrameType::kCreateTable));
 }
@@ -149,6 +149,56 @@ TEST(SpecCodec, RoundTripAndBounds) {
   EXPECT_FALSE(Validate(spec).ok());
   spec.initializer.lo = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(Validate(spec).ok());
+}
+
+TEST(SpecCodec, EveryOptimizerComesBackAndBadNumbersAreRefused) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.rows = spec.dim = 1;
+  for (uint8_t kind = 0; kind < kOptimizerKinds; ++kind) {
+    spec.optimizer = {};
+    auto& o = spec.optimizer;
+    o.kind = static_cast<OptimizerKind>(kind);
+    o.lr = 0.25f;
+    o.eps = 0.5f;
+    if (o.kind == OptimizerKind::kMomentum) o.momentum = 0.125f;
+    if (o.kind == OptimizerKind::kAdam) o.beta1 = 0.5f, o.beta2 = 0.75f;
+    if (o.kind == OptimizerKind::kFunction)
+      o.function = "f", o.argument = "a", o.state_planes = 2, o.lr = 0.1f;
+    if (o.kind == OptimizerKind::kFtrl) o.beta = 2, o.l1 = 3, o.l2 = 4;
+    std::string bytes;
+    EncodeSpec(spec, &bytes);
+    TableSpec back;
+    ByteReader reader(bytes);
+    ASSERT_TRUE(DecodeSpec(&reader, &back).ok());
+    EXPECT_EQ(back, spec);
+    EXPECT_EQ(reader.remaining(), 0u);
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      ByteReader shorter(std::string_view(bytes).substr(0, size));
+      EXPECT_FALSE(DecodeSpec(&shorter, &back).ok());
+    }
+  }
+  const auto refused = [&](OptimizerKind kind, float OptimizerSpec::*field, float value) {
+    spec.optimizer = {};
+    spec.optimizer.kind = kind;
+    spec.optimizer.*field = value;
+    return Validate(spec).message();
+  };
+  using O = OptimizerSpec;
+  using K = OptimizerKind;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refused(K::kAdam, &O::beta1, 1),
+            "table 't': optimizer: beta1: got 1, expected at least 0 and less than 1");
+  EXPECT_NE(refused(K::kAdam, &O::beta2, -0.1f), "");
+  EXPECT_NE(refused(K::kAdam, &O::eps, 0), "");
+  EXPECT_NE(refused(K::kAdagrad, &O::eps, 0), "");
+  EXPECT_NE(refused(K::kMomentum, &O::momentum, nan), "");
+  EXPECT_NE(refused(K::kFtrl, &O::lr, 0), "");
+  EXPECT_NE(refused(K::kFtrl, &O::l1, -1), "");
+  EXPECT_NE(refused(K::kFtrl, &O::l2, nan), "");
+  EXPECT_NE(refused(K::kFtrl, &O::beta, 0), "");
+  EXPECT_NE(refused(K::kSgd, &O::lr, nan), "");
+  EXPECT_EQ(refused(K::kAdd, &O::lr, nan), "");
 }
 
 TEST(Handshake, ProvesTheTokenBothWays) {

@@ -135,7 +135,7 @@ class InProcessLink final : public Link {
     source.part = out.rows;
     FrameHeader answer;
     answer.id = out.head.id;
-    answer.type = out.head.type == FrameType::kPush ? FrameType::kAck : FrameType::kRows;
+    answer.type = WantsRows(out.head) ? FrameType::kRows : FrameType::kAck;
     Status status;
     try {
       status = lane->RowOperation(session, out.head, source, &order);

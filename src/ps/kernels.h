@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ps/row_layout.h"
 #include "ps/types.h"
 
 namespace shoal::ps {
@@ -17,15 +18,18 @@ struct RowBatch {
   const float* const* deltas = nullptr;  // n rows of dim floats
   float* const* out = nullptr;           // n rows that get the new values; null: none
   size_t n = 0;
-  size_t dim = 0;
-  size_t state_offset = 0;  // floats from a row to its optimizer state (AdaGrad)
-  OptimizerSpec optimizer;
+  RowLayout layout;
+  const OptimizerSpec* optimizer = nullptr;
 };
 
 // Applies the optimizer to every row and copies the new row out where asked for. Results differ
-// from the formulas in types.h, evaluated in double, by at most 4 ulp of the largest operand.
-// O(n · dim); prefetches ahead. Thread-safe on disjoint rows.
+// from the formulas in types.h, evaluated in double, by at most 4 ulp of the largest operand (for
+// kFtrl: of max(|z|, l1) over the divisor; kAdam: 6 ulp). O(n · dim); prefetches ahead.
+// Thread-safe on disjoint rows.
 void ApplyBatch(const RowBatch& batch);
+
+// Brings the state of a new, zeroed row, whose values are set, to where its optimizer starts.
+void StartState(const OptimizerSpec& optimizer, const RowLayout& layout, float* row);
 
 // out[i] = rows[i].
 void CopyBatch(const float* const* rows, float* const* out, size_t n, size_t dim);

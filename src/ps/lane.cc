@@ -14,32 +14,6 @@ constexpr size_t kReplacedRemembered = 1024;
 
 }  // namespace
 
-void RowSource::Fill(const FrameHeader& head, size_t first, size_t n, KeyBatch* batch) const {
-  batch->n = n;
-  if (part != nullptr) {
-    for (size_t i = 0; i < n; ++i) {
-      const size_t at = part->At(first + i);
-      batch->keys[i] = part->keys[at];
-      batch->deltas[i] = part->deltas[at];
-      batch->out[i] = part->out[at];
-    }
-    return;
-  }
-  if (head.key_bytes == sizeof(Key)) {
-    std::memcpy(batch->keys.data(), keys + first * sizeof(Key), n * sizeof(Key));
-  } else {
-    for (size_t i = 0; i < n; ++i) {
-      uint32_t key = 0;
-      std::memcpy(&key, keys + (first + i) * sizeof key, sizeof key);
-      batch->keys[i] = key;
-    }
-  }
-  for (size_t i = 0; i < n; ++i) {
-    batch->deltas[i] = deltas == nullptr ? nullptr : deltas + (first + i) * head.dim;
-    batch->out[i] = out == nullptr ? nullptr : out + (first + i) * head.dim;
-  }
-}
-
 Lane::Guard::~Guard() {
   std::vector<std::shared_ptr<Peer>> touched;
   if (!lane_.touched_.empty()) touched.swap(lane_.touched_);
@@ -80,6 +54,7 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<Peer>& pee
     Touch(std::move(old_peer));
   }
   session.peer = peer;
+  session.key_memory.Clear();
   session.left = session.dead = false;
   return &session;
 }
@@ -105,7 +80,9 @@ Status Lane::CreateTable(const TableSpec& spec) {
                     "{})",
                     spec.name, there.rows, there.dim, spec.rows, spec.dim));
   }
-  auto table = std::make_unique<Table>(spec, partition_, self_, &arena_);
+  const RowFunction* optimizer = nullptr;
+  TRY(FindOptimizer(spec, &optimizer));
+  auto table = std::make_unique<Table>(spec, Table::Place{partition_, self_, optimizer}, &arena_);
   // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
   if (snapshot_.id >= 0) {
     table->BeginSnapshot();
@@ -135,50 +112,90 @@ WriteMode Lane::ModeOf(const Session& session) const {
   return after ? WriteMode::kLiveOnly : WriteMode::kBoth;
 }
 
-void Lane::Run(Table* table, const FrameHeader& head, const RowSource& source, WriteMode mode,
-               bool apply) {
+Status Lane::FindOptimizer(const TableSpec& spec, const RowFunction** function) const {
+  if (spec.optimizer.kind != OptimizerKind::kFunction) return Status::Ok();
+  *function = functions_ == nullptr ? nullptr : functions_->Find(spec.optimizer.function);
+  if (*function != nullptr) return Status::Ok();
+  return NotFound(
+      fmt::format("table '{}': this server has no function '{}': add it to "
+                  "ServerOptions::functions",
+                  spec.name, spec.optimizer.function));
+}
+
+Status Lane::FindCalled(const FrameHeader& head, Change* change) const {
+  if (head.type != FrameType::kCall) return Status::Ok();
+  ByteReader reader(change->argument);
+  std::string_view name;
+  TRY(reader.GetString(&name, kMaxNameBytes).With("a call's argument"));
+  change->argument.remove_prefix(change->argument.size() - reader.remaining());
+  change->function = functions_ == nullptr ? nullptr : functions_->Find(name);
+  if (change->function != nullptr) return Status::Ok();
+  return NotFound(
+      fmt::format("this server has no function '{}': add it to ServerOptions::functions", name));
+}
+
+Status Lane::CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request) {
+  if (table.spec().dim != head.dim) {
+    return InvalidArgument(fmt::format("table '{}': rows of {} floats, expected {}",
+                                       table.spec().name, head.dim, table.spec().dim));
+  }
   KeyBatch batch;
-  const bool answer = head.type != FrameType::kPush;
   for (size_t first = 0; first < head.rows; first += kBatchRows) {
-    source.Fill(head, first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
-    if (apply) {
-      table->Push(batch, answer, mode);
+    request.FillKeys(first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
+    const std::span keys(batch.keys.data(), batch.n);
+    TRY(table.Check(keys));
+    hot_keys.Note(head.table, keys);
+  }
+  return Status::Ok();
+}
+
+Status Lane::Run(Table* table, const FrameHeader& head, RowRequest* request, const Change& change,
+                 std::optional<WriteMode> write) {
+  KeyBatch batch;
+  const bool answer = WantsRows(head);
+  for (size_t first = 0; first < head.rows; first += request->step()) {
+    request->Fill(first, std::min<size_t>(request->step(), head.rows - first), &batch);
+    if (write.has_value()) {
+      TRY(table->Push(batch, answer, *write, change));
     } else if (answer) {
       table->Pull(batch);
     }
+    if (answer) request->PutAnswer(first, batch);
+  }
+  return Status::Ok();
+}
+
+void Lane::Count(const FrameHeader& head, bool duplicate) {
+  counters.requests += 1;
+  counters.duplicates += Writes(head) && duplicate;
+  if (HasDeltas(head) && !duplicate) {
+    counters.rows_pushed += head.rows;
+    counters.bytes_pushed += ValueBytes(head);
+  }
+  if (WantsRows(head)) {
+    counters.rows_pulled += head.rows;
+    counters.bytes_pulled += AnswerBytes(head);
   }
 }
 
 Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
                           bool* order) {
   TRY(CheckSequence(*session, head.id, order));
+  // Before anything can refuse it: later requests may mean these keys by their digest.
+  auto request = RowRequest::Open(head, source, &session->key_memory, &scratch_);
+  *order = !request.ok();
+  TRY(request.status());
   const bool duplicate = head.id <= session->last_seq;
   if (!duplicate) session->last_seq = head.id;  // a refused request has had its answer, too
   Table* table = FindTable(head.table);
   if (table == nullptr) return NotFound("there is no such table: CreateTable comes first");
-  if (table->spec().dim != head.dim) {
-    return InvalidArgument(fmt::format("table '{}': rows of {} floats, expected {}",
-                                       table->spec().name, head.dim, table->spec().dim));
-  }
-  KeyBatch batch;
-  for (size_t first = 0; first < head.rows; first += kBatchRows) {
-    source.Fill(head, first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
-    TRY(table->Check(std::span(batch.keys.data(), batch.n)));
-  }
-  const bool pushes = head.type != FrameType::kPull;
-  Run(table, head, source, ModeOf(*session), pushes && !duplicate);
-
-  const uint64_t bytes = uint64_t{head.rows} * head.dim * sizeof(float);
-  counters.requests += 1;
-  counters.duplicates += pushes && duplicate;
-  if (pushes && !duplicate) {
-    counters.rows_pushed += head.rows;
-    counters.bytes_pushed += bytes;
-  }
-  if (head.type != FrameType::kPush) {
-    counters.rows_pulled += head.rows;
-    counters.bytes_pulled += bytes;
-  }
+  Change change{nullptr, request->argument()};
+  TRY(FindCalled(head, &change));
+  TRY(CheckRows(*table, head, *request));
+  std::optional<WriteMode> write;
+  if (Writes(head) && !duplicate) write = ModeOf(*session);
+  TRY(Run(table, head, &*request, change, write));
+  Count(head, duplicate);
   return Status::Ok();
 }
 

@@ -14,20 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "ps/hot_keys.h"
 #include "ps/peer.h"
+#include "ps/row_request.h"
 #include "ps/table.h"
 #include "ps/transport.h"
 
 namespace shoal::ps {
-
-// Where a row operation's keys and rows are: in a frame, or in a client of this process.
-struct RowSource {
-  const RowPart* part = nullptr;  // in-process
-  const char* keys = nullptr;     // else, as the frame holds them
-  const float* deltas = nullptr;
-  float* out = nullptr;
-  void Fill(const FrameHeader& head, size_t first, size_t n, KeyBatch* batch) const;
-};
 
 // One client's stream to this lane. `id` names it over reconnections.
 struct Session {
@@ -38,11 +31,14 @@ struct Session {
   bool left = false;
   bool dead = false;  // presumed; until it connects again
   std::weak_ptr<Peer> peer;
+  KeyMemory key_memory;  // of the present connection
 };
 
 class Lane {
  public:
-  Lane(const Partition* partition, Owner self) : partition_(partition), self_(self) {}
+  // What is pointed to must outlive the lane; no functions: null.
+  Lane(const Partition* partition, Owner self, const Functions* functions)
+      : partition_(partition), self_(self), functions_(functions) {}
 
   // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
   // whoever owns `sink`.
@@ -77,9 +73,9 @@ class Lane {
   Table* FindTable(uint32_t id);
   const std::map<uint32_t, std::unique_ptr<Table>>& tables() const { return tables_; }
 
-  // One push, pull or both. *order: the stream had a gap, the connection must be closed. Another
-  // error refuses this request alone; nothing of it was applied. A request that was applied
-  // before is not applied again, but answered.
+  // One push, pull, both or call. *order: the stream had a gap or keys that cannot be understood,
+  // the connection must be closed. Another error refuses this request alone; nothing of it was
+  // applied. A request that was applied before is not applied again, but answered.
   Status RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
                       bool* order);
   // The session's marker of checkpoint `id` came.
@@ -95,6 +91,7 @@ class Lane {
   const std::set<uint64_t>& required() const { return snapshot_.required; }
 
   Counters counters;
+  HotKeys hot_keys;
 
  private:
   struct Snapshot {
@@ -109,11 +106,17 @@ class Lane {
   WriteMode ModeOf(const Session& session) const;
   void OpenSnapshot(int64_t id);
   void FreezeIfComplete();
-  void Run(Table* table, const FrameHeader& head, const RowSource& source, WriteMode mode,
-           bool apply);
+  // The function that the table's spec or the request names.
+  Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
+  Status FindCalled(const FrameHeader& head, Change* change) const;
+  Status CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request);
+  Status Run(Table* table, const FrameHeader& head, RowRequest* request, const Change& change,
+             std::optional<WriteMode> write);
+  void Count(const FrameHeader& head, bool duplicate);
 
   const Partition* const partition_;
   const Owner self_;
+  const Functions* const functions_;
   std::mutex mu_;
   RowArena arena_;
   std::map<uint32_t, std::unique_ptr<Table>> tables_;
@@ -121,6 +124,7 @@ class Lane {
   std::map<int, uint64_t> current_;  // worker → its present session
   std::set<uint64_t> replaced_;      // sessions that may not come back
   Snapshot snapshot_;
+  RowRequest::Scratch scratch_;
   std::vector<std::shared_ptr<Peer>> touched_;
 };
 

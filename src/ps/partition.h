@@ -36,11 +36,21 @@ class Partition {
   }
 
   // Dense rows are dealt out one by one, so that the low, hot rows of a Zipf-like table are spread
-  // evenly; sparse keys by the upper bits of their hash (the lower ones address the table).
+  // evenly, and every round begins elsewhere, so that keys at a distance of 2^n are, too; sparse
+  // keys by the upper bits of their hash (the lower ones address the table).
   uint32_t ShardOf(KeySpace space, Key key) const {
     if (shard_bits_ == 0) return 0;
-    return static_cast<uint32_t>(space == KeySpace::kDense ? key & (shards() - 1)
-                                                           : Mix(key) >> (64 - shard_bits_));
+    if (space == KeySpace::kSparse) return static_cast<uint32_t>(Mix(key) >> (64 - shard_bits_));
+    return static_cast<uint32_t>(key + Turn(key >> shard_bits_)) & (shards() - 1);
+  }
+  // Dense rows of a shard are numbered by their round: `key >> shard_bits()`.
+  Key DenseKey(uint32_t shard, uint64_t slot) const {
+    return (slot << shard_bits_) | ((shard - Turn(slot)) & (shards() - 1));
+  }
+  // How many of a table's rows are this shard's.
+  uint64_t DenseSlots(uint64_t rows, uint32_t shard) const {
+    const uint64_t whole = rows >> shard_bits_;
+    return whole + (DenseKey(shard, whole) < rows ? 1 : 0);
   }
   Owner OwnerOf(uint32_t shard) const { return owners_[shard]; }
   uint32_t shards() const { return 1u << shard_bits_; }
@@ -48,6 +58,13 @@ class Partition {
   uint64_t version() const { return version_; }
 
  private:
+  // Where round `slot` begins (Knuth's multiplicative hash).
+  uint32_t Turn(uint64_t slot) const {
+    return shard_bits_ == 0
+               ? 0
+               : static_cast<uint32_t>((slot * 0x9e3779b97f4a7c15ull) >> (64 - shard_bits_));
+  }
+
   uint32_t shard_bits_ = 0;
   uint64_t version_ = 1;
   std::vector<Owner> owners_;

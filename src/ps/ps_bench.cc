@@ -119,20 +119,22 @@ void BM_Memcpy(benchmark::State& state) {
 BENCHMARK(BM_Memcpy);
 
 void BM_Optimizer(benchmark::State& state) {
-  std::vector<float> table(kBatchRows * 224, 0.5f), deltas(kBatchRows * kDim, 1e-3f);
+  OptimizerSpec optimizer;
+  optimizer.kind = static_cast<OptimizerKind>(state.range(0));
+  const RowLayout layout = RowLayout::Of(kDim, optimizer);
+  std::vector<float> table(kBatchRows * layout.floats, 0.5f), deltas(kBatchRows * kDim, 1e-3f);
   std::vector<float*> rows(kBatchRows);
   std::vector<const float*> in(kBatchRows);
   for (size_t i = 0; i < kBatchRows; ++i) {
-    rows[i] = table.data() + i * 224;
+    rows[i] = table.data() + i * layout.floats;
     in[i] = deltas.data() + i * kDim;
   }
-  RowBatch batch{rows.data(), in.data(), nullptr, kBatchRows, kDim, 112, {}};
-  batch.optimizer.kind = static_cast<OptimizerKind>(state.range(0));
+  const RowBatch batch{rows.data(), in.data(), nullptr, kBatchRows, layout, &optimizer};
   for (auto _ : state) ApplyBatch(batch);
   state.counters["rows/s"] = benchmark::Counter(
       static_cast<double>(state.iterations() * kBatchRows), benchmark::Counter::kIsRate);
 }
-BENCHMARK(BM_Optimizer)->Arg(0)->Arg(1)->Arg(2);
+BENCHMARK(BM_Optimizer)->DenseRange(0, kOptimizerKinds - 1);
 
 void BM_Crc32c(benchmark::State& state) {
   const std::vector<char> bytes(100'000, 'x');

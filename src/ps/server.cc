@@ -45,5 +45,6 @@ int64_t Server::restored_checkpoint() const { return impl_->core->restored_check
 uint64_t Server::incarnation() const { return impl_->core->incarnation(); }
 void Server::ReportDead(int worker) { impl_->core->ReportDead(worker); }
 Counters Server::counters() const { return impl_->core->counters(); }
+std::vector<HotKey> Server::hot_keys(size_t n) const { return impl_->core->hot_keys(n); }
 
 }  // namespace shoal::ps

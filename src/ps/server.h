@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "ps/function.h"
 #include "ps/transport.h"
 #include "ps/types.h"
 
@@ -27,12 +29,14 @@ struct ServerOptions {
   // TCP: listens on host:port (0: any free one; see address()). `listen_host` empty: no TCP.
   std::string listen_host = "127.0.0.1";
   uint16_t port = 0;
+  bool shared_memory = true;  // instead of TCP, with clients of this host that ask for it
   // In-process: registers as "inproc:" + name with the hub. Null: none.
   std::shared_ptr<InProcessHub> hub;
   std::string inproc_name;
 
   int threads = 1;        // lanes
   uint32_t shards = 256;  // virtual shards of the job, a power of two; the same on all servers
+  std::shared_ptr<const Functions> functions;  // that clients may call; the same on all servers
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints. Shared by all servers of the job
   int keep_checkpoints = 2;
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
@@ -66,6 +70,8 @@ class Server {
   void ReportDead(int worker);
   // Thread-safe snapshot.
   Counters counters() const;
+  // The keys that it is asked for most, at most n and 64 a thread. Thread-safe snapshot.
+  std::vector<HotKey> hot_keys(size_t n) const;
 
  private:
   struct Impl;

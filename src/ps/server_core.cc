@@ -101,7 +101,8 @@ ServerCore::ServerCore(ServerOptions options)
       roll_(options_.workers) {
   for (int lane = 0; lane < options_.threads; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(
-        &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)}));
+        &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)},
+        options_.functions.get()));
   }
 }
 
@@ -485,6 +486,29 @@ Counters ServerCore::counters() {
   sum.wire_bytes_in = wire_bytes_in;
   sum.wire_bytes_out = wire_bytes_out;
   return sum;
+}
+
+// Lanes share no keys, so their tops need no adding up.
+std::vector<HotKey> ServerCore::hot_keys(size_t n) {
+  std::vector<HotKey> all;
+  uint64_t samples = 0;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    samples += lane->hot_keys.samples();
+    for (const HotKeys::Entry& entry : lane->hot_keys.Top()) {
+      const Table* table = lane->FindTable(entry.table);
+      if (table == nullptr) continue;
+      all.push_back({table->spec().name, entry.key, entry.count - entry.error, 0});
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const HotKey& a, const HotKey& b) { return a.rows > b.rows; });
+  if (all.size() > n) all.resize(n);
+  for (HotKey& key : all) {
+    key.share = static_cast<double>(key.rows) / static_cast<double>(samples);
+    key.rows *= HotKeys::kEvery;
+  }
+  return all;
 }
 
 }  // namespace shoal::ps

@@ -60,6 +60,7 @@ class ServerCore {
   // called now and then by the first lane's thread.
   bool Tick();
   Counters counters();
+  std::vector<HotKey> hot_keys(size_t n);
 
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> wire_bytes_in{0};

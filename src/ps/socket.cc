@@ -93,7 +93,13 @@ std::string PeerName(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+  ucred peer{};
+  socklen_t peer_size = sizeof peer;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    if (address.ss_family == AF_UNIX &&
+        ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) == 0) {
+      return fmt::format("process {} of this host", peer.pid);
+    }
     ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host, sizeof host, port, sizeof port,
                   NI_NUMERICHOST | NI_NUMERICSERV);
   }

@@ -1,6 +1,59 @@
 #include "ps/spec_codec.h"
 
 namespace shoal::ps {
+namespace {
+
+// What only some optimizers have; behind the rest, so that the older kinds keep their bytes.
+void PutExtras(const OptimizerSpec& spec, ByteWriter* out) {
+  switch (spec.kind) {
+    case OptimizerKind::kAdd:
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kAdagrad:
+      return;
+    case OptimizerKind::kMomentum:
+      return out->Put(spec.momentum);
+    case OptimizerKind::kAdam:
+      out->Put(spec.beta1);
+      return out->Put(spec.beta2);
+    case OptimizerKind::kFtrl:
+      out->Put(spec.beta);
+      out->Put(spec.l1);
+      return out->Put(spec.l2);
+    case OptimizerKind::kFunction:
+      out->PutString(spec.function);
+      out->PutString(spec.argument);
+      return out->Put(spec.state_planes);
+  }
+}
+
+Status GetExtras(ByteReader* in, OptimizerSpec* spec) {
+  switch (spec->kind) {
+    case OptimizerKind::kAdd:
+    case OptimizerKind::kSgd:
+    case OptimizerKind::kAdagrad:
+      return Status::Ok();
+    case OptimizerKind::kMomentum:
+      return in->Get(&spec->momentum);
+    case OptimizerKind::kAdam:
+      TRY(in->Get(&spec->beta1));
+      return in->Get(&spec->beta2);
+    case OptimizerKind::kFtrl:
+      TRY(in->Get(&spec->beta));
+      TRY(in->Get(&spec->l1));
+      return in->Get(&spec->l2);
+    case OptimizerKind::kFunction: {
+      std::string_view function, argument;
+      TRY(in->GetString(&function, kMaxNameBytes));
+      TRY(in->GetString(&argument, kMaxFunctionArgument));
+      spec->function = function;
+      spec->argument = argument;
+      return in->Get(&spec->state_planes);
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace
 
 void EncodeSpec(const TableSpec& spec, std::string* out) {
   ByteWriter writer(out);
@@ -15,9 +68,11 @@ void EncodeSpec(const TableSpec& spec, std::string* out) {
   writer.Put(spec.initializer.lo);
   writer.Put(spec.initializer.hi);
   writer.Put(spec.initializer.seed);
+  PutExtras(spec.optimizer, &writer);
 }
 
 Status DecodeSpec(ByteReader* in, TableSpec* spec) {
+  *spec = {};
   std::string_view name;
   uint8_t key_space = 0, optimizer = 0, initializer = 0;
   TRY(in->GetString(&name, kMaxNameBytes));
@@ -31,13 +86,14 @@ Status DecodeSpec(ByteReader* in, TableSpec* spec) {
   TRY(in->Get(&spec->initializer.lo));
   TRY(in->Get(&spec->initializer.hi));
   TRY(in->Get(&spec->initializer.seed));
-  if (key_space > 1 || optimizer > 2 || initializer > 1) {
+  if (key_space > 1 || optimizer >= kOptimizerKinds || initializer > 1) {
     return InvalidArgument("a table spec has an unknown key space, optimizer or initializer");
   }
   spec->name = name;
   spec->key_space = static_cast<KeySpace>(key_space);
   spec->optimizer.kind = static_cast<OptimizerKind>(optimizer);
   spec->initializer.kind = static_cast<InitializerKind>(initializer);
+  TRY(GetExtras(in, &spec->optimizer));
   return Validate(*spec);
 }
 

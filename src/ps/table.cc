@@ -5,36 +5,26 @@
 #include <cstring>
 
 namespace shoal::ps {
-namespace {
 
-size_t PaddedFloats(size_t floats) { return (floats + 15) / 16 * 16; }
-
-}  // namespace
-
-Table::Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena)
+Table::Table(TableSpec spec, const Place& place, RowArena* arena)
     : spec_(std::move(spec)),
-      partition_(partition),
-      self_(self),
-      state_offset_(PaddedFloats(spec_.dim)),
-      row_floats_(state_offset_ * (has_state() ? 2 : 1)),
-      shards_(partition->shards()),
-      dense_base_(partition->shards()) {
+      partition_(place.partition),
+      self_(place.self),
+      optimizer_{place.optimizer, spec_.optimizer.argument},
+      layout_(RowLayout::Of(spec_.dim, spec_.optimizer)),
+      shards_(partition_->shards()),
+      dense_base_(partition_->shards()) {
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
     if (partition_->OwnerOf(shard) != self_) continue;
-    shards_[shard] = std::make_unique<Shard>(row_floats_, arena);
-    const size_t slots = dense() ? SlotsOfDense(shard) : 0;
+    shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
+    const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
     if (slots == 0) continue;
     dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
     if (spec_.initializer.kind == InitializerKind::kZeros) continue;
     for (size_t slot = 0; slot < slots; ++slot) {
-      InitializeRow(spec_.initializer, (slot << partition_->shard_bits()) | shard, spec_.dim,
-                    dense_base_[shard] + slot * row_floats_);
+      StartRow(partition_->DenseKey(shard, slot), dense_base_[shard] + slot * layout_.floats);
     }
   }
-}
-
-size_t Table::SlotsOfDense(uint32_t shard) const {
-  return shard >= spec_.rows ? 0 : ((spec_.rows - 1 - shard) >> partition_->shard_bits()) + 1;
 }
 
 Status Table::Check(std::span<const Key> keys) const {
@@ -53,11 +43,10 @@ Status Table::Check(std::span<const Key> keys) const {
 }
 
 void Table::ResolveDense(const KeyBatch& batch, float** rows) const {
-  const uint64_t mask = partition_->shards() - 1;
   const uint32_t bits = partition_->shard_bits();
   for (size_t i = 0; i < batch.n; ++i) {
     const Key key = batch.keys[i];
-    rows[i] = dense_base_[key & mask] + (key >> bits) * row_floats_;
+    rows[i] = dense_base_[ShardOf(key)] + (key >> bits) * layout_.floats;
   }
 }
 
@@ -95,15 +84,38 @@ uint32_t Table::Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode) {
   bool fresh = false;
   // A later push's row must not show in the snapshot: its block is saved before.
   if (mode == WriteMode::kLiveOnly) shard->store.BeforeWrite(slot, mode, &fresh);
-  InitializeRow(spec_.initializer, key, spec_.dim, shard->store.Row(slot));
+  StartRow(key, shard->store.Row(slot));
   return slot;
+}
+
+void Table::StartRow(Key key, float* row) const {
+  InitializeRow(spec_.initializer, key, layout_.dim, row);
+  StartState(spec_.optimizer, layout_, row);
 }
 
 size_t Table::SlotOf(const Shard& shard, Key key) const {
   return dense() ? key >> partition_->shard_bits() : shard.index.Find(key, Mix(key));
 }
 
-void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
+Status Table::Apply(const Change& change, std::span<const Key> keys, const RowBatch& batch) const {
+  if (change.function == nullptr) {
+    ApplyBatch(batch);
+    return Status::Ok();
+  }
+  FunctionBatch call;
+  call.keys = keys;
+  call.rows = batch.rows;
+  call.deltas = batch.n > 0 && batch.deltas[0] != nullptr ? batch.deltas : nullptr;
+  call.dim = layout_.dim;
+  call.argument = change.argument;
+  call.layout = layout_;
+  TRY((*change.function)(call));
+  if (batch.out != nullptr) CopyBatch(batch.rows, batch.out, batch.n, layout_.dim);
+  return Status::Ok();
+}
+
+Status Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode, const Change& change) {
+  std::array<Key, kBatchRows> keys;
   std::array<float*, kBatchRows> rows;
   std::array<const float*, kBatchRows> deltas;
   size_t n = 0;
@@ -113,26 +125,30 @@ void Table::PushToSnapshot(const KeyBatch& batch, WriteMode mode) {
     float* row = shard.store.BeforeWrite(SlotOf(shard, batch.keys[i]), mode, &fresh);
     if (row == nullptr) continue;
     if (fresh) {
-      std::memset(row, 0, row_floats_ * sizeof(float));
-      InitializeRow(spec_.initializer, batch.keys[i], spec_.dim, row);
+      std::memset(row, 0, layout_.floats * sizeof(float));
+      StartRow(batch.keys[i], row);
     }
+    keys[n] = batch.keys[i];
     rows[n] = row;
     deltas[n++] = batch.deltas[i];
   }
-  ApplyBatch({rows.data(), deltas.data(), nullptr, n, spec_.dim, has_state() ? state_offset_ : 0,
-              spec_.optimizer});
+  if (n == 0) return Status::Ok();
+  return Apply(change, {keys.data(), n},
+               {rows.data(), deltas.data(), nullptr, n, layout_, &spec_.optimizer});
 }
 
-void Table::Push(const KeyBatch& batch, bool answer, WriteMode mode) {
+Status Table::Push(const KeyBatch& batch, bool answer, WriteMode mode, const Change& change) {
   std::array<float*, kBatchRows> rows;
   if (dense()) {
     ResolveDense(batch, rows.data());
   } else {
     FindOrInsertSparse(batch, mode, rows.data());
   }
-  if (mode != WriteMode::kPlain) PushToSnapshot(batch, mode);
-  ApplyBatch({rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
-              spec_.dim, has_state() ? state_offset_ : 0, spec_.optimizer});
+  const Change& what = change.function != nullptr ? change : optimizer_;
+  if (mode != WriteMode::kPlain) TRY(PushToSnapshot(batch, mode, what));
+  return Apply(what, {batch.keys.data(), batch.n},
+               {rows.data(), batch.deltas.data(), answer ? batch.out.data() : nullptr, batch.n,
+                layout_, &spec_.optimizer});
 }
 
 void Table::Pull(const KeyBatch& batch) const {
@@ -183,10 +199,12 @@ void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* ke
   rows->clear();
   Shard& from = *shards_[shard];
   from.store.VisitSnapshot(block, [&](size_t slot, const float* row) {
-    keys->push_back(dense() ? (slot << partition_->shard_bits()) | shard : from.keys[slot]);
-    rows->insert(rows->end(), row, row + spec_.dim);
-    if (has_state())
-      rows->insert(rows->end(), row + state_offset_, row + state_offset_ + spec_.dim);
+    keys->push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
+    for (size_t plane = 0; plane <= layout_.planes; ++plane) {
+      const float* values = row + plane * layout_.stride;
+      rows->insert(rows->end(), values, values + layout_.dim);
+    }
+    if (layout_.step != 0) rows->push_back(row[layout_.step]);
   });
   from.store.MarkWritten(block);
 }
@@ -198,8 +216,10 @@ void Table::RestoreRow(Key key, const float* values) {
     slot = Insert(&shard, key, Mix(key), WriteMode::kPlain);
   }
   float* row = shard.store.Row(slot);
-  std::memcpy(row, values, spec_.dim * sizeof(float));
-  if (has_state()) std::memcpy(row + state_offset_, values + spec_.dim, spec_.dim * sizeof(float));
+  for (size_t plane = 0; plane <= layout_.planes; ++plane, values += layout_.dim) {
+    std::memcpy(row + plane * layout_.stride, values, layout_.dim * sizeof(float));
+  }
+  if (layout_.step != 0) std::memcpy(row + layout_.step, values, sizeof(float));
 }
 
 uint64_t Table::stored_rows() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ps/function.h"
 #include "ps/kernels.h"
 #include "ps/key_index.h"
 #include "ps/partition.h"
@@ -25,21 +26,33 @@ struct KeyBatch {
   std::array<float*, kBatchRows> out;
 };
 
+// What a request does to rows: a function's work, or, without one, the table's optimizer's.
+struct Change {
+  const RowFunction* function = nullptr;
+  std::string_view argument;
+};
+
 class Table {
  public:
+  // Whose part of the table it is. What is pointed to must outlive the table.
+  struct Place {
+    const Partition* partition;
+    Owner self;
+    const RowFunction* optimizer;  // of kFunction; else null
+  };
   // Allocates and initializes the dense rows that `self` owns. Throws std::bad_alloc.
-  // `partition` must outlive the table.
-  Table(TableSpec spec, const Partition* partition, Owner self, RowArena* arena);
+  Table(TableSpec spec, const Place& place, RowArena* arena);
 
   const TableSpec& spec() const { return spec_; }
-  // Floats of a row in a checkpoint: the values, then the optimizer's state.
-  size_t saved_floats() const { return spec_.dim * (has_state() ? 2 : 1); }
+  // Floats of a row in a checkpoint: the values, then the optimizer's state (row_layout.h).
+  size_t saved_floats() const { return layout_.saved_floats(); }
 
   // OutOfRange or FailedPrecondition (not the owner) names the first bad key.
   Status Check(std::span<const Key> keys) const;
 
-  // Keys must have been checked. Applies deltas; copies new rows to batch.out if `answer`.
-  void Push(const KeyBatch& batch, bool answer, WriteMode mode);
+  // Keys must have been checked. Applies deltas (which only a function can do without: null);
+  // copies new rows to batch.out if `answer`. Only functions fail.
+  Status Push(const KeyBatch& batch, bool answer, WriteMode mode, const Change& change);
   void Pull(const KeyBatch& batch) const;
 
   void BeginSnapshot();
@@ -64,24 +77,25 @@ class Table {
     explicit Shard(size_t row_floats, RowArena* arena) : store(row_floats, arena) {}
   };
 
-  bool has_state() const { return spec_.optimizer.kind == OptimizerKind::kAdagrad; }
   bool dense() const { return spec_.key_space == KeySpace::kDense; }
   uint32_t ShardOf(Key key) const { return partition_->ShardOf(spec_.key_space, key); }
-  size_t SlotsOfDense(uint32_t shard) const;
   void ResolveDense(const KeyBatch& batch, float** rows) const;
   // Missing keys get null, or a new row if `insert`.
   void FindSparse(const KeyBatch& batch, float** rows) const;
   void FindOrInsertSparse(const KeyBatch& batch, WriteMode mode, float** rows);
   uint32_t Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode);
   // Brings the open snapshot in order before the batch is written to the live rows.
-  void PushToSnapshot(const KeyBatch& batch, WriteMode mode);
+  Status PushToSnapshot(const KeyBatch& batch, WriteMode mode, const Change& change);
+  Status Apply(const Change& change, std::span<const Key> keys, const RowBatch& batch) const;
+  // The first value of a row whose memory is zero.
+  void StartRow(Key key, float* row) const;
   size_t SlotOf(const Shard& shard, Key key) const;
 
   const TableSpec spec_;
   const Partition* const partition_;
   const Owner self_;
-  const size_t state_offset_;  // floats; the padded row
-  const size_t row_floats_;
+  const Change optimizer_;  // of kFunction
+  const RowLayout layout_;
   std::vector<std::unique_ptr<Shard>> shards_;  // by shard; null: another's
   std::vector<float*> dense_base_;              // by shard: its first row
 };

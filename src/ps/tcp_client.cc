@@ -1,347 +1,35 @@
-// The TCP transport at the client: frames are built in the sender's thread and given to the kernel
-// there; one thread receives for all links and sends what the kernel did not take at once.
+// The client's side of a connection's beginning: dials, proves the token, and makes of it a
+// ClientStream, over shared memory if the server is on this host and hands some over.
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <condition_variable>
-#include <map>
-#include <set>
-#include <thread>
-#include <vector>
+#include <mutex>
+#include <optional>
 
 #include "base/bytes.h"
 #include "ps/byte_buffer.h"
+#include "ps/client_stream.h"
 #include "ps/handshake.h"
+#include "ps/local_socket.h"
 #include "ps/socket.h"
 #include "ps/transport.h"
 
 namespace shoal::ps {
 namespace {
 
-constexpr size_t kReadBytes = 256u << 10;
-constexpr size_t kUsualBuffer = 1u << 20;
-constexpr int kReadsATurn = 4;
-constexpr int kEventsATurn = 64;
-
-class ClientLoop;
-
-class TcpLink final : public Link {
- public:
-  TcpLink(UniqueFd fd, ByteBuffer received, std::shared_ptr<ClientLoop> loop)
-      : fd_(std::move(fd)), in_(std::move(received)), loop_(std::move(loop)) {}
-  ~TcpLink() override { Close(); }
-
-  void Start(LinkHandler* handler) override;
-  void Send(const Outgoing& out) override;
-  void FlushReplies() override {}
-  void Close() override;
-
-  // The loop's thread. OK or why the link is at its end.
-  Status OnReadable();
-  Status OnWritable(bool* blocked);
-  int fd() const { return fd_.get(); }
-  LinkHandler* handler() const { return handler_; }
-  // Frames that came together with the welcome.
-  Status HandleFrames();
-
- private:
-  void AppendRows(FrameHeader head, const RowPart& rows);
-  bool SendContiguous(FrameHeader head, const RowPart& rows);
-  void Drain();
-
-  UniqueFd fd_;
-  ByteBuffer in_;  // the loop's thread's
-  const std::shared_ptr<ClientLoop> loop_;
-  LinkHandler* handler_ = nullptr;
-  std::mutex out_mu_;
-  ByteBuffer out_;        // guarded by out_mu_
-  bool blocked_ = false;  // guarded by out_mu_: the loop waits until the socket is writable
-  std::string scratch_;   // guarded by out_mu_
+// A connection before it is a stream.
+struct Beginning {
+  UniqueFd fd;
+  bool local = false;
+  ByteBuffer in;
+  UniqueFd memory;  // came with the last frame
 };
-
-// The receiving thread.
-class ClientLoop {
- public:
-  static Result<std::shared_ptr<ClientLoop>> Start() {
-    auto loop = std::make_shared<ClientLoop>();
-    loop->epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
-    loop->wake_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (!loop->epoll_.valid() || !loop->wake_.valid() ||
-        ::epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->wake_.get(), &event) != 0) {
-      return ErrnoStatus(errno, "epoll");
-    }
-    loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
-    return loop;
-  }
-  void Stop() {
-    stop_ = true;
-    Wake();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void Add(TcpLink* link) {
-    std::lock_guard lock(mu_);
-    links_.insert(link);
-    fresh_.push_back(link);
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.ptr = link;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event);
-    Wake();
-  }
-  void WantWrite(TcpLink* link, bool want) {
-    epoll_event event{};
-    event.events = want ? uint32_t{EPOLLIN | EPOLLOUT} : uint32_t{EPOLLIN};
-    event.data.ptr = link;
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, link->fd(), &event);
-  }
-  // Afterwards no call for this link runs or comes, except the one that it was called from.
-  void Remove(TcpLink* link) {
-    std::unique_lock lock(mu_);
-    if (links_.erase(link) == 0) return;
-    std::erase(fresh_, link);
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, link->fd(), nullptr);
-    if (std::this_thread::get_id() == thread_.get_id()) return;
-    idle_.wait(lock, [&] { return busy_ != link; });
-  }
-
- private:
-  void Wake() {
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
-  }
-  bool Begin(TcpLink* link) {
-    std::lock_guard lock(mu_);
-    if (!links_.contains(link)) return false;
-    busy_ = link;
-    return true;
-  }
-  // The link may be gone by now.
-  void End() {
-    std::lock_guard lock(mu_);
-    busy_ = nullptr;
-    idle_.notify_all();
-  }
-  bool Alive(TcpLink* link) {
-    std::lock_guard lock(mu_);
-    return links_.contains(link);
-  }
-
-  void Run() {
-    std::array<epoll_event, kEventsATurn> events;
-    while (!stop_) {
-      const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, -1);
-      for (int i = 0; i < n && !stop_; ++i) {
-        const epoll_event& event = events[static_cast<size_t>(i)];
-        if (event.data.ptr == nullptr) {
-          ReadWake();
-        } else {
-          Serve(static_cast<TcpLink*>(event.data.ptr), event.events);
-        }
-      }
-    }
-  }
-  void ReadWake() {
-    uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
-    std::vector<TcpLink*> fresh;
-    {
-      std::lock_guard lock(mu_);
-      fresh.swap(fresh_);
-    }
-    for (TcpLink* link : fresh) Serve(link, 0);
-  }
-  // Events 0: look at what came with the welcome.
-  void Serve(TcpLink* link, uint32_t events) {
-    if (!Begin(link)) return;
-    Status status = events == 0 ? link->HandleFrames() : Status::Ok();
-    if (status.ok() && (events & EPOLLOUT) != 0) {
-      bool blocked = false;
-      status = link->OnWritable(&blocked);
-      if (status.ok() && !blocked) WantWrite(link, false);
-    }
-    if (status.ok() && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) status = link->OnReadable();
-    // The handler may have closed it meanwhile.
-    if (!status.ok() && Alive(link)) link->handler()->OnClosed(status);
-    End();
-  }
-
-  UniqueFd epoll_;
-  UniqueFd wake_;
-  std::thread thread_;
-  std::atomic<bool> stop_{false};
-  std::mutex mu_;
-  std::condition_variable idle_;
-  std::set<TcpLink*> links_;     // guarded by mu_
-  std::vector<TcpLink*> fresh_;  // guarded by mu_
-  TcpLink* busy_ = nullptr;      // guarded by mu_
-};
-
-void TcpLink::Start(LinkHandler* handler) {
-  handler_ = handler;
-  loop_->Add(this);
-  std::lock_guard lock(out_mu_);
-  if (blocked_) loop_->WantWrite(this, true);  // sent to before it was watched
-}
-
-void TcpLink::Close() {
-  loop_->Remove(this);
-  // The peer must see the end although this object may live on.
-  if (fd_.valid()) ::shutdown(fd_.get(), SHUT_RDWR);
-}
-
-Status TcpLink::OnReadable() {
-  for (int turn = 0; turn < kReadsATurn; ++turn) {
-    char* to = in_.Reserve(kReadBytes);
-    const size_t room = std::min(in_.room(), kReadBytes);
-    const long got = ReceiveSome(fd_.get(), to, room);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (got < 0) return ErrnoStatus(errno, "the connection broke");
-    if (got == 0) return Unavailable("the server closed the connection");
-    in_.Commit(static_cast<size_t>(got));
-    TRY(HandleFrames());
-    if (static_cast<size_t>(got) < room) break;
-  }
-  in_.ShrinkTo(kUsualBuffer);
-  return Status::Ok();
-}
-
-Status TcpLink::HandleFrames() {
-  while (in_.size() >= sizeof(FrameHeader)) {
-    FrameHeader head;
-    TRY(ReadHeader(in_.view().substr(0, sizeof head), kMaxPayload, &head));
-    const size_t whole = sizeof head + head.payload;
-    if (in_.size() < whole) {
-      in_.Reserve(whole - in_.size());
-      break;
-    }
-    const std::string_view payload = in_.view().substr(sizeof head, head.payload);
-    TRY(CheckPayload(head, payload));
-    handler_->OnFrame(head, head.type == FrameType::kRows ? payload : payload.substr(0, head.body));
-    in_.Consume(whole);
-  }
-  return Status::Ok();
-}
-
-Status TcpLink::OnWritable(bool* blocked) {
-  std::lock_guard lock(out_mu_);
-  blocked_ = false;
-  Drain();
-  *blocked = blocked_;
-  return Status::Ok();
-}
-
-// Under out_mu_. Errors show up as the connection's end when it is read.
-void TcpLink::Drain() {
-  while (!out_.empty() && !blocked_) {
-    const long sent = SendSome(fd_.get(), out_.data(), out_.size());
-    if (sent < 0) {
-      if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        blocked_ = true;
-      } else {
-        out_.Consume(out_.size());
-      }
-      break;
-    }
-    out_.Consume(static_cast<size_t>(sent));
-  }
-  out_.ShrinkTo(kUsualBuffer);
-}
-
-// Keys are written as narrow as the frame says, padded to 8.
-void WriteKeys(const FrameHeader& head, const RowPart& rows, char* to) {
-  std::memset(to + KeyArea(rows.n, head.key_bytes) - 8, 0, 8);
-  if (head.key_bytes == sizeof(Key)) {
-    for (size_t i = 0; i < rows.n; ++i, to += sizeof(Key)) {
-      std::memcpy(to, &rows.keys[rows.At(i)], sizeof(Key));
-    }
-    return;
-  }
-  for (size_t i = 0; i < rows.n; ++i, to += sizeof(uint32_t)) {
-    const auto key = static_cast<uint32_t>(rows.keys[rows.At(i)]);
-    std::memcpy(to, &key, sizeof key);
-  }
-}
-
-void TcpLink::AppendRows(FrameHeader head, const RowPart& rows) {
-  const size_t keys = KeyArea(rows.n, head.key_bytes);
-  const size_t row_bytes = rows.dim * sizeof(float);
-  const size_t values = rows.deltas.empty() ? 0 : rows.n * row_bytes;
-  head.payload = static_cast<uint32_t>(keys + PaddedTo8(values));
-  char* const at = out_.Reserve(sizeof head + head.payload);
-  char* to = at + sizeof head;
-  WriteKeys(head, rows, to);
-  to += keys;
-  if (values > 0) {
-    for (size_t i = 0; i < rows.n; ++i, to += row_bytes) {
-      std::memcpy(to, rows.deltas[rows.At(i)], row_bytes);
-    }
-    std::memset(to, 0, PaddedTo8(values) - values);
-  }
-  head.payload_crc = Crc32c(at + sizeof head, head.payload);
-  SealHeader(&head);
-  std::memcpy(at, &head, sizeof head);
-  out_.Commit(sizeof head + head.payload);
-}
-
-// Rows that lie one after the other go to the kernel from where they are. False: not such rows, or
-// something is queued before them.
-bool TcpLink::SendContiguous(FrameHeader head, const RowPart& rows) {
-  const ConstRows& deltas = rows.deltas;
-  const size_t values = rows.n * rows.dim * sizeof(float);
-  if (!out_.empty() || blocked_ || deltas.empty() || deltas.rows != nullptr ||
-      rows.pick != nullptr || deltas.stride != rows.dim || values % 8 != 0) {
-    return false;
-  }
-  const size_t keys = KeyArea(rows.n, head.key_bytes);
-  head.payload = static_cast<uint32_t>(keys + values);
-  char* const at = out_.Reserve(sizeof head + keys);
-  WriteKeys(head, rows, at + sizeof head);
-  const char* from = reinterpret_cast<const char*>(deltas[rows.first]);
-  head.payload_crc = Crc32c(from, values, Crc32c(at + sizeof head, keys));
-  SealHeader(&head);
-  std::memcpy(at, &head, sizeof head);
-  std::array<iovec, 2> pieces = {iovec{at, sizeof head + keys},
-                                 iovec{const_cast<char*>(from), values}};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  const ssize_t result = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  size_t sent = result > 0 ? static_cast<size_t>(result) : 0;
-  // What the kernel did not take waits in the queue.
-  const size_t of_head = std::min(sent, pieces[0].iov_len);
-  out_.Commit(pieces[0].iov_len);
-  out_.Consume(of_head);
-  sent -= of_head;
-  out_.Append(from + sent, values - sent);
-  return true;
-}
-
-void TcpLink::Send(const Outgoing& out) {
-  std::lock_guard lock(out_mu_);
-  if (out.rows == nullptr) {
-    scratch_.clear();
-    AppendControlFrame(out.head, out.body, &scratch_);
-    out_.Append(scratch_.data(), scratch_.size());
-  } else if (!SendContiguous(out.head, *out.rows)) {
-    AppendRows(out.head, *out.rows);
-  }
-  if (blocked_) return;
-  Drain();
-  if (blocked_) loop_->WantWrite(this, true);
-}
 
 // One frame of the handshake, blocking until the deadline.
-Result<std::string> AwaitFrame(int fd, ByteBuffer* in, FrameType type, TimePoint deadline) {
+Result<std::string> AwaitFrame(Beginning* from, FrameType type, TimePoint deadline) {
+  const int fd = from->fd.get();
+  ByteBuffer* const in = &from->in;
   FrameHeader head;
   for (;;) {
     if (in->size() >= sizeof head) {
@@ -350,7 +38,8 @@ Result<std::string> AwaitFrame(int fd, ByteBuffer* in, FrameType type, TimePoint
     }
     TRY(WaitSocket(fd, POLLIN, deadline));
     char* to = in->Reserve(kMaxHandshakePayload);
-    const long got = ReceiveSome(fd, to, in->room());
+    const long got = from->local ? ReceiveWithDescriptor(fd, to, in->room(), &from->memory)
+                                 : ReceiveSome(fd, to, in->room());
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
     if (got <= 0) return Unavailable("the server closed the connection during the handshake");
     in->Commit(static_cast<size_t>(got));
@@ -366,7 +55,8 @@ Result<std::string> AwaitFrame(int fd, ByteBuffer* in, FrameType type, TimePoint
 
 class TcpTransport final : public Transport {
  public:
-  explicit TcpTransport(std::string token) : token_(std::move(token)) {}
+  TcpTransport(std::string token, bool shared_memory)
+      : token_(std::move(token)), shared_memory_(shared_memory) {}
   ~TcpTransport() override {
     if (loop_ != nullptr) loop_->Stop();
   }
@@ -381,23 +71,36 @@ class TcpTransport final : public Transport {
   Result<Dialled> DialOnce(const std::string& address, const Hello& hello, Duration timeout) {
     const TimePoint deadline = RealClock::Get()->Now() + timeout;
     TRY(EnsureLoop());
-    TRY_ASSIGN(UniqueFd fd, ConnectTcp(address, timeout));
-    ByteBuffer in;
+    Beginning to;
+    if (shared_memory_) {
+      auto local = ConnectLocal(address);
+      to.local = local.ok();
+      if (local.ok()) to.fd = std::move(local).value();
+    }
+    if (!to.local) {
+      TRY_ASSIGN(to.fd, ConnectTcp(address, timeout));
+    }
     Nonces nonces;
     nonces.client = NewNonce();
-    TRY_ASSIGN(const auto challenge, AwaitFrame(fd.get(), &in, FrameType::kChallenge, deadline));
+    TRY_ASSIGN(const auto challenge, AwaitFrame(&to, FrameType::kChallenge, deadline));
     TRY(DecodeChallenge(challenge, &nonces.server));
     FrameHeader head;
     head.type = FrameType::kProof;
     std::string proof;
     AppendControlFrame(head, EncodeProof(token_, nonces, hello), &proof);
-    if (SendSome(fd.get(), proof.data(), proof.size()) != static_cast<long>(proof.size())) {
+    if (SendSome(to.fd.get(), proof.data(), proof.size()) != static_cast<long>(proof.size())) {
       return Unavailable("the server does not take the handshake");
     }
-    TRY_ASSIGN(const auto answer, AwaitFrame(fd.get(), &in, FrameType::kWelcome, deadline));
+    TRY_ASSIGN(const auto answer, AwaitFrame(&to, FrameType::kWelcome, deadline));
     Dialled dialled;
     TRY(DecodeWelcome(answer, token_, nonces, &dialled.welcome));
-    dialled.link = std::make_unique<TcpLink>(std::move(fd), std::move(in), loop_);
+    std::optional<SharedRings> memory;
+    if (to.memory.valid()) {
+      TRY_ASSIGN(SharedRings opened, SharedRings::Open(std::move(to.memory)));
+      memory.emplace(std::move(opened));
+    }
+    dialled.link = std::make_unique<StreamLink>(std::make_shared<ClientStream>(
+        std::move(to.fd), std::move(to.in), std::move(memory), loop_));
     return dialled;
   }
   Status EnsureLoop() {
@@ -408,14 +111,15 @@ class TcpTransport final : public Transport {
   }
 
   const std::string token_;
+  const bool shared_memory_;
   std::mutex mu_;
   std::shared_ptr<ClientLoop> loop_;  // guarded by mu_
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeTcpTransport(std::string token) {
-  return std::make_unique<TcpTransport>(std::move(token));
+std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory) {
+  return std::make_unique<TcpTransport>(std::move(token), shared_memory);
 }
 
 }  // namespace shoal::ps

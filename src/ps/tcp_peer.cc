@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <optional>
 
 #include "base/bytes.h"
+#include "ps/local_socket.h"
 #include "ps/socket.h"
 
 namespace shoal::ps {
@@ -18,6 +20,16 @@ namespace {
 constexpr size_t kReadBytes = 256u << 10;
 constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;  // then other connections get theirs
+// What was taken out of a ring, or put in, is shown to the client in steps of this size.
+constexpr size_t kRingStep = 32u << 10;
+
+bool IsRowRequest(FrameType type) {
+  return type == FrameType::kPush || type == FrameType::kPull || type == FrameType::kPushPull ||
+         type == FrameType::kCall;
+}
+
+// At most, of what has a bound.
+size_t AnswerFrame(const FrameHeader& head) { return sizeof head + PaddedTo8(AnswerBytes(head)); }
 
 }  // namespace
 
@@ -76,6 +88,12 @@ TcpPeer::Next TcpPeer::Open() {
 }
 
 TcpPeer::Next TcpPeer::OnReadable() {
+  if (ringed()) {
+    gone_ = !TakeKnocks(fd_.get());
+    bool some = false;
+    const Next next = Poll(&some);
+    return next == Next::kWait && gone_ ? Fail(Status::Ok()) : next;
+  }
   for (int turn = 0; turn < kReadsATurn && !held_back_; ++turn) {
     char* to = in_.Reserve(state_ == State::kJoined ? kReadBytes
                                                     : sizeof(FrameHeader) + kMaxHandshakePayload);
@@ -87,6 +105,7 @@ TcpPeer::Next TcpPeer::OnReadable() {
       return Fail(in_.empty() ? Status::Ok() : DataLoss("the connection ended inside a frame"));
     }
     in_.Commit(static_cast<size_t>(got));
+    read_ += static_cast<size_t>(got);
     core_->wire_bytes_in.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     const Next next = Handle();
     if (next != Next::kWait) return next;
@@ -97,18 +116,35 @@ TcpPeer::Next TcpPeer::OnReadable() {
 
 TcpPeer::Next TcpPeer::OnWritable() { return Handle(); }
 
+TcpPeer::Next TcpPeer::Poll(bool* some) {
+  if (!ringed()) {
+    const size_t before = read_;
+    const Next next = OnReadable();
+    *some = read_ != before;
+    return next;
+  }
+  *some = reader_->Look();
+  if ((blocked_ || wants_room_) && writer_->Room(kRingFrame) >= kRingFrame) *some = true;
+  return *some ? Handle() : Next::kWait;
+}
+
+bool TcpPeer::Sleep() {
+  if ((blocked_ || wants_room_) && writer_->AwaitRoom()) return false;
+  return reader_->Sleep();
+}
+
 TcpPeer::Next TcpPeer::Handle() {
   for (;;) {
     bool more = false;
-    Status status = HandleFrames(&more);
-    const Status sent = Send();
+    Status status = ringed() ? HandleRingFrames(&more) : HandleFrames(&more);
+    const Status sent = ringed() ? SendToRing() : Send();
     if (!status.ok()) return Fail(std::move(status));
     if (!sent.ok()) return Fail(sent);
     if (state_ == State::kMoving) return Next::kMove;
     const size_t limit = core_->options().max_queue_bytes;
     // `more` while the kernel takes nothing: the rest waits until it does.
     LookAtQueue();
-    held_back_ = queued_ > limit || (more && blocked_);
+    held_back_ = queued_ > limit || (more && (blocked_ || wants_room_));
     if (!more || held_back_) break;
   }
   in_.ShrinkTo(kUsualBuffer);
@@ -156,6 +192,7 @@ Status TcpPeer::HandleOne(const FrameHeader& head, std::string_view payload) {
     case FrameType::kPush:
     case FrameType::kPull:
     case FrameType::kPushPull:
+    case FrameType::kCall:
       return HandleRows(head, payload);
     case FrameType::kChallenge:
     case FrameType::kProof:
@@ -188,6 +225,93 @@ Status TcpPeer::HandleProof(const FrameHeader& head, std::string_view payload) {
   return Status::Ok();
 }
 
+// As HandleFrames, but where the frames lie. Whatever is checked and then used is copied first, for
+// the client may change it meanwhile; rows are only added, whatever they are.
+Status TcpPeer::HandleRingFrames(bool* more) {
+  Lane::Guard guard(core_->lane(hello_.lane));
+  wants_room_ = false;
+  for (size_t taken = 0; !shut_;) {
+    if (reader_->broken()) return DataLoss("the client broke the shared memory");
+    if (taken >= kRingStep) {
+      taken = 0;
+      Show();
+    }
+    if (!in_.empty()) {
+      const size_t before = reader_->view().size();
+      bool whole = false;
+      TRY(Gather(&whole));
+      taken += before - reader_->view().size();
+      if (!whole) return Status::Ok();
+      continue;
+    }
+    const std::string_view have = reader_->view();
+    FrameHeader head;
+    if (have.size() < sizeof head) return Status::Ok();
+    TRY(ReadHeader(have.substr(0, sizeof head), kMaxPayload, &head));
+    // A request waits where it is until its answer has a place.
+    wants_room_ = writer_->Room(AnswerFrame(head)) < std::min(AnswerFrame(head), kRingFrame);
+    if (wants_room_ || !out_.empty() || !sending_.empty()) {
+      *more = true;
+      return Status::Ok();
+    }
+    const size_t whole = sizeof head + head.payload;
+    if (whole > kRingFrame) {
+      in_.Reserve(whole);
+      in_.Append(have.data(), sizeof head);
+      reader_->Consume(sizeof head);
+      continue;
+    }
+    if (have.size() < whole) return Status::Ok();
+    std::string_view payload = have.substr(sizeof head, head.payload);
+    if (!IsRowRequest(head.type)) {
+      copied_.assign(payload);
+      payload = copied_;
+      TRY(CheckPayload(head, payload));
+    }
+    TRY(HandleOne(head, payload));
+    reader_->Consume(whole);
+    taken += whole;
+    core_->wire_bytes_in.fetch_add(whole, std::memory_order_relaxed);
+  }
+  return Status::Ok();
+}
+
+Status TcpPeer::Gather(bool* whole) {
+  FrameHeader head;
+  TRY(ReadHeader(in_.view().substr(0, sizeof head), kMaxPayload, &head));
+  const std::string_view have = reader_->view();
+  const size_t step = std::min(sizeof head + head.payload - in_.size(), have.size());
+  in_.Append(have.data(), step);
+  reader_->Consume(step);
+  *whole = in_.size() == sizeof head + head.payload;
+  if (!*whole) return Status::Ok();
+  const std::string_view payload = in_.view().substr(sizeof head);
+  if (!IsRowRequest(head.type)) TRY(CheckPayload(head, payload));
+  TRY(HandleOne(head, payload));
+  core_->wire_bytes_in.fetch_add(in_.size(), std::memory_order_relaxed);
+  in_.Consume(in_.size());
+  in_.ShrinkTo(kUsualBuffer);
+  return Status::Ok();
+}
+
+// What was handled and answered becomes the client's to see.
+void TcpPeer::Show() {
+  const bool full = reader_->Release();
+  const bool sleeps = writer_->Publish();
+  if (full || sleeps) Knock(fd_.get());
+}
+
+char* TcpPeer::BeginAnswer(size_t size) {
+  in_place_ = ringed() && out_.empty() && sending_.empty() && writer_->Room(size) >= size;
+  return in_place_ ? writer_->At() : out_.Reserve(size);
+}
+
+void TcpPeer::EndAnswer(size_t size) {
+  if (!in_place_) return out_.Commit(size);
+  writer_->Advance(size);
+  core_->wire_bytes_out.fetch_add(size, std::memory_order_relaxed);
+}
+
 TcpPeer::Next TcpPeer::Adopt(std::shared_ptr<Mailbox> mailbox) {
   mailbox_ = std::move(mailbox);
   const Next next = Join();
@@ -202,13 +326,39 @@ TcpPeer::Next TcpPeer::Join() {
     // A newcomer that is asked to wait is no fault.
     return Fail(welcome.status().retryable() ? Status::Ok() : welcome.status());
   }
-  {
-    Lane::Guard guard(core_->lane(hello_.lane));
-    QueueControl(FrameType::kWelcome, 0, EncodeWelcome(core_->options().token, nonces_, *welcome));
-  }
+  const Status said = SayWelcome(*welcome);
+  if (!said.ok()) return Fail(said);
   state_ = State::kJoined;
   core_->Joined(hello_);
   return Next::kWait;
+}
+
+Status TcpPeer::SayWelcome(const Welcome& welcome) {
+  Lane::Guard guard(core_->lane(hello_.lane));
+  const std::string body = EncodeWelcome(core_->options().token, nonces_, welcome);
+  if (core_->options().shared_memory && IsLocalSocket(fd_.get())) {
+    FrameHeader head;
+    head.type = FrameType::kWelcome;
+    std::string frame;
+    AppendControlFrame(head, body, &frame);
+    const Status handed = HandOver(frame);
+    if (handed.ok() || !handed.retryable()) return handed;
+    // Without memory for rings the unix socket will do.
+  }
+  QueueControl(FrameType::kWelcome, 0, body);
+  return Status::Ok();
+}
+
+Status TcpPeer::HandOver(const std::string& frame) {
+  auto memory = SharedRings::Create();
+  if (!memory.ok()) return Unavailable(memory.status().message());
+  const Status sent = SendWithDescriptor(fd_.get(), frame, memory->fd());
+  if (!sent.ok()) return FailedPrecondition(sent.message());
+  memory_.emplace(std::move(memory).value());
+  reader_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
+  writer_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
+  in_.Consume(in_.size());  // knocks
+  return Status::Ok();
 }
 
 Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
@@ -216,16 +366,17 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
   if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
   FrameHeader answer;
   answer.id = head.id;
-  const size_t values = size_t{head.rows} * head.dim * sizeof(float);
-  const size_t padded = head.type == FrameType::kPush ? 0 : PaddedTo8(values);
-  char* const at = out_.Reserve(sizeof answer + padded);
+  const size_t values = AnswerBytes(head);
+  const size_t padded = PaddedTo8(values);
+  char* const at = BeginAnswer(sizeof answer + padded);
   RowSource source;
-  source.keys = payload.data();
-  if (head.type != FrameType::kPull) {
-    source.deltas =
-        reinterpret_cast<const float*>(payload.data() + KeyArea(head.rows, head.key_bytes));
+  source.front = payload.substr(0, ArgumentArea(head) + KeyAreaOf(head));
+  source.values = payload.data() + source.front.size();
+  if (ringed()) {
+    copied_.assign(source.front);
+    source.front = copied_;
   }
-  if (padded > 0) source.out = reinterpret_cast<float*>(at + sizeof answer);
+  source.out = at + sizeof answer;
 
   bool order = false;
   Status status;
@@ -240,18 +391,19 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
     QueueControl(FrameType::kRefused, head.id, EncodeError(status));
     return Status::Ok();
   }
-  answer.type = head.type == FrameType::kPush ? FrameType::kAck : FrameType::kRows;
+  answer.type = WantsRows(head) ? FrameType::kRows : FrameType::kAck;
   if (padded > 0) {
     std::memset(at + sizeof answer + values, 0, padded - values);
     answer.rows = head.rows;
     answer.dim = head.dim;
+    answer.values = head.answer;
     answer.table = head.table;
     answer.payload = static_cast<uint32_t>(padded);
-    answer.payload_crc = Crc32c(at + sizeof answer, padded);
+    if (!ringed()) answer.payload_crc = Crc32c(at + sizeof answer, padded);
   }
   SealHeader(&answer);
   std::memcpy(at, &answer, sizeof answer);
-  out_.Commit(sizeof answer + padded);
+  EndAnswer(sizeof answer + padded);
   return Status::Ok();
 }
 
@@ -275,6 +427,30 @@ Status TcpPeer::Send() {
     core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
     sending_.Consume(static_cast<size_t>(sent));
   }
+}
+
+Status TcpPeer::SendToRing() {
+  blocked_ = false;
+  for (;;) {
+    if (sending_.empty()) {
+      sending_.ShrinkTo(kUsualBuffer);
+      Lane::Guard guard(core_->lane(hello_.lane));
+      sending_.Swap(out_);
+    }
+    if (sending_.empty()) break;
+    const size_t step =
+        std::min(sending_.size(), writer_->Room(std::min(sending_.size(), kRingFrame)));
+    if (step == 0) {
+      blocked_ = true;
+      break;
+    }
+    std::memcpy(writer_->At(), sending_.data(), step);
+    writer_->Advance(step);
+    core_->wire_bytes_out.fetch_add(step, std::memory_order_relaxed);
+    sending_.Consume(step);
+  }
+  Show();
+  return writer_->broken() ? DataLoss("the client broke the shared memory") : Status::Ok();
 }
 
 void TcpPeer::Closed() {

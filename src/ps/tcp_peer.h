@@ -1,10 +1,12 @@
-// One client's TCP connection at the server: bytes in, frames to the core, answers out.
+// One client's connection at the server, over a TCP or unix socket, or over shared memory with the
+// unix socket beside it for knocks and for its end: bytes in, frames to the core, answers out.
 //
 // Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others (peer.h).
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "ps/byte_buffer.h"
 #include "ps/handshake.h"
 #include "ps/server_core.h"
+#include "ps/shared_ring.h"
 
 namespace shoal::ps {
 
@@ -50,14 +53,23 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Next Adopt(std::shared_ptr<Mailbox> mailbox);
   void Closed();
 
+  // Over shared memory, for the rest of its life once Adopt has handed it over.
+  bool ringed() const { return reader_.has_value(); }
+  // A look without being asked to: handles what has come or had to wait. *some: there was
+  // something.
+  Next Poll(bool* some);
+  // Ringed only. From now on the client knocks. False: there is something to do, do not sleep.
+  bool Sleep();
+  void Awake() { reader_->Awake(); }
+
   int fd() const { return fd_.get(); }
   bool joined() const { return state_ == State::kJoined; }
   bool unproven() const { return state_ == State::kAwaitsProof; }
   uint32_t lane() const { return hello_.lane; }
   TimePoint opened() const { return opened_; }
-  bool WantsToWrite() const { return blocked_; }
+  bool WantsToWrite() const { return blocked_ && !ringed(); }
   // A client that does not read its answers is not listened to.
-  bool WantsToRead() const { return !held_back_; }
+  bool WantsToRead() const { return !held_back_ || ringed(); }
   const Status& end() const { return end_; }
   const std::string& name() const { return name_; }
 
@@ -68,12 +80,22 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Next Handle();
   // Handles complete frames; true if it stopped for another reason than their end.
   Status HandleFrames(bool* more);
+  Status HandleRingFrames(bool* more);
+  // Gathers a frame that is too long to be handled in the ring; *whole once it is there.
+  Status Gather(bool* whole);
   Status HandleOne(const FrameHeader& head, std::string_view payload);
   Status HandleProof(const FrameHeader& head, std::string_view payload);
   Status HandleRows(const FrameHeader& head, std::string_view payload);
   Next Join();
+  Status SayWelcome(const Welcome& welcome);
+  Status HandOver(const std::string& frame);
+  // Where an answer of `size` bytes is built, and its end.
+  char* BeginAnswer(size_t size);
+  void EndAnswer(size_t size);
   Status Send();
   void LookAtQueue();
+  Status SendToRing();
+  void Show();
   void QueueControl(FrameType type, uint64_t id, std::string_view body);
 
   UniqueFd fd_;
@@ -87,10 +109,19 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   ByteBuffer in_;
   ByteBuffer sending_;      // the lane's thread's
   bool blocked_ = false;    // the kernel took less than was offered
+  size_t read_ = 0;         // bytes, from the socket
   bool held_back_ = false;  // too many answers are unread
   size_t queued_ = 0;       // bytes of answers, when last looked at
   bool closing_ = false;    // shut_, likewise
   Status end_;
+
+  std::optional<SharedRings> memory_;
+  std::optional<RingReader> reader_;
+  std::optional<RingWriter> writer_;
+  std::string copied_;       // what is checked before use, out of the client's reach
+  bool in_place_ = false;    // the answer under way is built in the ring
+  bool wants_room_ = false;  // a request waits until its answer has a place in the ring
+  bool gone_ = false;        // the client closed; what it wrote before is still handled
 
   ByteBuffer out_;       // under the lane's lock once joined
   bool shut_ = false;    // likewise

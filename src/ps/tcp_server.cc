@@ -1,17 +1,20 @@
 #include "ps/tcp_server.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
 #include <thread>
 
 #include "base/log.h"
+#include "ps/local_socket.h"
 #include "ps/socket.h"
 #include "ps/tcp_peer.h"
 
@@ -21,16 +24,24 @@ namespace {
 constexpr size_t kMaxUnproven = 256;
 constexpr int kTickMs = 100;
 constexpr int kEventsATurn = 64;
+// For how long a thread that has run out of work looks for more before it sleeps. When looking did
+// not pay it looks half as long next time; when it has just fallen asleep and is woken, long again.
+constexpr Duration kLongestSpin = std::chrono::microseconds(100);
+constexpr Duration kShortestSpin = std::chrono::microseconds(2);
+constexpr int kLooksATurn = 32;
+// Sockets that are looked at without being asked for: those that were busy last.
+constexpr size_t kMostHot = 4;
 
 }  // namespace
 
 // One thread and its connections.
 class TcpLane {
  public:
-  TcpLane(ServerCore* core, uint32_t index, UniqueFd listener)
+  TcpLane(ServerCore* core, uint32_t index, UniqueFd listener, UniqueFd local)
       : core_(core),
         index_(index),
         listener_(std::move(listener)),
+        local_(std::move(local)),
         mailbox_(std::make_shared<Mailbox>()) {}
   ~TcpLane() {
     {
@@ -52,6 +63,7 @@ class TcpLane {
     if (!epoll_.valid() || !mailbox_->wake.valid()) return ErrnoStatus(errno, "epoll");
     TRY(Watch(mailbox_->wake.get(), &mailbox_, EPOLLIN));
     if (listener_.valid()) TRY(Watch(listener_.get(), &listener_, EPOLLIN));
+    if (local_.valid()) TRY(Watch(local_.get(), &local_, EPOLLIN));
     thread_ = std::thread([this] { Run(); });
     return Status::Ok();
   }
@@ -78,26 +90,80 @@ class TcpLane {
     bool ticking = false;
     TimePoint next_tick{};
     for (;;) {
+      const bool spinning = Spin();
+      const bool asleep = !spinning && FallAsleep();
       const bool timed = ticking || unproven_ > 0 || (index_ == 0 && core_->options().index == 0);
-      const int n =
-          ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, Timeout(timed, ticking));
+      const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn,
+                                 asleep ? Timeout(timed, ticking) : 0);
+      const TimePoint now = RealClock::Get()->Now();
+      if (asleep) WakeUp(now);
+      if (n > 0) {
+        busy_ = now;
+        hot_.clear();
+      }
       for (int i = 0; i < n; ++i) {
         void* what = events[static_cast<size_t>(i)].data.ptr;
         if (what == &mailbox_) {
           if (!ReadMail()) return;
         } else if (what == &listener_) {
-          Accept();
+          Accept(listener_.get());
+        } else if (what == &local_) {
+          Accept(local_.get());
         } else {
           Serve(static_cast<TcpPeer*>(what), events[static_cast<size_t>(i)].events);
         }
       }
       closed_.clear();
-      const TimePoint now = RealClock::Get()->Now();
       if (now < next_tick) continue;
       next_tick = now + std::chrono::milliseconds(kTickMs);
       if (index_ == 0) ticking = core_->Tick();
       if (unproven_ > 0) CloseSlowStrangers(now);
     }
+  }
+
+  // A few looks at the rings and the sockets that were busy last. False: nothing has come for so
+  // long that the thread may sleep.
+  bool Spin() {
+    if (rings_.empty() && hot_.empty()) return false;
+    for (int look = 0; look < kLooksATurn; ++look) {
+      bool some = false;
+      for (size_t i = 0; i < rings_.size(); ++i) some |= LookAt(rings_[i]);
+      for (size_t i = 0; i < hot_.size(); ++i) some |= LookAt(hot_[i]);
+      if (some) found_ = true;
+      if (!some) SpinPause();
+    }
+    const TimePoint now = RealClock::Get()->Now();
+    if (found_) {
+      found_ = false;
+      busy_ = now;
+      return true;
+    }
+    if (now - busy_ >= spin_) return false;
+    ::sched_yield();  // to whoever shares the processor: perhaps the client
+    return true;
+  }
+
+  bool LookAt(TcpPeer* peer) {
+    bool some = false;
+    const TcpPeer::Next next = peer->Poll(&some);
+    if (some || next != TcpPeer::Next::kWait) Follow(peer, next);
+    return some;
+  }
+
+  bool FallAsleep() {
+    for (size_t i = 0; i < rings_.size(); ++i) {
+      if (rings_[i]->Sleep()) continue;
+      for (size_t j = 0; j < i; ++j) rings_[j]->Awake();
+      busy_ = RealClock::Get()->Now();
+      return false;
+    }
+    fell_asleep_ = RealClock::Get()->Now();
+    return true;
+  }
+
+  void WakeUp(TimePoint now) {
+    for (TcpPeer* peer : rings_) peer->Awake();
+    spin_ = now - fell_asleep_ < kLongestSpin ? kLongestSpin : std::max(kShortestSpin, spin_ / 2);
   }
 
   // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
@@ -117,12 +183,18 @@ class TcpLane {
       adopt.swap(mailbox_->adopt);
     }
     for (auto& peer : adopt) {
-      if (Add(peer)) Follow(peer.get(), peer->Adopt(mailbox_));
+      if (Add(peer)) Adopt(peer.get());
     }
     for (const auto& peer : flush) {
       if (peers_.contains(peer.get())) Follow(peer.get(), peer->OnWritable());
     }
     return true;
+  }
+
+  void Adopt(TcpPeer* peer) {
+    const TcpPeer::Next next = peer->Adopt(mailbox_);
+    if (peer->ringed()) rings_.push_back(peer);
+    Follow(peer, next);
   }
 
   bool Add(const std::shared_ptr<TcpPeer>& peer) {
@@ -131,9 +203,9 @@ class TcpLane {
     return true;
   }
 
-  void Accept() {
+  void Accept(int listener) {
     for (;;) {
-      UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd.valid()) return;
       if (unproven_ >= kMaxUnproven) {
         ++core_->refused_connections;
@@ -158,6 +230,7 @@ class TcpLane {
         next = TcpPeer::Next::kClose;
       }
     }
+    if (peer->joined() && !peer->ringed() && hot_.size() < kMostHot) hot_.push_back(peer);
     Follow(peer, next);
   }
 
@@ -187,7 +260,7 @@ class TcpLane {
   void Move(TcpPeer* peer) {
     --unproven_;
     if (peer->lane() == index_) {
-      return Follow(peer, peer->Adopt(mailbox_));
+      return Adopt(peer);
     }
     Mailbox& to = *mailboxes_[peer->lane()];
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
@@ -211,6 +284,8 @@ class TcpLane {
                  peer->name(), peer->end().message());
     }
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
+    std::erase(rings_, peer);
+    std::erase(hot_, peer);
     peer->Closed();
     closed_.push_back(std::move(found->second.peer));
     peers_.erase(found);
@@ -232,27 +307,40 @@ class TcpLane {
 
   ServerCore* const core_;
   const uint32_t index_;
-  UniqueFd listener_;
+  UniqueFd listener_;  // lane 0's
+  UniqueFd local_;     // likewise, for this host
   UniqueFd epoll_;
   std::shared_ptr<Mailbox> mailbox_;
   std::vector<std::shared_ptr<Mailbox>> mailboxes_;  // of all lanes
   std::map<TcpPeer*, Entry> peers_;
   std::vector<std::shared_ptr<TcpPeer>> closed_;  // kept until the turn's events are through
   size_t unproven_ = 0;
+  std::vector<TcpPeer*> rings_;  // of peers_
+  std::vector<TcpPeer*> hot_;    // likewise
+  bool found_ = false;
+  Duration spin_ = kLongestSpin;
+  TimePoint busy_{};
+  TimePoint fell_asleep_{};
   std::thread thread_;
 };
 
 Result<std::unique_ptr<TcpServer>> TcpServer::Start(ServerCore* core) {
   std::unique_ptr<TcpServer> server(new TcpServer);
-  UniqueFd listener;
+  UniqueFd listener, local;
   const ServerOptions& options = core->options();
   if (!options.listen_host.empty()) {
     TRY_ASSIGN(listener, ListenTcp(options.listen_host, options.port, &server->port_));
+    if (options.shared_memory) {
+      auto beside = ListenLocal(listener.get());
+      if (!beside.ok()) LogInfo("server {}: {}", options.index, beside.status().message());
+      if (beside.ok()) local = std::move(beside).value();
+    }
   }
   std::vector<std::shared_ptr<Mailbox>> mailboxes;
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    server->lanes_.push_back(
-        std::make_unique<TcpLane>(core, lane, lane == 0 ? std::move(listener) : UniqueFd()));
+    server->lanes_.push_back(std::make_unique<TcpLane>(core, lane,
+                                                       lane == 0 ? std::move(listener) : UniqueFd(),
+                                                       lane == 0 ? std::move(local) : UniqueFd()));
     mailboxes.push_back(server->lanes_.back()->mailbox());
   }
   for (auto& lane : server->lanes_) TRY(lane->Start(mailboxes));

@@ -1,4 +1,4 @@
-// Servers and clients of one job within a test, over either transport.
+// Servers and clients of one job within a test, over every transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class FixedMembers final : public Members {
   MemberView view_;
 };
 
-enum class Door { kInProcess, kTcp };
+enum class Door { kInProcess, kTcp, kShared };
 
 struct ClusterOptions {
   Door door = Door::kTcp;
@@ -51,6 +51,7 @@ struct ClusterOptions {
   Duration reconnect = std::chrono::seconds(20);
   size_t window = 8u << 20;
   const Clock* clock = RealClock::Get();
+  std::shared_ptr<const Functions> functions = nullptr;
 };
 
 class Cluster {
@@ -74,7 +75,9 @@ class Cluster {
     options.client_grace = options_.grace;
     options.clock = options_.clock;
     options.shards = 64;
+    options.functions = options_.functions;
     options.handshake_timeout = std::chrono::milliseconds(300);
+    options.shared_memory = options_.door == Door::kShared;
     if (options_.door == Door::kInProcess) {
       options.listen_host = "";
       options.hub = hub_;

@@ -2,8 +2,9 @@
 //
 // "inproc:NAME" is a server of this process that registered with the same InProcessHub: requests
 // run in the caller's thread, rows go straight between the caller's memory and the tables.
-// "HOST:PORT" is TCP with the frames of docs/formats/ps-wire.md. The interfaces below (Transport,
-// Link, LinkHandler) are for new transports; users of the parameter server need only InProcessHub.
+// "HOST:PORT" is TCP with the frames of docs/formats/ps-wire.md; if the server is on this host, the
+// same frames go through memory that both share. The interfaces below (Transport, Link,
+// LinkHandler) are for new transports; users of the parameter server need only InProcessHub.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +67,11 @@ struct RowPart {
   uint32_t dim = 0;
   ConstRows deltas;  // indexed like keys; empty for a pull
   Rows out;          // likewise; empty for a push
+  // What travels instead of deltas where they are not f32: n rows of WireRowBytes each.
+  const char* coded = nullptr;
+  std::string_view argument;  // a call's
+  // A call's argument and the keys as they travel, if they have been written already.
+  std::string_view front;
   size_t At(size_t i) const { return pick != nullptr ? pick[i] : first + i; }
 };
 
@@ -83,8 +89,17 @@ class LinkHandler {
   // `body` is valid during the call. For an answer with rows, `body` holds them one after the
   // other, or is empty when the link has already put them where RowPart::out said.
   virtual void OnFrame(const FrameHeader& head, std::string_view body) = 0;
+  // What Link::Takes refused may be taken now.
+  virtual void OnRoom() {}
   // The last call.
   virtual void OnClosed(const Status& why) = 0;
+};
+
+// What a look for answers found.
+enum class Polled : uint8_t {
+  kNothing,  // or another thread is at it
+  kSome,
+  kNever,  // closed, or of a kind that delivers by itself
 };
 
 // One authenticated connection of a client to one lane of a server. Send keeps order; calls to Send
@@ -96,8 +111,17 @@ class Link {
   virtual void Start(LinkHandler* handler) = 0;
   // What out.rows points to must stay valid until the answer. Never blocks on the network.
   virtual void Send(const Outgoing& out) = 0;
+  // True where bytes cost more than the work of coding keys in fewer.
+  virtual bool SavesBytes() const { return false; }
   // Delivers answers that Send produced in this thread (in-process); nothing elsewhere.
   virtual void FlushReplies() = 0;
+  // Whether a frame of this many bytes would go out now rather than wait in a queue. A hint.
+  virtual bool Takes(size_t /*bytes*/) { return true; }
+  // For threads that wait: handles in this thread what has come, so that no other one need be
+  // woken. Whoever polls and then goes to sleep calls Rest before; otherwise it is milliseconds
+  // until the link's own thread looks again. Calls handlers: hold no lock of theirs.
+  virtual Polled Poll() { return Polled::kNever; }
+  virtual void Rest() {}
   // No call of the handler runs or comes after it, unless called from within one. Idempotent.
   virtual void Close() = 0;
 };
@@ -117,8 +141,9 @@ class Transport {
                                Duration timeout) = 0;
 };
 
-// Over TCP, with one thread that receives for all its links.
-std::unique_ptr<Transport> MakeTcpTransport(std::string token);
+// Over TCP, or shared memory where the server is on this host and `shared_memory` is set; with one
+// thread that receives for all links that nobody polls.
+std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory);
 // Within the process.
 std::unique_ptr<Transport> MakeInProcessTransport(std::shared_ptr<InProcessHub> hub,
                                                   std::string token);

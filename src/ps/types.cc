@@ -5,6 +5,80 @@
 #include <cmath>
 
 namespace shoal::ps {
+namespace {
+
+// What one number of an optimizer must be.
+struct Bound {
+  const char* name;
+  float value;
+  bool good;
+  const char* expected;
+};
+
+Status CheckAll(std::initializer_list<Bound> bounds) {
+  for (const Bound& bound : bounds) {
+    if (bound.good && std::isfinite(bound.value)) continue;
+    return InvalidArgument(
+        fmt::format("{}: got {}, expected {}", bound.name, bound.value, bound.expected));
+  }
+  return Status::Ok();
+}
+
+bool IsDecay(float value) { return value >= 0 && value < 1; }
+
+Bound DecayBound(const char* name, float value) {
+  return {name, value, IsDecay(value), "at least 0 and less than 1"};
+}
+
+Bound Positive(const char* name, float value) {
+  return {name, value, value > 0, "a finite number above 0"};
+}
+
+Bound NotNegative(const char* name, float value) {
+  return {name, value, value >= 0, "a finite number, at least 0"};
+}
+
+Status CheckFunction(const OptimizerSpec& spec) {
+  if (spec.function.empty() || spec.function.size() > kMaxNameBytes) {
+    return InvalidArgument(fmt::format("function: got a name of {} bytes, expected 1 to {}",
+                                       spec.function.size(), kMaxNameBytes));
+  }
+  if (spec.argument.size() > kMaxFunctionArgument) {
+    return InvalidArgument(fmt::format("argument of function '{}': got {} bytes, expected up to {}",
+                                       spec.function, spec.argument.size(), kMaxFunctionArgument));
+  }
+  if (spec.state_planes <= kMaxStatePlanes) return Status::Ok();
+  return InvalidArgument(fmt::format("state_planes of function '{}': got {}, expected up to {}",
+                                     spec.function, spec.state_planes, kMaxStatePlanes));
+}
+
+}  // namespace
+
+Status Validate(const OptimizerSpec& spec) {
+  const Bound lr{"lr", spec.lr, true, "a finite number"};
+  switch (spec.kind) {
+    case OptimizerKind::kAdd:
+      return Status::Ok();
+    case OptimizerKind::kSgd:
+      return CheckAll({lr});
+    case OptimizerKind::kAdagrad:
+      return CheckAll({lr, Positive("eps", spec.eps)});
+    case OptimizerKind::kMomentum:
+      return CheckAll({lr, DecayBound("momentum", spec.momentum)});
+    case OptimizerKind::kAdam:
+      return CheckAll({lr, Positive("eps", spec.eps), DecayBound("beta1", spec.beta1),
+                       DecayBound("beta2", spec.beta2)});
+    case OptimizerKind::kFtrl:
+      return CheckAll({Positive("lr", spec.lr),
+                       NotNegative("beta", spec.beta),
+                       NotNegative("l1", spec.l1),
+                       NotNegative("l2", spec.l2),
+                       {"beta", spec.beta, spec.beta + spec.l2 > 0, "beta + l2 above 0"}});
+    case OptimizerKind::kFunction:
+      return CheckFunction(spec);
+  }
+  return InvalidArgument(fmt::format("kind {} is unknown", static_cast<int>(spec.kind)));
+}
 
 Status Validate(const TableSpec& spec) {
   if (spec.name.empty() || spec.name.size() > kMaxNameBytes) {
@@ -20,12 +94,7 @@ Status Validate(const TableSpec& spec) {
         fmt::format("table '{}': rows of a dense table: got {}, expected 1 to {}", spec.name,
                     spec.rows, kMaxDenseRows));
   }
-  if (!std::isfinite(spec.optimizer.lr) || !std::isfinite(spec.optimizer.eps) ||
-      spec.optimizer.eps < 0) {
-    return InvalidArgument(fmt::format(
-        "table '{}': optimizer: got lr {} and eps {}, expected finite numbers, eps >= 0", spec.name,
-        spec.optimizer.lr, spec.optimizer.eps));
-  }
+  TRY(Validate(spec.optimizer).With(fmt::format("table '{}': optimizer", spec.name)));
   if (!std::isfinite(spec.initializer.lo) || !std::isfinite(spec.initializer.hi) ||
       spec.initializer.lo > spec.initializer.hi) {
     return InvalidArgument(

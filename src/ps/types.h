@@ -26,18 +26,76 @@ inline constexpr size_t kMaxProgressBytes = 1u << 20;
 
 enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
 
-// What a server does with a pushed row g, w being the stored row:
-//   kAdd      w += g
-//   kSgd      w -= lr * g
-//   kAdagrad  s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
-enum class OptimizerKind : uint8_t { kAdd = 0, kSgd = 1, kAdagrad = 2 };
+// What a server does with a pushed row g, w being the stored row, all element by element:
+//   kAdd       w += g
+//   kSgd       w -= lr * g
+//   kAdagrad   s += g * g;  w -= lr * g / (sqrt(s) + eps)      (Duchi et al. 2011; s starts at 0)
+//   kMomentum  v = momentum * v + g;  w -= lr * v              (Polyak 1964; v starts at 0)
+//   kAdam      t += 1;  m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g * g;
+//              w -= lr * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
+//              (Kingma & Ba 2015, algorithm 1; t counts the pushes to this row, all start at 0)
+//   kFtrl      sigma = (sqrt(n + g * g) - sqrt(n)) / lr;  z += g - sigma * w;  n += g * g;
+//              w = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / lr + l2)
+//              (McMahan et al. 2013, algorithm 1, where lr is called alpha; n starts at 0, z such
+//              that w is the row's first value)
+//   kFunction  what the server function `function` does with w, g and `state_planes` planes of
+//              state (function.h)
+enum class OptimizerKind : uint8_t {
+  kAdd = 0,
+  kSgd = 1,
+  kAdagrad = 2,
+  kMomentum = 3,
+  kAdam = 4,
+  kFtrl = 5,
+  kFunction = 6,
+};
+inline constexpr uint8_t kOptimizerKinds = 7;
+inline constexpr uint32_t kMaxStatePlanes = 8;
+inline constexpr size_t kMaxFunctionArgument = 64u << 10;
 
+// Only the fields that the formula of `kind` names mean something, and only they travel.
 struct OptimizerSpec {
   OptimizerKind kind = OptimizerKind::kAdd;
-  float lr = 0.1f;
-  float eps = 1e-6f;
+  float lr = 0.1f;            // kFtrl: > 0
+  float eps = 1e-6f;          // kAdagrad, kAdam: > 0, else a gradient of 0 would give 0 / 0
+  float momentum = 0.9f;      // [0, 1)
+  float beta1 = 0.9f;         // [0, 1)
+  float beta2 = 0.999f;       // [0, 1)
+  float beta = 1.0f;          // >= 0, and beta + l2 > 0
+  float l1 = 0.0f;            // >= 0
+  float l2 = 0.0f;            // >= 0
+  std::string function = {};  // 1..kMaxNameBytes bytes
+  std::string argument = {};  // at most kMaxFunctionArgument bytes; what they mean is its affair
+  uint32_t state_planes = 0;  // at most kMaxStatePlanes; they start at 0
   bool operator==(const OptimizerSpec&) const = default;
 };
+
+// How the values of rows travel. Servers always hold and compute f32.
+//   kBf16  the upper 16 bits of an f32, rounded to nearest even: off by at most 2^-8 of a value
+//   kInt8  a row is one bf16 scale and a signed byte an element: off by at most half a scale, which
+//          is 1/127 of the row's largest absolute value, rounded up
+enum class ValueType : uint8_t { kF32 = 0, kBf16 = 1, kInt8 = 2 };
+
+// Of the rows of one handle or request. What a push loses by rounding its caller can keep and push
+// later: see Client::Push with Rows.
+struct Wire {
+  ValueType push = ValueType::kF32;
+  ValueType pull = ValueType::kF32;  // kF32 or kBf16
+  bool operator==(const Wire&) const = default;
+};
+
+// Bytes of one row of `dim` values on the wire.
+constexpr size_t WireRowBytes(ValueType type, size_t dim) {
+  switch (type) {
+    case ValueType::kF32:
+      return dim * 4;
+    case ValueType::kBf16:
+      return dim * 2;
+    case ValueType::kInt8:
+      return 2 + dim;
+  }
+  return 0;
+}
 
 // Values of rows that nobody has pushed to. kUniform draws every element from [lo, hi) as a
 // function of (seed, key, element) alone: the same rows whatever the number of servers.
@@ -62,6 +120,7 @@ struct TableSpec {
 };
 
 // InvalidArgument names the field that is out of its bounds.
+Status Validate(const OptimizerSpec& spec);
 Status Validate(const TableSpec& spec);
 
 // How far a worker may run ahead of the slowest one; see Client::Clock.
@@ -100,6 +159,7 @@ struct Rows {
   explicit Rows(float* const* rows_in) : rows(rows_in) {}
   float* operator[](size_t i) const { return rows != nullptr ? rows[i] : base + i * stride; }
   bool empty() const { return base == nullptr && rows == nullptr; }
+  ConstRows view() const { return rows != nullptr ? ConstRows(rows) : ConstRows(base, stride); }
 };
 
 // A table as a client knows it: made by Client::CreateTable, cheap to copy, valid while the Client
@@ -109,19 +169,29 @@ struct TableRef {
   uint32_t dim = 0;
   KeySpace key_space = KeySpace::kDense;
   uint64_t rows = 0;
+  Wire wire = {};  // the caller's to set, on its own copy; it may change from request to request
 };
 
 // What went through a client or a server since it started.
 struct Counters {
   uint64_t rows_pushed = 0;
   uint64_t rows_pulled = 0;
-  uint64_t bytes_pushed = 0;  // of row values, without keys and frames
+  uint64_t bytes_pushed = 0;  // of row values as they travel, without keys and frames
   uint64_t bytes_pulled = 0;
+  uint64_t key_bytes = 0;      // client: of keys as they travel
   uint64_t wire_bytes_in = 0;  // over TCP, everything
   uint64_t wire_bytes_out = 0;
   uint64_t requests = 0;             // row operations: parts of at most a frame
   uint64_t duplicates = 0;           // server: resent requests that were not applied again
   uint64_t refused_connections = 0;  // server: wrong token, garbage, bounds
+};
+
+// A key that a server is asked for more often than others, estimated from a sample.
+struct HotKey {
+  std::string table;
+  Key key = 0;
+  uint64_t rows = 0;  // times, about
+  double share = 0;   // of all rows that the server was asked for
 };
 
 }  // namespace shoal::ps

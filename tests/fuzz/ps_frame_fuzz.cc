@@ -5,13 +5,16 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "ps/frame.h"
 #include "ps/handshake.h"
+#include "ps/key_codec.h"
 #include "ps/socket.h"
 #include "ps/spec_codec.h"
 #include "ps/tcp_peer.h"
@@ -27,7 +30,15 @@ ServerCore* TheCore() {
   static const std::shared_ptr<ServerCore> core = [] {
     ServerOptions options;
     options.token = "fuzz";
+    options.shared_memory = false;
     options.shards = 4;
+    auto functions = std::make_shared<Functions>();
+    const auto touch = [](const FunctionBatch& batch) {
+      for (size_t i = 0; i < batch.size(); ++i) batch.rows[i][batch.dim - 1] += 1;
+      return batch.argument.empty() ? InvalidArgument("empty") : Status::Ok();
+    };
+    if (!functions->Add("f", touch).ok()) std::abort();
+    options.functions = functions;
     options.max_blob_bytes = options.max_blobs_bytes = 1 << 16;
     auto made = ServerCore::Make(options).value();
     TableSpec spec;
@@ -108,6 +119,11 @@ struct Connection {
 };
 
 void Decoders(std::string_view bytes) {
+  std::vector<Key> keys;
+  if (DecodeAscending(bytes, bytes.size() / 2, &keys).ok() &&
+      !std::is_sorted(keys.begin(), keys.end())) {
+    std::abort();
+  }
   if (DecodeError(bytes).ok()) std::abort();
   TableSpec spec;
   ByteReader reader(bytes);

@@ -1,0 +1,123 @@
+#include "ps/client_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "base/clock.h"
+#include "ps/client_stream.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr int kEventsATurn = 64;
+constexpr int kLeaseMs = 2;
+
+}  // namespace
+
+Result<std::shared_ptr<ClientLoop>> ClientLoop::Start() {
+  auto loop = std::make_shared<ClientLoop>();
+  loop->epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
+  loop->wake_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (!loop->epoll_.valid() || !loop->wake_.valid() ||
+      ::epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->wake_.get(), &event) != 0) {
+    return ErrnoStatus(errno, "epoll");
+  }
+  loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
+  return loop;
+}
+
+ClientLoop::~ClientLoop() { Stop(); }
+
+void ClientLoop::Stop() {
+  stop_ = true;
+  attending_ = false;
+  Attend();
+  if (thread_.joinable()) thread_.join();
+}
+
+void ClientLoop::Attend() {
+  if (attending_.exchange(true)) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void ClientLoop::Add(const std::shared_ptr<ClientStream>& stream, uint32_t events) {
+  std::lock_guard lock(mu_);
+  streams_[stream.get()] = stream;
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = stream.get();
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stream->fd(), &event);
+}
+
+void ClientLoop::Watch(ClientStream* stream, int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = stream;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void ClientLoop::Remove(ClientStream* stream, int fd) {
+  std::shared_ptr<ClientStream> last;  // let go of without the lock
+  std::lock_guard lock(mu_);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  last = std::move(found->second);
+  streams_.erase(found);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+}
+
+void ClientLoop::Serve(ClientStream* stream, uint32_t events) {
+  std::shared_ptr<ClientStream> alive;
+  {
+    std::lock_guard lock(mu_);
+    const auto found = streams_.find(stream);
+    if (found != streams_.end()) alive = found->second;
+  }
+  if (alive != nullptr) alive->OnEvents(events);
+}
+
+bool ClientLoop::LookAfter() {
+  std::vector<std::shared_ptr<ClientStream>> all;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [raw, stream] : streams_) all.push_back(stream);
+  }
+  bool attended = false;
+  for (const auto& stream : all) attended |= stream->EndLease();
+  return attended;
+}
+
+void ClientLoop::Run() {
+  std::array<epoll_event, kEventsATurn> events;
+  TimePoint looked{};
+  while (!stop_) {
+    const bool attending = attending_;
+    const int n =
+        ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, attending ? kLeaseMs : -1);
+    for (int i = 0; i < n && !stop_; ++i) {
+      const epoll_event& event = events[static_cast<size_t>(i)];
+      if (event.data.ptr != nullptr) {
+        Serve(static_cast<ClientStream*>(event.data.ptr), event.events);
+        continue;
+      }
+      uint64_t count = 0;
+      [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
+    }
+    const TimePoint now = RealClock::Get()->Now();
+    if (!attending || (n > 0 && now - looked < std::chrono::milliseconds(kLeaseMs))) continue;
+    looked = now;
+    // First the wish, then the look: who begins to poll meanwhile wakes this thread again.
+    attending_ = false;
+    if (LookAfter()) attending_ = true;
+  }
+}
+
+}  // namespace shoal::ps

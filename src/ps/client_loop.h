@@ -1,0 +1,49 @@
+// The receiving thread of a client's TCP and shared-memory connections: handles what comes while
+// nobody polls, sends what could not be sent at once.
+//
+// Made by tcp_client.cc, one a transport; fed by client_stream.cc.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shoal::ps {
+
+class ClientStream;
+
+class ClientLoop {
+ public:
+  static Result<std::shared_ptr<ClientLoop>> Start();
+  ~ClientLoop();
+  // Ends the thread. Idempotent.
+  void Stop();
+
+  // All below: thread-safe.
+  void Add(const std::shared_ptr<ClientStream>& stream, uint32_t events);
+  void Watch(ClientStream* stream, int fd, uint32_t events);
+  void Remove(ClientStream* stream, int fd);
+  // Somebody has begun to poll: looks every few milliseconds whether it still does.
+  void Attend();
+
+ private:
+  void Run();
+  void Serve(ClientStream* stream, uint32_t events);
+  // True while anybody polls.
+  bool LookAfter();
+
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> attending_{false};
+  std::mutex mu_;
+  std::map<ClientStream*, std::shared_ptr<ClientStream>> streams_;  // guarded by mu_
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,407 @@
+#include "ps/client_stream.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "ps/local_socket.h"
+#include "ps/row_frame.h"
+#include "ps/socket.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr size_t kReadBytes = 256u << 10;
+constexpr size_t kUsualBuffer = 1u << 20;
+constexpr int kReadsATurn = 4;
+// What was taken out of the ring is given back to the writer in steps of this size.
+constexpr size_t kReleaseBytes = 32u << 10;
+
+}  // namespace
+
+ClientStream::Receiving::Receiving(ClientStream* stream, bool wait)
+    : stream_(stream), lock_(stream->rx_mu_, std::defer_lock) {
+  if (wait) {
+    lock_.lock();
+  } else if (!lock_.try_lock()) {
+    return;
+  }
+  stream_->receiver_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+}
+
+ClientStream::Receiving::~Receiving() {
+  if (mine()) stream_->receiver_.store(std::thread::id(), std::memory_order_relaxed);
+}
+
+ClientStream::ClientStream(UniqueFd fd, ByteBuffer received, std::optional<SharedRings> memory,
+                           std::shared_ptr<ClientLoop> loop)
+    : fd_(std::move(fd)),
+      loop_(std::move(loop)),
+      memory_(std::move(memory)),
+      in_(std::move(received)) {
+  if (!memory_.has_value()) return;
+  in_.Consume(in_.size());  // knocks
+  reader_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
+  writer_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
+}
+
+void ClientStream::Start(LinkHandler* handler) {
+  {
+    const Receiving receiving(this, true);
+    handler_ = handler;
+    Unattend();  // also handles what came together with the welcome
+    if (ended_) return;
+  }
+  std::lock_guard lock(watch_mu_);
+  if (closed_) return;
+  watched_ = true;
+  events_ = (reads_here_ ? uint32_t{EPOLLIN} : 0u) |
+            (blocked_ && !memory_.has_value() ? uint32_t{EPOLLOUT} : 0u);
+  loop_->Add(shared_from_this(), events_);
+}
+
+// A ring's socket is always watched: it carries only knocks and the end.
+void ClientStream::Rewatch() {
+  std::lock_guard lock(watch_mu_);
+  if (!watched_ || memory_.has_value()) return;
+  const uint32_t events =
+      (reads_here_ ? uint32_t{EPOLLIN} : 0u) | (blocked_ ? uint32_t{EPOLLOUT} : 0u);
+  if (events == events_) return;
+  events_ = events;
+  loop_->Watch(this, fd_.get(), events);
+}
+
+void ClientStream::Close() {
+  const bool first = !closed_.exchange(true);
+  // Whoever handles a frame now is waited for, unless it is this thread.
+  if (receiver_.load(std::memory_order_relaxed) != std::this_thread::get_id()) {
+    std::lock_guard wait(rx_mu_);
+    ended_ = true;
+  } else {
+    ended_ = true;
+  }
+  if (!first) return;
+  {
+    std::lock_guard lock(watch_mu_);
+    watched_ = false;
+  }
+  loop_->Remove(this, fd_.get());
+  // The peer must see the end although this object may live on.
+  ::shutdown(fd_.get(), SHUT_RDWR);
+}
+
+void ClientStream::End(const Status& why) {
+  if (ended_) return;
+  ended_ = true;
+  if (handler_ != nullptr) handler_->OnClosed(why);
+}
+
+Polled ClientStream::Poll() {
+  if (closed_.load(std::memory_order_relaxed)) return Polled::kNever;
+  const Receiving receiving(this, false);
+  if (!receiving.mine()) return Polled::kNothing;
+  if (ended_) return Polled::kNever;
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!attended_) {
+    attended_ = true;
+    if (reader_.has_value()) {
+      reader_->Awake();
+    } else {
+      {
+        std::lock_guard lock(watch_mu_);
+        reads_here_ = false;
+      }
+      Rewatch();
+    }
+    loop_->Attend();
+  }
+  return Receive() ? Polled::kSome : Polled::kNothing;
+}
+
+void ClientStream::Rest() {
+  if (closed_) return;
+  const Receiving receiving(this, true);
+  if (!ended_) Unattend();
+}
+
+bool ClientStream::EndLease() {
+  const Receiving receiving(this, true);
+  if (ended_ || !attended_) return false;
+  const uint64_t polls = polls_.load(std::memory_order_relaxed);
+  if (polls != looked_polls_) {
+    looked_polls_ = polls;
+    return true;
+  }
+  Unattend();
+  return false;
+}
+
+void ClientStream::Unattend() {
+  attended_ = false;
+  if (!reader_.has_value()) {
+    {
+      std::lock_guard lock(watch_mu_);
+      reads_here_ = true;
+    }
+    Receive();  // also what is in the buffer already
+    return Rewatch();
+  }
+  do {
+    Receive();
+  } while (!ended_ && !reader_->Sleep());
+  RetrySend();
+}
+
+void ClientStream::OnEvents(uint32_t events) {
+  const Receiving receiving(this, true);
+  if (ended_) return;
+  if (reader_.has_value()) {
+    const bool there = TakeKnocks(fd_.get());
+    Receive();
+    if (!there) return End(Unavailable("the server closed the connection"));
+    if (!attended_ && !ended_) Unattend();
+    return;
+  }
+  if ((events & EPOLLOUT) != 0) {
+    RetrySend();
+    Rewatch();
+  }
+  if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) Receive();
+}
+
+bool ClientStream::Receive() {
+  bool some = false;
+  const Status status = reader_.has_value() ? ReceiveRing(&some) : ReceiveStream(&some);
+  if (blocked_.load(std::memory_order_relaxed) && reader_.has_value()) RetrySend();
+  if (!status.ok()) End(status);
+  return some;
+}
+
+void ClientStream::RetrySend() {
+  if (blocked_) {
+    std::lock_guard lock(out_mu_);
+    blocked_ = false;
+    Drain();
+  }
+  if (!writer_.has_value() || !wants_room_) return;
+  bool room = false;
+  {
+    std::lock_guard lock(out_mu_);
+    room = out_.empty() && writer_->AwaitRoom();
+    if (room) wants_room_ = false;
+  }
+  if (room && !ended_ && handler_ != nullptr) handler_->OnRoom();
+}
+
+// --- In ---
+
+void ClientStream::HandleFrame(const FrameHeader& head, std::string_view payload) {
+  handler_->OnFrame(head, head.type == FrameType::kRows ? payload : payload.substr(0, head.body));
+}
+
+Status ClientStream::ReceiveStream(bool* some) {
+  TRY(HandleFrames());
+  for (int turn = 0; turn < kReadsATurn && !ended_; ++turn) {
+    char* to = in_.Reserve(kReadBytes);
+    const size_t room = std::min(in_.room(), kReadBytes);
+    const long got = ReceiveSome(fd_.get(), to, room);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (got < 0) return ErrnoStatus(errno, "the connection broke");
+    if (got == 0) return Unavailable("the server closed the connection");
+    *some = true;
+    in_.Commit(static_cast<size_t>(got));
+    TRY(HandleFrames());
+    if (static_cast<size_t>(got) < room) break;
+  }
+  in_.ShrinkTo(kUsualBuffer);
+  return Status::Ok();
+}
+
+Status ClientStream::HandleFrames() {
+  while (in_.size() >= sizeof(FrameHeader) && !ended_) {
+    FrameHeader head;
+    TRY(ReadHeader(in_.view().substr(0, sizeof head), kMaxPayload, &head));
+    const size_t whole = sizeof head + head.payload;
+    if (in_.size() < whole) {
+      in_.Reserve(whole - in_.size());
+      break;
+    }
+    const std::string_view payload = in_.view().substr(sizeof head, head.payload);
+    // On one host there is nothing between the ends that could change a row.
+    if (!reader_.has_value() || head.type != FrameType::kRows) TRY(CheckPayload(head, payload));
+    HandleFrame(head, payload);
+    in_.Consume(whole);
+  }
+  return Status::Ok();
+}
+
+Status ClientStream::ReceiveRing(bool* some) {
+  if (!reader_->Look()) return Status::Ok();
+  if (reader_->broken()) return DataLoss("the server broke the shared memory");
+  *some = true;
+  TRY(HandleRingFrames());
+  if (reader_->Release()) Knock(fd_.get());
+  return Status::Ok();
+}
+
+// Frames are handled where they lie, or gathered in in_ if they are too long for that.
+Status ClientStream::HandleRingFrames() {
+  for (size_t taken = 0; !ended_;) {
+    const std::string_view have = reader_->view();
+    FrameHeader head;
+    if (!in_.empty()) {
+      TRY(ReadHeader(in_.view().substr(0, sizeof head), kMaxPayload, &head));
+      const size_t step = std::min(sizeof head + head.payload - in_.size(), have.size());
+      in_.Append(have.data(), step);
+      reader_->Consume(step);
+      TRY(HandleFrames());
+      if (!in_.empty()) return Status::Ok();
+      in_.ShrinkTo(kUsualBuffer);
+      continue;
+    }
+    if (have.size() < sizeof head) return Status::Ok();
+    TRY(ReadHeader(have.substr(0, sizeof head), kMaxPayload, &head));
+    const size_t whole = sizeof head + head.payload;
+    if (whole > kRingFrame) {
+      in_.Reserve(whole);
+      in_.Append(have.data(), sizeof head);
+      reader_->Consume(sizeof head);
+      continue;
+    }
+    if (have.size() < whole) return Status::Ok();
+    std::string_view payload = have.substr(sizeof head, head.payload);
+    if (head.type != FrameType::kRows) {
+      copied_.assign(payload);
+      payload = copied_;
+      TRY(CheckPayload(head, payload));
+    }
+    HandleFrame(head, payload);
+    reader_->Consume(whole);
+    taken += whole;
+    if (taken < kReleaseBytes) continue;
+    taken = 0;
+    if (reader_->Release()) Knock(fd_.get());
+  }
+  return Status::Ok();
+}
+
+// --- Out ---
+
+bool ClientStream::Takes(size_t bytes) {
+  if (!writer_.has_value()) return true;
+  std::lock_guard lock(out_mu_);
+  const size_t needed = std::min(bytes, kRingFrame);
+  if (out_.empty() && writer_->Room(needed) >= needed) return true;
+  wants_room_ = true;
+  return false;
+}
+
+void ClientStream::Send(const Outgoing& out) {
+  {
+    std::lock_guard lock(out_mu_);
+    if (out.rows == nullptr) {
+      scratch_.clear();
+      AppendControlFrame(out.head, out.body, &scratch_);
+      out_.Append(scratch_.data(), scratch_.size());
+    } else if (writer_.has_value() ? WriteToRing(out.head, *out.rows)
+                                   : SendContiguous(out.head, *out.rows)) {
+      if (out_.empty()) return;
+    } else {
+      QueueRows(out.head, *out.rows);
+    }
+    if (blocked_) return;
+    Drain();
+    if (!blocked_) return;
+  }
+  Rewatch();
+}
+
+bool ClientStream::WriteToRing(FrameHeader head, const RowPart& rows) {
+  const size_t whole = SizeRowFrame(rows, &head);
+  if (!out_.empty() || whole > kRingFrame || writer_->Room(whole) < whole) return false;
+  WriteRowFrame(head, rows, false, writer_->At());
+  writer_->Advance(whole);
+  if (writer_->Publish()) Knock(fd_.get());
+  return true;
+}
+
+void ClientStream::QueueRows(FrameHeader head, const RowPart& rows) {
+  const size_t whole = SizeRowFrame(rows, &head);
+  WriteRowFrame(head, rows, !writer_.has_value(), out_.Reserve(whole));
+  out_.Commit(whole);
+}
+
+// Rows that lie one after the other go to the kernel from where they are. False: not such rows, or
+// something is queued before them.
+bool ClientStream::SendContiguous(FrameHeader head, const RowPart& rows) {
+  if (!out_.empty() || blocked_ || !IsContiguous(rows)) return false;
+  const size_t whole = SizeRowFrame(rows, &head);
+  const size_t values = rows.n * rows.dim * sizeof(float);
+  char* const at = out_.Reserve(whole - values);
+  WriteRowFrameHead(head, rows, at);
+  const char* from = reinterpret_cast<const char*>(rows.deltas[rows.first]);
+  std::array<iovec, 2> pieces = {iovec{at, whole - values}, iovec{const_cast<char*>(from), values}};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  const ssize_t result = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  size_t sent = result > 0 ? static_cast<size_t>(result) : 0;
+  // What the kernel did not take waits in the queue.
+  const size_t of_head = std::min(sent, pieces[0].iov_len);
+  out_.Commit(pieces[0].iov_len);
+  out_.Consume(of_head);
+  sent -= of_head;
+  out_.Append(from + sent, values - sent);
+  return true;
+}
+
+void ClientStream::Drain() {
+  if (writer_.has_value()) {
+    DrainToRing();
+  } else {
+    DrainToSocket();
+  }
+  out_.ShrinkTo(kUsualBuffer);
+}
+
+void ClientStream::DrainToRing() {
+  while (!out_.empty()) {
+    const size_t step = std::min(out_.size(), writer_->Room(std::min(out_.size(), kRingFrame)));
+    if (writer_->broken()) {
+      // Ends the connection where it is read.
+      ::shutdown(fd_.get(), SHUT_RDWR);
+      return out_.Consume(out_.size());
+    }
+    std::memcpy(writer_->At(), out_.data(), step);
+    writer_->Advance(step);
+    out_.Consume(step);
+    if (writer_->Publish()) Knock(fd_.get());
+    if (step == 0 && !writer_->AwaitRoom()) {
+      blocked_ = true;
+      return;
+    }
+  }
+}
+
+// Errors show up as the connection's end when it is read.
+void ClientStream::DrainToSocket() {
+  while (!out_.empty() && !blocked_) {
+    const long sent = SendSome(fd_.get(), out_.data(), out_.size());
+    if (sent < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        blocked_ = true;
+      } else {
+        out_.Consume(out_.size());
+      }
+      break;
+    }
+    out_.Consume(static_cast<size_t>(sent));
+  }
+}
+
+}  // namespace shoal::ps

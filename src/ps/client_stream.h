@@ -1,0 +1,129 @@
+// One connection of a client: frames over a TCP or unix socket, or over shared memory with the
+// socket beside it for knocks and for its end.
+//
+// Sent to from the callers' threads. Received from by whoever waits (Poll), and when nobody has
+// polled for some milliseconds, or all who did went to sleep (Rest), by the loop's thread: then the
+// socket is watched and the server knocks. A waiter that polls costs neither side a system call.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+#include "ps/byte_buffer.h"
+#include "ps/client_loop.h"
+#include "ps/shared_ring.h"
+#include "ps/transport.h"
+
+namespace shoal::ps {
+
+class ClientStream : public std::enable_shared_from_this<ClientStream> {
+ public:
+  // `received`: what came behind the handshake. `memory`: what the server handed over, if it did.
+  ClientStream(UniqueFd fd, ByteBuffer received, std::optional<SharedRings> memory,
+               std::shared_ptr<ClientLoop> loop);
+
+  // As Link's.
+  void Start(LinkHandler* handler);
+  void Send(const Outgoing& out);
+  // The socket's: through shared memory plain keys are quicker.
+  bool SavesBytes() const { return !memory_.has_value(); }
+  bool Takes(size_t bytes);
+  Polled Poll();
+  void Rest();
+  void Close();
+
+  // The loop's thread.
+  void OnEvents(uint32_t events);
+  // True while somebody still polls; else the loop's thread takes over.
+  bool EndLease();
+  int fd() const { return fd_.get(); }
+
+ private:
+  // Who receives, for as long as it lives.
+  class Receiving {
+   public:
+    Receiving(ClientStream* stream, bool wait);
+    ~Receiving();
+    bool mine() const { return lock_.owns_lock(); }
+
+   private:
+    ClientStream* const stream_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // Under Receiving. All of what has come; true if there was something.
+  bool Receive();
+  Status ReceiveStream(bool* some);
+  Status ReceiveRing(bool* some);
+  Status HandleFrames();
+  Status HandleRingFrames();
+  void HandleFrame(const FrameHeader& head, std::string_view payload);
+  void End(const Status& why);
+  // Lets the loop's thread take over; handles what came meanwhile.
+  void Unattend();
+  // What waits for room goes out; who wanted room is told that there is some.
+  void RetrySend();
+
+  // Under out_mu_.
+  void QueueRows(FrameHeader head, const RowPart& rows);
+  bool SendContiguous(FrameHeader head, const RowPart& rows);
+  bool WriteToRing(FrameHeader head, const RowPart& rows);
+  void Drain();
+  void DrainToRing();
+  void DrainToSocket();
+
+  void Rewatch();
+
+  const UniqueFd fd_;
+  const std::shared_ptr<ClientLoop> loop_;
+  const std::optional<SharedRings> memory_;
+
+  std::mutex rx_mu_;
+  std::atomic<std::thread::id> receiver_{};  // who holds rx_mu_
+  LinkHandler* handler_ = nullptr;           // guarded by rx_mu_, with the rest
+  ByteBuffer in_;
+  std::optional<RingReader> reader_;
+  std::string copied_;  // a control frame's payload, out of the server's reach
+  bool ended_ = false;
+  bool attended_ = false;
+  uint64_t looked_polls_ = 0;
+  std::atomic<uint64_t> polls_{0};
+  std::atomic<bool> closed_{false};
+
+  std::mutex out_mu_;
+  ByteBuffer out_;                    // guarded by out_mu_, with the rest
+  std::optional<RingWriter> writer_;  //
+  std::string scratch_;
+  std::atomic<bool> blocked_{false};  // written under out_mu_
+  std::atomic<bool> wants_room_{false};
+
+  std::mutex watch_mu_;
+  bool watched_ = false;    // guarded by watch_mu_, with the rest
+  bool reads_here_ = true;  // the loop's thread reads the socket
+  uint32_t events_ = 0;
+};
+
+// What the channel holds.
+class StreamLink final : public Link {
+ public:
+  explicit StreamLink(std::shared_ptr<ClientStream> stream) : stream_(std::move(stream)) {}
+  ~StreamLink() override { Close(); }
+  void Start(LinkHandler* handler) override { stream_->Start(handler); }
+  void Send(const Outgoing& out) override { stream_->Send(out); }
+  bool SavesBytes() const override { return stream_->SavesBytes(); }
+  void FlushReplies() override {}
+  bool Takes(size_t bytes) override { return stream_->Takes(bytes); }
+  Polled Poll() override { return stream_->Poll(); }
+  void Rest() override { stream_->Rest(); }
+  void Close() override { stream_->Close(); }
+
+ private:
+  const std::shared_ptr<ClientStream> stream_;
+};
+
+}  // namespace shoal::ps
