@@ -278,8 +278,7 @@ bool Channel::Owes(uint32_t ticket) const {
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
   const uint64_t until = next_seq_;
-  const bool done =
-      Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+  const bool done = Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
   if (!failed_.ok()) return failed_;
   if (done) return Status::Ok();
   return DeadlineExceeded(fmt::format("server {} ({}) did not answer {} requests in time", server_,

@@ -46,10 +46,8 @@ ClientStream::ClientStream(UniqueFd fd, ByteBuffer received, std::optional<Share
       in_(std::move(received)) {
   if (!memory_.has_value()) return;
   in_.Consume(in_.size());  // knocks
-  reader_.emplace(memory_->control(SharedRings::kToClient),
-                  memory_->bytes(SharedRings::kToClient));
-  writer_.emplace(memory_->control(SharedRings::kToServer),
-                  memory_->bytes(SharedRings::kToServer));
+  reader_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
+  writer_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
 }
 
 void ClientStream::Start(LinkHandler* handler) {
@@ -71,8 +69,8 @@ void ClientStream::Start(LinkHandler* handler) {
 void ClientStream::Rewatch() {
   std::lock_guard lock(watch_mu_);
   if (!watched_ || memory_.has_value()) return;
-  const uint32_t events = (reads_here_ ? uint32_t{EPOLLIN} : 0u) |
-                          (blocked_ ? uint32_t{EPOLLOUT} : 0u);
+  const uint32_t events =
+      (reads_here_ ? uint32_t{EPOLLIN} : 0u) | (blocked_ ? uint32_t{EPOLLOUT} : 0u);
   if (events == events_) return;
   events_ = events;
   loop_->Watch(this, fd_.get(), events);

@@ -101,8 +101,8 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   std::atomic<bool> wants_room_{false};
 
   std::mutex watch_mu_;
-  bool watched_ = false;     // guarded by watch_mu_, with the rest
-  bool reads_here_ = true;   // the loop's thread reads the socket
+  bool watched_ = false;    // guarded by watch_mu_, with the rest
+  bool reads_here_ = true;  // the loop's thread reads the socket
   uint32_t events_ = 0;
 };
 

@@ -64,8 +64,8 @@ bool IsContiguous(const RowPart& rows) {
 char* WriteRowFrameHead(FrameHeader head, const RowPart& rows, char* to) {
   const size_t keys = KeyArea(rows.n, head.key_bytes);
   WriteKeys(head, rows, to + sizeof head);
-  head.payload_crc = Crc32c(rows.deltas[rows.first], ValueBytes(rows),
-                            Crc32c(to + sizeof head, keys));
+  head.payload_crc =
+      Crc32c(rows.deltas[rows.first], ValueBytes(rows), Crc32c(to + sizeof head, keys));
   SealHeader(&head);
   std::memcpy(to, &head, sizeof head);
   return to + sizeof head + keys;

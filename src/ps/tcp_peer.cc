@@ -348,10 +348,8 @@ Status TcpPeer::HandOver(const std::string& frame) {
   const Status sent = SendWithDescriptor(fd_.get(), frame, memory->fd());
   if (!sent.ok()) return FailedPrecondition(sent.message());
   memory_.emplace(std::move(memory).value());
-  reader_.emplace(memory_->control(SharedRings::kToServer),
-                  memory_->bytes(SharedRings::kToServer));
-  writer_.emplace(memory_->control(SharedRings::kToClient),
-                  memory_->bytes(SharedRings::kToClient));
+  reader_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
+  writer_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
   in_.Consume(in_.size());  // knocks
   return Status::Ok();
 }

@@ -116,10 +116,10 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   std::optional<SharedRings> memory_;
   std::optional<RingReader> reader_;
   std::optional<RingWriter> writer_;
-  std::string copied_;      // what is checked before use, out of the client's reach
-  bool in_place_ = false;   // the answer under way is built in the ring
+  std::string copied_;       // what is checked before use, out of the client's reach
+  bool in_place_ = false;    // the answer under way is built in the ring
   bool wants_room_ = false;  // a request waits until its answer has a place in the ring
-  bool gone_ = false;       // the client closed; what it wrote before is still handled
+  bool gone_ = false;        // the client closed; what it wrote before is still handled
 
   ByteBuffer out_;       // under the lane's lock once joined
   bool shut_ = false;    // likewise

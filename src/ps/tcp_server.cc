@@ -338,9 +338,9 @@ Result<std::unique_ptr<TcpServer>> TcpServer::Start(ServerCore* core) {
   }
   std::vector<std::shared_ptr<Mailbox>> mailboxes;
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    server->lanes_.push_back(
-        std::make_unique<TcpLane>(core, lane, lane == 0 ? std::move(listener) : UniqueFd(),
-                                  lane == 0 ? std::move(local) : UniqueFd()));
+    server->lanes_.push_back(std::make_unique<TcpLane>(core, lane,
+                                                       lane == 0 ? std::move(listener) : UniqueFd(),
+                                                       lane == 0 ? std::move(local) : UniqueFd()));
     mailboxes.push_back(server->lanes_.back()->mailbox());
   }
   for (auto& lane : server->lanes_) TRY(lane->Start(mailboxes));
