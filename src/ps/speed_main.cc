@@ -1,5 +1,6 @@
 // How fast a client's rows get to a server in another process and back, over every transport,
-// beside what the machine itself does in the same minute: `ps_speed [--sparse] [--rounds N]`.
+// beside what the machine itself does in the same minute:
+// `ps_speed [--sparse] [--rounds N] [--only TEXT]` (measurements whose name has TEXT in it).
 //
 // Run by bench/ps.py (script/bench ps). Prints one JSON object a measurement and round; everything
 // is interleaved, so that medians over the rounds compare what ran under the same conditions.
@@ -49,6 +50,12 @@ template <typename T>
 T Value(Result<T> result) {
   Check(result.status());
   return std::move(result).value();
+}
+
+std::string only;
+
+bool Wanted(const std::string& what, const std::string& door) {
+  return (door + ": " + what).find(only) != std::string::npos;
 }
 
 void Print(int round, const std::string& what, const std::string& door, double value,
@@ -199,6 +206,9 @@ class Door {
 
   // One 4 KB row pushed (or pulled) at a time: median microseconds.
   void RoundTrip(int round, bool pull, Duration pause) {
+    const std::string what = fmt::format("4 KB {} round trip{}", pull ? "pull" : "push",
+                                         pause.count() > 0 ? " after 5 ms of idling" : "");
+    if (!Wanted(what, name_)) return;
     std::vector<double> took;
     const double begin = Now();
     while (Now() - begin < (pause.count() > 0 ? 3 : 1) * kSeconds) {
@@ -208,33 +218,32 @@ class Door {
       took.push_back(Now() - sent);
     }
     std::sort(took.begin(), took.end());
-    Print(round,
-          fmt::format("4 KB {} round trip{}", pull ? "pull" : "push",
-                      pause.count() > 0 ? " after 5 ms of idling" : ""),
-          name_, took[took.size() / 2] * 1e6, "us");
+    Print(round, what, name_, took[took.size() / 2] * 1e6, "us");
   }
 
   // 16 outstanding of `rows` 4 KB rows each.
   void Stream(int round, size_t rows, bool pull) {
-    const double rate = Pipeline(16, [&](size_t slot) { return Issue(slot, rows, pull); });
     const std::string what =
         fmt::format("{} KB {}, 16 outstanding", rows * 4, pull ? "pull" : "push");
+    if (!Wanted(what, name_)) return;
+    const double rate = Pipeline(16, [&](size_t slot) { return Issue(slot, rows, pull); });
     Print(round, what, name_,
           rows == 1 ? rate / 1e3 : rate * static_cast<double>(rows * 4096) / 1e9,
           rows == 1 ? "k msg/s" : "GB/s");
   }
 
   void Rows1000(int round, bool pull, bool sparse) {
+    const std::string what =
+        fmt::format("rows of 100 floats, 1,000 a request, {}, {}",
+                    sparse ? "sparse 10 M rows" : "dense 200 MB", pull ? "pull" : "push");
+    if (!Wanted(what, name_)) return;
     size_t n = 0;
     const double rate = Pipeline(8, [&](size_t slot) {
       const auto& keys = keys_[n++ % keys_.size()];
       return Value(pull ? client_->Pull(rows_, keys, Rows(out_[slot].data(), kDim))
                         : client_->Push(rows_, keys, ConstRows(deltas_.data(), kDim)));
     });
-    Print(round,
-          fmt::format("rows of 100 floats, 1,000 a request, {}, {}",
-                      sparse ? "sparse 10 M rows" : "dense 200 MB", pull ? "pull" : "push"),
-          name_, rate * kRowsARequest / 1e6, "M rows/s");
+    Print(round, what, name_, rate * kRowsARequest / 1e6, "M rows/s");
   }
 
  private:
@@ -305,6 +314,7 @@ int Main(int argc, char** argv) {
   int rounds = 5;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--sparse") == 0) sparse = true;
+    if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) rounds = std::atoi(argv[++i]);
   }
   pid_t server = 0;
@@ -321,9 +331,9 @@ int Main(int argc, char** argv) {
   doors.push_back(std::make_unique<Door>("tcp", connect(1, false), sparse));
   if (sparse) doors[0]->Fill();
   for (int round = 0; round < rounds; ++round) {
-    Ceilings(round);
+    if (only.empty() || only == "machine") Ceilings(round);
     for (auto& door : doors) Measure(round, *door, sparse);
-    Idle(round, server);
+    if (only.empty()) Idle(round, server);
   }
   doors.clear();
   ::kill(server, SIGKILL);
