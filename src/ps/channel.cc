@@ -54,9 +54,10 @@ template <typename Done>
 bool Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
   LinkPoller poller;
   while (!done()) {
-    const std::shared_ptr<Link> link = link_;
+    std::shared_ptr<Link> link = link_;
     lock->unlock();
     const bool again = poller.Turn({&link, 1});
+    link.reset();  // the last one waits for handlers, which take the lock
     lock->lock();
     if (again || done()) continue;
     if (progress_.wait_until(*lock, deadline) == std::cv_status::timeout) return done();

@@ -104,7 +104,7 @@ void ClientStream::End(const Status& why) {
 Polled ClientStream::Poll() {
   if (closed_.load(std::memory_order_relaxed)) return Polled::kNever;
   const Receiving receiving(this, false);
-  if (!receiving.mine()) return Polled::kNothing;
+  if (!receiving.mine() || handler_ == nullptr) return Polled::kNothing;  // not started yet
   if (ended_) return Polled::kNever;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (!attended_) {
@@ -126,7 +126,7 @@ Polled ClientStream::Poll() {
 void ClientStream::Rest() {
   if (closed_) return;
   const Receiving receiving(this, true);
-  if (!ended_) Unattend();
+  if (!ended_ && handler_ != nullptr) Unattend();
 }
 
 bool ClientStream::EndLease() {
