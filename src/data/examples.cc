@@ -1,0 +1,320 @@
+#include "data/examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/decimal.h"
+
+namespace shoal::data {
+namespace {
+
+constexpr size_t kPiece = 1 << 20;
+constexpr size_t kSlack = 16;  // readable bytes behind the text, for eight digits at a time
+
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool EndsToken(char c) { return IsBlank(c) || c == '\n' || c == '#'; }
+
+// What is wrong with a line, and where.
+struct Fault {
+  const char* at = nullptr;  // null: nothing
+  const char* expected = "";
+};
+
+constexpr const char* kPair = "NUMBER:VALUE, the feature's number and a finite value";
+constexpr const char* kNumber =
+    "a feature number below 4294967295; with hash_bits any 64-bit number does";
+
+// Appends one line after another to a set. The text of a line ends with a newline.
+class LineParser {
+ public:
+  LineParser(const ExampleOptions& options, ExampleSet* set) : options_(options), set_(*set) {}
+
+  // Throws std::bad_alloc. Lines without an example (empty, a comment) add nothing.
+  Fault Parse(const char* text, const char* newline) {
+    while (IsBlank(*text)) ++text;
+    if (*text == '\n' || *text == '#') return {};
+    float label = 0;
+    const char* at = ParseLabel(text, newline, &label);
+    if (at == nullptr) {
+      return {text, options_.binary_labels ? "a label: -1, 0 or 1" : "a label: a finite number"};
+    }
+    // A feature takes three bytes at least: "1:1" and a blank before it.
+    const size_t most = static_cast<size_t>(newline - at) / 3 + 1;
+    set_.features.Reserve(most);
+    if (!set_.values.empty()) set_.values.Reserve(most);
+    begin_ = size_ = set_.features.size();
+    rises_ = true;
+    if (const Fault fault = ParseFeatures(at, newline); fault.at != nullptr) return fault;
+    if (!rises_) SortAndMerge();
+    Finish(label);
+    return {};
+  }
+
+ private:
+  const char* ParseLabel(const char* text, const char* newline, float* label) const {
+    const char* const end = ParseReal(text, newline, label);
+    if (end == nullptr || !EndsToken(*end)) return nullptr;
+    if (!options_.binary_labels) return end;
+    if (*label != 0 && *label != 1 && *label != -1) return nullptr;
+    *label = *label == 1 ? 1.0f : 0.0f;
+    return end;
+  }
+
+  Fault ParseFeatures(const char* at, const char* newline) {
+    uint32_t* features = set_.features.data();
+    uint64_t next = 0;  // the least number that rises
+    for (;;) {
+      while (IsBlank(*at)) ++at;
+      if (*at == '\n' || *at == '#') return {};
+      uint64_t number = 0;
+      const char* const colon = ParseDigits(at, &number);
+      if (colon == nullptr || *colon != ':') return {at, kPair};
+      const char* const value = colon + 1;
+      if (options_.hash_bits > 0) {
+        number = HashFeature(number, options_.hash_bits);
+      } else if (number > kMaxFeature) {
+        return {at, kNumber};
+      }
+      rises_ &= number >= next;
+      next = number + 1;
+      features[size_] = static_cast<uint32_t>(number);
+      if (value[0] == '1' && EndsToken(value[1])) {
+        if (!set_.values.empty()) set_.values[size_] = 1;
+        at = value + 1;
+      } else {
+        const char* const pair = at;
+        at = ParseValue(value, newline);
+        if (at == nullptr) return {pair, kPair};
+      }
+      ++size_;
+    }
+  }
+
+  const char* ParseValue(const char* text, const char* newline) {
+    float value = 0;
+    const char* const end = ParseReal(text, newline, &value);
+    if (end == nullptr || !EndsToken(*end)) return nullptr;
+    if (set_.values.empty()) StartValues(static_cast<size_t>(newline - text));
+    set_.values[size_] = value;
+    return end;
+  }
+
+  // The first value that is not 1: all before it were.
+  void StartValues(size_t rest) {
+    set_.values.Reserve(size_ + rest / 3 + 2);
+    std::fill(set_.values.data(), set_.values.data() + size_, 1.0f);
+    set_.values.SetSize(std::max<size_t>(size_, 1));
+  }
+
+  void SortAndMerge() {
+    const bool ones = set_.values.empty();
+    pairs_.clear();
+    for (size_t i = begin_; i < size_; ++i)
+      pairs_.emplace_back(set_.features[i], ones ? 1.0f : set_.values[i]);
+    std::stable_sort(pairs_.begin(), pairs_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto twice =
+        std::adjacent_find(pairs_.begin(), pairs_.end(),
+                           [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice != pairs_.end() && ones) StartValues(3 * (size_ - begin_));
+    size_ = begin_;
+    for (const auto& [feature, value] : pairs_) {
+      if (size_ > begin_ && set_.features[size_ - 1] == feature) {
+        set_.values[size_ - 1] += value;
+        continue;
+      }
+      set_.features[size_] = feature;
+      if (!set_.values.empty()) set_.values[size_] = value;
+      ++size_;
+    }
+  }
+
+  void Finish(float label) {
+    set_.features.SetSize(size_);
+    if (!set_.values.empty()) set_.values.SetSize(size_);
+    set_.labels.Push(label);
+    set_.starts.Push(size_);
+    if (size_ > begin_)
+      set_.feature_end = std::max<uint64_t>(set_.feature_end, set_.features[size_ - 1] + 1ull);
+  }
+
+  const ExampleOptions& options_;
+  ExampleSet& set_;
+  std::vector<std::pair<uint32_t, float>> pairs_;
+  size_t begin_ = 0;  // of the line's features in the columns
+  size_t size_ = 0;   // their end so far
+  bool rises_ = true;
+};
+
+// The word at `at`, for a message.
+std::string WordAt(const char* at, const char* newline) {
+  const char* const end = std::find_if(at, newline, EndsToken);
+  std::string word(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 40)));
+  for (char& c : word) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return end - at > 40 ? word + "…" : word;
+}
+
+// How many lines end before byte `position` of the file's text, plus one.
+uint64_t LineOf(const SourceFile& file, uint64_t position) {
+  const auto stream = TextStream::Open(file);
+  std::vector<char> block(256 * 1024);
+  uint64_t line = 1;
+  while (stream.ok() && (*stream)->position() < position) {
+    const uint64_t left = position - (*stream)->position();
+    const auto got = (*stream)->Read(block.data(), std::min<uint64_t>(block.size(), left));
+    if (!got.ok() || *got == 0) break;
+    line += static_cast<uint64_t>(std::count(block.data(), block.data() + *got, '\n'));
+  }
+  return line;
+}
+
+}  // namespace
+
+void ExampleSet::Clear() {
+  labels.clear();
+  starts.clear();
+  starts.Push(0);
+  features.clear();
+  values.clear();
+  feature_end = 0;
+}
+
+struct ExampleReader::State {
+  State(const Corpus& c, Shard s, ExampleOptions o)
+      : corpus(c), shard(std::move(s)), options(o), buffer(kPiece + kSlack) {}
+
+  const Corpus corpus;
+  const Shard shard;
+  const ExampleOptions options;
+  size_t segment = 0;                  // the current one, or the next if there is no stream
+  std::unique_ptr<TextStream> stream;  // of the current segment; null between segments
+  std::vector<char> buffer;
+  uint64_t buffer_at = 0;  // place in the file's text of the buffer's first byte
+  size_t filled = 0;
+  bool at_eof = false;
+  bool skipping = false;  // inside a line that belongs to the shard before
+  uint64_t bytes_read = 0;
+
+  const Segment& current() const { return shard.segments[segment]; }
+  const SourceFile& file() const { return corpus.files()[current().file]; }
+
+  Status OpenSegment() {
+    TRY_ASSIGN(stream, TextStream::Open(file()));
+    // From the byte before: if that is a newline, a line of ours begins right here.
+    const uint64_t from = current().begin == 0 ? 0 : current().begin - 1;
+    TRY(stream->SkipTo(from));
+    buffer_at = from;
+    filled = 0;
+    at_eof = false;
+    skipping = current().begin > 0;
+    return Status::Ok();
+  }
+
+  void CloseSegment() {
+    stream.reset();
+    ++segment;
+  }
+
+  Status TooLong() const {
+    return InvalidArgument(fmt::format("{}:{}: got a line of more than {} MiB, expected libsvm",
+                                       file().path.string(), LineOf(file(), buffer_at),
+                                       kMaxExampleLine >> 20));
+  }
+
+  // More text behind what the buffer holds; at the file's end a newline, unless there is one.
+  Status Fill() {
+    if (filled + kSlack + 1 >= buffer.size()) {
+      if (buffer.size() > kMaxExampleLine) return TooLong();
+      buffer.resize(2 * buffer.size());
+    }
+    while (!at_eof && filled + kSlack + 1 < buffer.size()) {
+      TRY_ASSIGN(const size_t got,
+                 stream->Read(buffer.data() + filled, buffer.size() - kSlack - 1 - filled));
+      filled += got;
+      bytes_read += got;
+      at_eof = got == 0;
+    }
+    if (at_eof && filled > 0 && buffer[filled - 1] != '\n') buffer[filled++] = '\n';
+    std::memset(buffer.data() + filled, 0, kSlack);
+    return Status::Ok();
+  }
+
+  Status Malformed(const Fault& fault, const char* line, const char* newline) const {
+    const uint64_t position = buffer_at + static_cast<uint64_t>(line - buffer.data());
+    return InvalidArgument(fmt::format("{}:{}: got '{}', expected {}", file().path.string(),
+                                       LineOf(file(), position), WordAt(fault.at, newline),
+                                       fault.expected));
+  }
+
+  // Parses the whole lines of the buffer and moves the rest to its front. True at the segment's
+  // end.
+  Result<bool> ParseBuffer(ExampleSet* set) {
+    LineParser parser(options, set);
+    const char* line = buffer.data();
+    const char* const end = buffer.data() + filled;
+    const uint64_t limit = current().end - std::min(current().end, buffer_at);
+    bool done = false;
+    while (line < end) {
+      done = !skipping && static_cast<uint64_t>(line - buffer.data()) >= limit;
+      if (done) break;
+      const auto* const newline =
+          static_cast<const char*>(std::memchr(line, '\n', static_cast<size_t>(end - line)));
+      if (newline == nullptr) break;
+      if (!skipping) {
+        const Fault fault = parser.Parse(line, newline);
+        if (fault.at != nullptr) return Malformed(fault, line, newline);
+      }
+      skipping = false;
+      line = newline + 1;
+    }
+    const auto used = static_cast<size_t>(line - buffer.data());
+    // What is being skipped need not be kept.
+    const size_t dropped = skipping ? filled : used;
+    std::memmove(buffer.data(), buffer.data() + dropped, filled - dropped);
+    buffer_at += dropped;
+    filled -= dropped;
+    return done || (at_eof && filled == 0);
+  }
+};
+
+ExampleReader::ExampleReader(const Corpus& corpus, Shard shard, ExampleOptions options)
+    : state_(std::make_unique<State>(corpus, std::move(shard), options)) {}
+ExampleReader::ExampleReader(ExampleReader&&) noexcept = default;
+ExampleReader::~ExampleReader() = default;
+
+Result<bool> ExampleReader::Read(ExampleSet* set) {
+  if (state_->segment >= state_->shard.segments.size()) return false;
+  if (state_->stream == nullptr) TRY(state_->OpenSegment());
+  try {
+    TRY(state_->Fill());
+    TRY_ASSIGN(const bool ended, state_->ParseBuffer(set));
+    if (ended) state_->CloseSegment();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted(
+        fmt::format("the examples of {} do not fit into memory after {} MiB of text",
+                    state_->file().path.string(), state_->bytes_read >> 20));
+  }
+}
+
+uint64_t ExampleReader::bytes_read() const { return state_->bytes_read; }
+
+Result<ExampleSet> ReadExamples(const Corpus& corpus, const Shard& shard, ExampleOptions options) {
+  ExampleReader reader(corpus, shard, options);
+  ExampleSet set;
+  for (;;) {
+    TRY_ASSIGN(const bool more, reader.Read(&set));
+    if (!more) return set;
+  }
+}
+
+}  // namespace shoal::data

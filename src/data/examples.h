@@ -1,0 +1,91 @@
+// Labelled examples with sparse features, read from libsvm text over exact, disjoint byte ranges:
+// the linear trainers (learn/logistic) and `shoal predict` call this.
+//
+// A line belongs to the shard in which its first byte lies, whatever its length, so each example is
+// in exactly one shard, and the shards in order give the examples in order. (Text's own rule moves
+// a cut to a line's start only where one is near; see shard.h.)
+//
+//   line    = [label *(blank number ":" value)] [blank] ["#" anything]
+//   number  = 1*20 digits; below 2^32 − 1 unless hashed
+//   value   = a finite decimal number
+//
+// Formats: docs/formats/examples.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/status.h"
+#include "data/column.h"
+#include "data/shard.h"
+
+namespace shoal::data {
+
+inline constexpr size_t kMaxExampleLine = 64u << 20;
+inline constexpr uint64_t kMaxFeature = UINT32_MAX - 1;
+inline constexpr int kMaxHashBits = 31;
+
+struct ExampleOptions {
+  // 0: features keep their numbers. b > 0: a feature is HashFeature(number, b).
+  int hash_bits = 0;
+  // Labels must be −1, 0 or 1, and become 0 or 1; otherwise any finite number.
+  bool binary_labels = true;
+};
+
+// Multiplicative hash to [0, 2^bits), 1 ≤ bits ≤ kMaxHashBits (Knuth, vol. 3, 6.4).
+inline uint32_t HashFeature(uint64_t number, int bits) {
+  return static_cast<uint32_t>(((number ^ number >> 32) * 0x9e37'79b9'7f4a'7c15) >> (64 - bits));
+}
+
+// Examples in compressed sparse rows: example i has the features and values [starts[i],
+// starts[i + 1]). Features of an example rise strictly: what a line gives in another order is
+// sorted, and values of the same feature (repeated, or hashed alike) are added up.
+struct ExampleSet {
+  ExampleSet() { starts.Push(0); }
+  Column<float> labels;
+  Column<uint64_t> starts;
+  Column<uint32_t> features;
+  Column<float> values;      // empty as long as all values are 1
+  uint64_t feature_end = 0;  // all features are below
+
+  size_t size() const { return labels.size(); }
+  std::span<const uint32_t> FeaturesOf(size_t i) const {
+    return {features.data() + starts[i], features.data() + starts[i + 1]};
+  }
+  // Null if all values are 1.
+  const float* ValuesOf(size_t i) const {
+    return values.empty() ? nullptr : values.data() + starts[i];
+  }
+  size_t bytes() const {
+    return labels.size() * 4 + starts.size() * 8 + features.size() * 4 + values.size() * 4;
+  }
+  // Forgets the examples, keeps the memory.
+  void Clear();
+};
+
+// Streams a shard. Not thread-safe.
+class ExampleReader {
+ public:
+  // `corpus` is copied (cheap).
+  ExampleReader(const Corpus& corpus, Shard shard, ExampleOptions options);
+  ExampleReader(ExampleReader&&) noexcept;
+  ~ExampleReader();
+
+  // Appends the examples of the next piece of text (about 1 MiB) to `set`. False at the shard's
+  // end. InvalidArgument for the first malformed line: "PATH:LINE: got X, expected Y";
+  // ResourceExhausted where memory is; else errors as TextStream. After an error only destruction
+  // is allowed. About 4 ns a feature; allocates only where `set` grows.
+  Result<bool> Read(ExampleSet* set);
+  // Of decompressed text, read so far, for progress.
+  uint64_t bytes_read() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The whole shard at once.
+Result<ExampleSet> ReadExamples(const Corpus& corpus, const Shard& shard, ExampleOptions options);
+
+}  // namespace shoal::data
