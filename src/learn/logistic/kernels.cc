@@ -1,0 +1,212 @@
+// Compiled once for each instruction set by foreach_target.h, which includes this file again and
+// again. A row's states are first copied side by side, eight bytes a feature, and copied back in
+// the end: on the machines measured that beats gather and scatter, and every instruction set has it
+// (docs/adr/0030).
+#include "learn/logistic/kernels.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "learn/logistic/kernels_scalar.h"
+
+// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "learn/logistic/kernels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::learn::logistic {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+// What a step needs of its rule, in every lane.
+struct Lanes {
+  explicit Lanes(const Rule& rule)
+      : alpha(hn::Set(D(), rule.alpha)),
+        inverse_alpha(hn::Set(D(), 1 / rule.alpha)),
+        beta(hn::Set(D(), rule.beta)),
+        beta_l2(hn::Set(D(), rule.beta + rule.alpha * rule.l2)),
+        l1(hn::Set(D(), rule.l1)),
+        l2(hn::Set(D(), rule.l2)) {}
+  V alpha, inverse_alpha, beta, beta_l2, l1, l2;
+};
+
+// The row's states and values side by side in `scratch`, with zeros up to a whole vector.
+HWY_INLINE void Collect(const float* state, const Row& row, Scratch* scratch) {
+  scratch->Reserve(row.count);
+  float* const to = scratch->state.data();
+  for (uint32_t i = 0; i < row.count; ++i)
+    std::memcpy(to + 2 * size_t{i}, state + 2 * size_t{row.features[i]}, 8);
+  std::memset(to + 2 * size_t{row.count}, 0, 2 * Scratch::kPad * sizeof(float));
+  if (row.values == nullptr) return;
+  std::memcpy(scratch->values.data(), row.values, row.count * sizeof(float));
+  std::memset(scratch->values.data() + row.count, 0, Scratch::kPad * sizeof(float));
+}
+
+HWY_INLINE void PutBack(const Scratch& scratch, const Row& row, float* state) {
+  const float* const from = scratch.state.data();
+  for (uint32_t i = 0; i < row.count; ++i)
+    std::memcpy(state + 2 * size_t{row.features[i]}, from + 2 * size_t{i}, 8);
+}
+
+// x of lanes [i, i + lanes): times the scale, or in an example of ones the scale alone.
+HWY_INLINE V ValuesAt(const Row& row, const Scratch& scratch, size_t i, V scale) {
+  if (row.values == nullptr) return scale;
+  return hn::Mul(scale, hn::LoadU(D(), scratch.values.data() + i));
+}
+
+HWY_INLINE V WeightOf(const Lanes& rule, V z, V root) {
+  const D d;
+  const V beyond = hn::Max(hn::Sub(hn::Abs(z), rule.l1), hn::Zero(d));
+  const V pull = hn::CopySign(beyond, hn::Neg(z));
+  return hn::Div(hn::Mul(pull, rule.alpha), hn::Add(rule.beta_l2, root));
+}
+
+float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float label,
+           Scratch* scratch) {
+  const D d;
+  const Lanes rule(given);
+  Collect(state, row, scratch);
+  const V scale = hn::Set(d, row.scale);
+  V sums = hn::Zero(d);
+  for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
+    V z, n;
+    hn::LoadInterleaved2(d, scratch->state.data() + 2 * i, z, n);
+    const V root = hn::Sqrt(hn::Max(n, hn::Zero(d)));
+    const V weight = WeightOf(rule, z, root);
+    hn::StoreU(root, d, scratch->roots.data() + i);
+    hn::StoreU(weight, d, scratch->weights.data() + i);
+    sums = hn::MulAdd(weight, ValuesAt(row, *scratch, i, scale), sums);
+  }
+  const float bias_weight = bias == nullptr ? 0 : FtrlWeight(given, bias);
+  const float margin = bias_weight + hn::GetLane(hn::SumOfLanes(d, sums));
+  const float error = Probability(margin) - label;
+  const V step = hn::Set(d, error * row.scale);
+  const V tiny = hn::Set(d, kTiny);
+  for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
+    V z, n;
+    hn::LoadInterleaved2(d, scratch->state.data() + 2 * i, z, n);
+    const V root = hn::LoadU(d, scratch->roots.data() + i);
+    const V weight = hn::LoadU(d, scratch->weights.data() + i);
+    const V g = ValuesAt(row, *scratch, i, step);
+    const V square = hn::Mul(g, g);
+    const V grown = hn::Add(hn::Max(n, hn::Zero(d)), square);
+    const V root_step = hn::Div(square, hn::Max(hn::Add(hn::Sqrt(grown), root), tiny));
+    z = hn::NegMulAdd(hn::Mul(root_step, rule.inverse_alpha), weight, hn::Add(z, g));
+    hn::StoreInterleaved2(z, grown, d, scratch->state.data() + 2 * i);
+  }
+  PutBack(*scratch, row, state);
+  if (bias != nullptr) FtrlStep(given, bias, bias_weight, error);
+  return margin;
+}
+
+float Adagrad(const Rule& given, float* state, float* bias, const Row& row, float label,
+              Scratch* scratch) {
+  const D d;
+  const Lanes rule(given);
+  Collect(state, row, scratch);
+  const V scale = hn::Set(d, row.scale);
+  V sums = hn::Zero(d);
+  for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
+    V w, n;
+    hn::LoadInterleaved2(d, scratch->state.data() + 2 * i, w, n);
+    sums = hn::MulAdd(w, ValuesAt(row, *scratch, i, scale), sums);
+  }
+  const float margin = (bias == nullptr ? 0 : *bias) + hn::GetLane(hn::SumOfLanes(d, sums));
+  const float error = Probability(margin) - label;
+  const V step = hn::Set(d, error * row.scale);
+  for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
+    V w, n;
+    hn::LoadInterleaved2(d, scratch->state.data() + 2 * i, w, n);
+    const V g = hn::MulAdd(rule.l2, w, ValuesAt(row, *scratch, i, step));
+    n = hn::MulAdd(g, g, hn::Max(n, hn::Zero(d)));
+    const V rate = hn::Div(rule.alpha, hn::Add(rule.beta, hn::Sqrt(n)));
+    const V moved = hn::NegMulAdd(rate, g, w);
+    const V kept = hn::Max(hn::NegMulAdd(rate, rule.l1, hn::Abs(moved)), hn::Zero(d));
+    hn::StoreInterleaved2(hn::CopySign(kept, moved), n, d, scratch->state.data() + 2 * i);
+  }
+  PutBack(*scratch, row, state);
+  if (bias != nullptr) AdagradStep(given, bias, error);
+  return margin;
+}
+
+void FtrlWeights(const Rule& given, const float* state, size_t count, float* weights) {
+  const D d;
+  const Lanes rule(given);
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    V z, n;
+    hn::LoadInterleaved2(d, state + 2 * i, z, n);
+    hn::StoreU(WeightOf(rule, z, hn::Sqrt(hn::Max(n, hn::Zero(d)))), d, weights + i);
+  }
+  for (; i < count; ++i) weights[i] = FtrlWeight(given, state + 2 * i);
+}
+
+constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
+                              : HWY_TARGET == HWY_AVX2 ? "avx2"
+                                                       : "sse4";
+constexpr Kernels kTable = {kName, Ftrl, Adagrad, FtrlWeights};
+
+}  // namespace
+
+const Kernels* Table() { return &kTable; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace shoal::learn::logistic
+HWY_AFTER_NAMESPACE();
+
+#endif  // HWY_TARGET
+
+#if HWY_ONCE
+namespace shoal::learn::logistic {
+namespace {
+
+std::vector<const Kernels*> Available() {
+  std::vector<const Kernels*> tables;
+  [[maybe_unused]] const int64_t supported = hwy::SupportedTargets();
+#if HWY_TARGETS & HWY_AVX3
+  if (supported & HWY_AVX3) tables.push_back(N_AVX3::Table());
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (supported & HWY_AVX2) tables.push_back(N_AVX2::Table());
+#endif
+#if HWY_TARGETS & HWY_SSE4
+  if (supported & HWY_SSE4) tables.push_back(N_SSE4::Table());
+#endif
+  tables.push_back(ScalarKernels());
+  return tables;
+}
+
+}  // namespace
+
+std::vector<std::string_view> AvailableKernels() {
+  std::vector<std::string_view> names;
+  for (const Kernels* table : Available()) names.emplace_back(table->name);
+  return names;
+}
+
+Result<const Kernels*> ChooseKernels(std::string_view name) {
+  const char* const forced = std::getenv("SHOAL_SIMD");
+  if (name == "auto" && forced != nullptr && *forced != 0) name = forced;
+  const std::vector<const Kernels*> tables = Available();
+  if (name == "auto") return tables.front();
+  for (const Kernels* table : tables) {
+    if (name == table->name) return table;
+  }
+  return InvalidArgument(
+      fmt::format("vector instructions: got {}, expected auto or one that this machine can run: {}",
+                  name, fmt::join(AvailableKernels(), ", ")));
+}
+
+}  // namespace shoal::learn::logistic
+#endif  // HWY_ONCE

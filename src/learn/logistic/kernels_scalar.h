@@ -1,0 +1,18 @@
+// The kernels in plain C++: the reference that the others are tested against.
+#pragma once
+
+#include "learn/logistic/kernels.h"
+
+namespace shoal::learn::logistic {
+
+// Keeps a sum of roots that are 0 from being a divisor of 0.
+inline constexpr float kTiny = 1e-30f;
+
+const Kernels* ScalarKernels();
+
+// One feature's weight, and its step by the gradient g of the loss alone.
+float FtrlWeight(const Rule& rule, const float* state);
+void FtrlStep(const Rule& rule, float* state, float weight, float g);
+void AdagradStep(const Rule& rule, float* state, float g);
+
+}  // namespace shoal::learn::logistic
