@@ -16,6 +16,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "model/model_files.h"
 
 namespace shoal::model {
 namespace {
@@ -23,10 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFacts = "model.json";
-// model.json last: it names the digests of the others.
-constexpr std::array<std::string_view, 4> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
-                                                    "model.json"};
-constexpr std::string_view kFormat = "shoal-word-vectors";
+// Of models of every kind. model.json last: it names the digests of the others.
+constexpr std::array<std::string_view, 6> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
+                                                    "weights.bin", "weights.txt", "model.json"};
 constexpr size_t kMaxFacts = 64 << 20;
 
 bool IsOurs(const fs::path& name) {
@@ -90,77 +90,37 @@ class Staging {
 
 // --- the files ---
 
-class Writer {
- public:
-  Writer(const fs::path& directory, const ModelContent& content)
-      : directory_(directory), content_(content) {}
+Result<std::string> WriteVocabulary(int fd, const ModelContent& content) {
+  Sha256 digest;
+  std::string block;
+  for (uint64_t row = 0; row < content.vectors.rows; ++row) {
+    fmt::format_to(std::back_inserter(block), "{} {}\n", content.vectors.word(row),
+                   content.count(row));
+    if (block.size() < 512 * 1024 && row + 1 < content.vectors.rows) continue;
+    TRY(WriteAll(fd, block));
+    digest.Add(block);
+    block.clear();
+  }
+  return digest.Finish();
+}
 
-  // All files, synced. Gives the digest of vectors.bin.
-  Result<std::string> WriteAllFiles() {
-    TRY_ASSIGN(const std::string digest, WriteRows("vectors.bin", Format::kBinary));
-    if (content_.text) TRY(WriteRows("vectors.txt", Format::kText).status());
-    TRY(WriteVocabulary());
-    TRY(WriteFacts());
-    TRY(SyncDirectory(directory_));
-    return digest;
+// Gives the digest of vectors.bin.
+Result<std::string> WriteVectorModel(ModelFiles& files, const ModelContent& content) {
+  TRY_ASSIGN(std::string digest, files.Add("vectors.bin", [&](int fd) {
+    return WriteVectors(fd, Format::kBinary, content.vectors);
+  }));
+  if (content.text) {
+    TRY(files
+            .Add("vectors.txt",
+                 [&](int fd) { return WriteVectors(fd, Format::kText, content.vectors); })
+            .status());
   }
-
- private:
-  Result<UniqueFd> Open(std::string_view name) const {
-    return OpenFile(directory_ / name, O_WRONLY | O_CREAT | O_EXCL, 0644);
-  }
-  Status Done(const UniqueFd& fd, std::string_view name, std::string digest) {
-    TRY(FaultPoint("model.sync"));
-    if (::fsync(fd.get()) != 0) {
-      return ErrnoStatus(errno, "cannot sync " + (directory_ / name).string());
-    }
-    struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat a new file");
-    json::object file;
-    file["bytes"] = static_cast<int64_t>(status.st_size);
-    file["sha256"] = std::move(digest);
-    files_[name] = std::move(file);
-    return Status::Ok();
-  }
-  Result<std::string> WriteRows(std::string_view name, Format format) {
-    TRY_ASSIGN(const UniqueFd fd, Open(name));
-    TRY_ASSIGN(std::string digest, WriteVectors(fd.get(), format, content_.vectors));
-    TRY(Done(fd, name, digest));
-    return digest;
-  }
-  Status WriteVocabulary() {
-    TRY_ASSIGN(const UniqueFd fd, Open("vocab.txt"));
-    Sha256 digest;
-    std::string block;
-    for (uint64_t row = 0; row < content_.vectors.rows; ++row) {
-      fmt::format_to(std::back_inserter(block), "{} {}\n", content_.vectors.word(row),
-                     content_.count(row));
-      if (block.size() < 512 * 1024 && row + 1 < content_.vectors.rows) continue;
-      TRY(WriteAll(fd.get(), block));
-      digest.Add(block);
-      block.clear();
-    }
-    return Done(fd, "vocab.txt", digest.Finish());
-  }
-  Status WriteFacts() {
-    json::object facts;
-    facts["format"] = kFormat;
-    facts["version"] = 1;
-    facts["shoal"] = SHOAL_VERSION;
-    facts["created"] = FormatWall(RealClock::Get()->Wall());
-    facts["vectors"] = {{"rows", content_.vectors.rows}, {"dim", content_.vectors.dim}};
-    for (const auto& [key, value] : content_.facts) facts[key] = value;
-    facts["files"] = files_;
-    const std::string text = ToPrettyText(facts) + "\n";
-    TRY_ASSIGN(const UniqueFd fd, Open(kFacts));
-    TRY(WriteAll(fd.get(), text));
-    return Done(fd, kFacts, Sha256Hex(text));
-  }
-
-  const fs::path directory_;
-  const ModelContent& content_;
-  json::object files_;
-};
+  TRY(files.Add("vocab.txt", [&](int fd) { return WriteVocabulary(fd, content); }).status());
+  json::object facts{{"vectors", {{"rows", content.vectors.rows}, {"dim", content.vectors.dim}}}};
+  for (const auto& [key, value] : content.facts) facts[key] = value;
+  TRY(files.AddFacts(kVectorsFormat, facts));
+  return digest;
+}
 
 // --- putting it in place ---
 
@@ -197,9 +157,16 @@ void KeepForeignFiles(const fs::path& old_directory, const fs::path& new_directo
   }
 }
 
+Result<std::string> WriteAside(const fs::path& staging, const WriteModel& write) {
+  ModelFiles files(staging);
+  TRY_ASSIGN(std::string digest, write(files));
+  TRY(SyncDirectory(staging));
+  return digest;
+}
+
 // Beside the old directory, then exchanged. nullopt-like: an empty digest means it cannot be done
 // that way.
-Result<std::string> SaveBeside(const fs::path& directory, const ModelContent& content) {
+Result<std::string> SaveBeside(const fs::path& directory, const WriteModel& write) {
   const std::string prefix = "." + directory.filename().string() + ".saving-";
   Staging::RemoveLeftovers(directory.parent_path(), prefix);
   auto staging = Staging::Create(directory.parent_path(), prefix);
@@ -207,7 +174,7 @@ Result<std::string> SaveBeside(const fs::path& directory, const ModelContent& co
     if (staging.status().code() == Code::kResourceExhausted) return staging.status();
     return std::string();
   }
-  TRY_ASSIGN(std::string digest, Writer(staging->path(), content).WriteAllFiles());
+  TRY_ASSIGN(std::string digest, WriteAside(staging->path(), write));
   const bool existed = fs::exists(directory);
   TRY_ASSIGN(const Exchange exchange, ExchangeDirectories(staging->path(), directory));
   if (exchange == Exchange::kImpossible) return std::string();
@@ -221,11 +188,11 @@ Result<std::string> SaveBeside(const fs::path& directory, const ModelContent& co
 }
 
 // Inside the old directory, then file by file.
-Result<std::string> SaveInside(const fs::path& directory, const ModelContent& content) {
+Result<std::string> SaveInside(const fs::path& directory, const WriteModel& write) {
   TRY(MakeDirectories(directory));
   Staging::RemoveLeftovers(directory, ".saving-");
   TRY_ASSIGN(const Staging staging, Staging::Create(directory, ".saving-"));
-  TRY_ASSIGN(std::string digest, Writer(staging.path(), content).WriteAllFiles());
+  TRY_ASSIGN(std::string digest, WriteAside(staging.path(), write));
   for (const std::string_view name : kFiles) {
     if (!fs::exists(staging.path() / name)) {
       std::error_code ignored;  // vectors.txt, which this model does not have
@@ -293,14 +260,49 @@ Status CheckModelOutput(const fs::path& given) {
                   given.string()));
 }
 
-Result<SavedModel> SaveModel(const fs::path& given, const ModelContent& content) {
+Result<std::string> ModelFiles::Add(std::string_view name,
+                                    const std::function<Result<std::string>(int fd)>& write) {
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(directory_ / name, O_WRONLY | O_CREAT | O_EXCL, 0644));
+  TRY_ASSIGN(std::string digest, write(fd.get()));
+  TRY(FaultPoint("model.sync"));
+  if (::fsync(fd.get()) != 0) {
+    return ErrnoStatus(errno, "cannot sync " + (directory_ / name).string());
+  }
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat a new file");
+  files_[name] = json::object{{"bytes", static_cast<int64_t>(status.st_size)}, {"sha256", digest}};
+  return digest;
+}
+
+Status ModelFiles::AddFacts(std::string_view format, const json::object& given) {
+  json::object facts{{"format", format},
+                     {"version", 1},
+                     {"shoal", SHOAL_VERSION},
+                     {"created", FormatWall(RealClock::Get()->Wall())}};
+  for (const auto& [key, value] : given) facts[key] = value;
+  facts["files"] = files_;
+  const std::string text = ToPrettyText(facts) + "\n";
+  return Add(kFacts,
+             [&](int fd) -> Result<std::string> {
+               TRY(WriteAll(fd, text));
+               return Sha256Hex(text);
+             })
+      .status();
+}
+
+Result<SavedModel> SaveModelFiles(const fs::path& given, const WriteModel& write) {
   TRY(CheckModelOutput(given));
   TRY_ASSIGN(const fs::path directory, RealPath(given));
   TRY(MakeDirectories(directory.parent_path()));
-  auto digest = SaveBeside(directory, content);
-  if (digest.ok() && digest->empty()) digest = SaveInside(directory, content);
+  auto digest = SaveBeside(directory, write);
+  if (digest.ok() && digest->empty()) digest = SaveInside(directory, write);
   if (!digest.ok()) return digest.status().With("cannot save the model to " + given.string());
   return SavedModel{directory, std::move(digest).value()};
+}
+
+Result<SavedModel> SaveModel(const fs::path& directory, const ModelContent& content) {
+  return SaveModelFiles(directory,
+                        [&](ModelFiles& files) { return WriteVectorModel(files, content); });
 }
 
 Result<json::object> ReadModelFacts(const fs::path& directory) {
@@ -309,7 +311,8 @@ Result<json::object> ReadModelFacts(const fs::path& directory) {
   if (!fs::exists(path, ignored)) return NotFound("there is no model in " + directory.string());
   TRY_ASSIGN(const std::string text, ReadFile(path, kMaxFacts));
   auto facts = ParseJsonObject(text);
-  if (!facts.ok() || GetStringOr(*facts, "format", "") != kFormat) {
+  const std::string format = facts.ok() ? GetStringOr(*facts, "format", "") : "";
+  if (format != kVectorsFormat && format != kLinearFormat) {
     return DataLoss(path.string() + " is not the model.json of a model");
   }
   return facts;

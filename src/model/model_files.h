@@ -1,0 +1,42 @@
+// How a model directory of any kind comes to be: its files are written and synced aside, then put
+// in place all at once. save.cc (vectors) and linear.cc say what the files hold.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/status.h"
+#include "model/save.h"
+
+namespace shoal::model {
+
+inline constexpr std::string_view kVectorsFormat = "shoal-word-vectors";
+inline constexpr std::string_view kLinearFormat = "shoal-linear-model";
+
+// The files of one model that is being made ready. Not thread-safe.
+class ModelFiles {
+ public:
+  explicit ModelFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+
+  // Creates the file, has `write` fill it and say its SHA-256, syncs it. Gives the digest.
+  Result<std::string> Add(std::string_view name,
+                          const std::function<Result<std::string>(int fd)>& write);
+  // model.json: format, versions and time, then `facts`, then the files added so far. Last.
+  Status AddFacts(std::string_view format, const json::object& facts);
+
+ private:
+  const std::filesystem::path directory_;
+  json::object files_;
+};
+
+// Writes one of each kind and gives the digest of what counts.
+using WriteModel = std::function<Result<std::string>(ModelFiles&)>;
+
+// As SaveModel (save.h) says.
+Result<SavedModel> SaveModelFiles(const std::filesystem::path& directory, const WriteModel& write);
+
+}  // namespace shoal::model
