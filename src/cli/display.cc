@@ -302,8 +302,12 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
     return text + (record.reason.empty() ? "" : ": " + record.reason);
   std::string facts;
   const double rate = GetDoubleOr(record.result, "words_per_second", 0);
+  const double examples = GetDoubleOr(record.result, "examples_per_second", 0);
+  const double auc = GetDoubleOr(record.result, "auc", 0);
   const double loss = GetDoubleOr(record.result, "loss", 0);
   if (rate > 0) facts += FormatCount(rate) + " words/s";
+  if (examples > 0) facts += FormatCount(examples) + " examples/s";
+  if (auc > 0) facts += fmt::format("{}AUC {:.4f}", facts.empty() ? "" : ", ", auc);
   if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
   const std::string model = ModelDirectory(job);
   if (!model.empty()) facts += (facts.empty() ? "" : "; ") + ("the model is in " + model);

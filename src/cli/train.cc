@@ -21,6 +21,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> data;
+  std::vector<std::string> test;
   std::string output;
   std::string name;
   int workers = 1;
@@ -78,6 +79,12 @@ std::string WithoutPlaces(std::string text) {
   return std::regex_replace(text, place, "$1");
 }
 
+json::object DataOf(const learn::Algorithm& algorithm, const std::vector<std::string>& files) {
+  json::array sources;
+  for (const std::string& path : files) sources.emplace_back(path);
+  return {{"source", std::move(sources)}, {"format", algorithm.format}, {"shard_by", "worker"}};
+}
+
 // The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
 // files.
 Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
@@ -85,15 +92,13 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
   json::object roles;
   if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
   roles["worker"] = json::object{{"replicas", arguments.workers}};
-  json::array sources;
-  for (const std::string& path : arguments.data) sources.emplace_back(path);
+  json::object data{{"train", DataOf(algorithm, arguments.data)}};
+  if (!arguments.test.empty()) data["test"] = DataOf(algorithm, arguments.test);
   const json::object file{
       {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
       {"framework", "shoal"},
       {"learn", json::object{{"algorithm", algorithm.name}}},
-      {"data", json::object{{"train", json::object{{"source", std::move(sources)},
-                                                   {"format", "text"},
-                                                   {"shard_by", "worker"}}}}},
+      {"data", std::move(data)},
       {"roles", std::move(roles)},
       {"checkpoint", json::object{{"every", arguments.checkpoint}}},
       {"outputs", json::object{{"model", arguments.output}}}};
@@ -114,7 +119,17 @@ int Train(const Context& context, const learn::Algorithm& algorithm, const Argum
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet});
 }
 
-constexpr const char* kFooter = R"help(Examples:
+constexpr const char* kLinearFooter = R"help(Examples:
+  shoal train logistic --data train.svm --test test.svm --output model
+  shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
+  shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
+
+A line of a file is `LABEL NUMBER:VALUE …` (libsvm), the label -1, 0 or 1; files may be plain, .gz or
+.zst. With --test its examples are predicted after every epoch and at the end: AUC and log-loss. The
+output directory gets weights.bin and model.json, for `shoal predict`. Ctrl-C lets the workers save;
+a second one stops at once.)help";
+
+constexpr const char* kTextFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors
   shoal train word2vec --data news/*.txt.zst --output vectors --dim 200 --epochs 3
   shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --json
@@ -126,9 +141,15 @@ and model.json. Ctrl-C lets the workers save; a second one stops at once.)help";
 void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = train->add_subcommand(std::string(algorithm.name), std::string(algorithm.doc));
-  sub->add_option("--data", arguments->data, "Text files to train on, in this order")
+  sub->add_option("--data", arguments->data,
+                  algorithm.format == "text" ? "Text files to train on, in this order"
+                                             : "Files to train on, in libsvm's format")
       ->required()
       ->type_name("FILE");
+  if (algorithm.held_out) {
+    sub->add_option("--test", arguments->test, "Files held out, to measure the model with")
+        ->type_name("FILE");
+  }
   sub->add_option("-o,--output", arguments->output, "Directory that gets the model")
       ->required()
       ->type_name("DIR");
@@ -146,7 +167,7 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
   for (const learn::Param& param : algorithm.params) AddParam(sub, param, arguments);
-  sub->footer(kFooter);
+  sub->footer(algorithm.format == "text" ? kTextFooter : kLinearFooter);
   sub->callback([arguments, chosen, &algorithm] {
     *chosen = [arguments, &algorithm](const Context& context) {
       return Train(context, algorithm, *arguments);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "learn/logistic/logistic.h"
 #include "learn/task.h"
 #include "learn/word2vec/word2vec.h"
 
@@ -44,16 +45,14 @@ Environment RealEnvironment() {
 
 Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue>& learn,
                                      std::string_view file) {
-  const auto named = learn.find("algorithm");
-  if (named == learn.end()) {
-    return InvalidArgument("learn.algorithm: missing; expected one of " +
-                           std::string(Algorithms().front().name));
-  }
-  const Algorithm* const algorithm = FindAlgorithm(named->second.text);
-  if (algorithm != nullptr) return algorithm;
   std::string known;
   for (const Algorithm& one : Algorithms())
     known += (known.empty() ? "" : ", ") + std::string(one.name);
+  const auto named = learn.find("algorithm");
+  if (named == learn.end())
+    return InvalidArgument("learn.algorithm: missing; expected one of " + known);
+  const Algorithm* const algorithm = FindAlgorithm(named->second.text);
+  if (algorithm != nullptr) return algorithm;
   return InvalidArgument(fmt::format("{}got {}, expected one of {}",
                                      Place(file, named->second, "algorithm"), named->second.text,
                                      known));
@@ -80,7 +79,7 @@ int Complain(std::string_view role, const Status& status) {
 }  // namespace
 
 std::span<const Algorithm> Algorithms() {
-  static const std::array algorithms = {word2vec::GetAlgorithm()};
+  static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetAlgorithm()};
   return algorithms;
 }
 

@@ -143,17 +143,20 @@ Status Task::ReadDescriptions(const Environment& env) {
   for (const auto& [name, value] : learn_json) {
     learn[std::string(name)] = {value.is_string() ? std::string(value.as_string()) : ToText(value)};
   }
-  const std::string data = Variable(env, "SHOAL_DATA");
-  TRY_ASSIGN(const json::value entries, ParseJson(data.empty() ? "[]" : data));
+  const std::string text = Variable(env, "SHOAL_DATA");
+  TRY_ASSIGN(const json::value entries, ParseJson(text.empty() ? "[]" : text));
   if (!entries.is_array()) return InvalidArgument("SHOAL_DATA: expected a JSON array");
   for (const json::value& entry : entries.as_array()) {
     const json::value* list =
         entry.is_object() ? entry.as_object().if_contains("sources") : nullptr;
     if (list == nullptr || !list->is_array())
       return InvalidArgument("SHOAL_DATA: expected objects with a list of sources");
+    auto& [name, own] =
+        data.emplace_back(GetStringOr(entry.as_object(), "name", ""), std::vector<std::string>());
     for (const json::value& source : list->as_array()) {
-      if (source.is_string()) sources.emplace_back(source.as_string());
+      if (source.is_string()) own.emplace_back(source.as_string());
     }
+    sources.insert(sources.end(), own.begin(), own.end());
   }
   const std::string outputs = Variable(env, "SHOAL_OUTPUTS");
   TRY_ASSIGN(const json::object outputs_json, ParseJsonObject(outputs.empty() ? "{}" : outputs));

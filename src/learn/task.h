@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -81,6 +82,7 @@ class Task {
   std::filesystem::path output;   // of outputs.model; may be empty
   std::map<std::string, job::LearnValue> learn;
   std::vector<std::string> sources;  // of all data entries, in order
+  std::vector<std::pair<std::string, std::vector<std::string>>> data;  // likewise, by entry's name
   std::chrono::milliseconds checkpoint_every{0};
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints

@@ -1,0 +1,55 @@
+#include "learn/logistic/dataset.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+namespace shoal::learn::logistic {
+
+std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize) {
+  std::vector<float> scales(set.size(), 1.0f);
+  for (size_t i = 0; normalize && i < set.size(); ++i)
+    scales[i] = UnitScale(set.ValuesOf(i), set.FeaturesOf(i).size());
+  return scales;
+}
+
+void DropFeaturesFrom(uint64_t end, data::ExampleSet* set) {
+  if (set->feature_end <= end) return;
+  uint64_t kept = 0;
+  uint64_t begin = 0;
+  for (size_t i = 0; i < set->size(); ++i) {
+    const uint64_t old_end = set->starts[i + 1];
+    for (uint64_t k = begin; k < old_end && set->features[k] < end; ++k, ++kept) {
+      set->features[kept] = set->features[k];
+      if (!set->values.empty()) set->values[kept] = set->values[k];
+    }
+    begin = old_end;
+    set->starts[i + 1] = kept;
+  }
+  set->features.SetSize(kept);
+  if (!set->values.empty() && kept > 0) set->values.SetSize(kept);
+  set->feature_end = end;
+}
+
+Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t first,
+                                            uint64_t threads, uint64_t count,
+                                            data::ExampleOptions options, bool normalize) {
+  std::vector<std::optional<Result<data::ExampleSet>>> read(threads);
+  std::vector<LoadedShard> shards(threads);
+  std::vector<std::thread> running;
+  for (uint64_t i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] {
+      const Result<data::Shard> shard = corpus.Cut(first + i, count);
+      read[i] = shard.ok() ? data::ReadExamples(corpus, *shard, options)
+                           : Result<data::ExampleSet>(shard.status());
+      if (!read[i]->ok()) return;
+      shards[i].set = std::move(**read[i]);
+      shards[i].scales = ScalesOf(shards[i].set, normalize);
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  for (const auto& result : read) TRY(result->status());
+  return shards;
+}
+
+}  // namespace shoal::learn::logistic

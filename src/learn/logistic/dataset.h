@@ -1,0 +1,35 @@
+// Examples in memory, a shard a thread, with the factor that gives each unit length.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "data/examples.h"
+#include "learn/logistic/kernels.h"
+
+namespace shoal::learn::logistic {
+
+struct LoadedShard {
+  data::ExampleSet set;
+  std::vector<float> scales;  // of each example
+
+  Row RowOf(size_t i) const {
+    const auto features = set.FeaturesOf(i);
+    return {features.data(), set.ValuesOf(i), static_cast<uint32_t>(features.size()), scales[i]};
+  }
+};
+
+// Parts [first, first + threads) of `count` of the corpus, each read by a thread of its own. Errors
+// as data::ReadExamples.
+Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t first,
+                                            uint64_t threads, uint64_t count,
+                                            data::ExampleOptions options, bool normalize);
+
+// Factors of one set.
+std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize);
+
+// Without the features from `end` on, for which there are no weights. Call after ScalesOf.
+void DropFeaturesFrom(uint64_t end, data::ExampleSet* set);
+
+}  // namespace shoal::learn::logistic

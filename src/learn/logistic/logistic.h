@@ -1,0 +1,10 @@
+// Sparse logistic regression as an entry of the registry (learn/algorithm.h).
+#pragma once
+
+#include "learn/algorithm.h"
+
+namespace shoal::learn::logistic {
+
+const Algorithm& GetAlgorithm();
+
+}  // namespace shoal::learn::logistic

@@ -1,0 +1,41 @@
+#include "learn/logistic/position.h"
+
+#include "base/bytes.h"
+
+namespace shoal::learn::logistic {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kMaxThreads = 1024;
+
+}  // namespace
+
+std::string EncodePositions(const std::vector<Position>& positions) {
+  std::string bytes;
+  ByteWriter writer(&bytes);
+  writer.Put(kVersion);
+  writer.Put(static_cast<uint32_t>(positions.size()));
+  for (const Position& position : positions) {
+    writer.Put(position.epoch);
+    writer.Put(position.example);
+  }
+  return bytes;
+}
+
+Result<std::vector<Position>> DecodePositions(std::string_view bytes) {
+  ByteReader reader(bytes);
+  uint32_t version = 0;
+  uint32_t threads = 0;
+  if (!reader.Get(&version).ok() || version != kVersion || !reader.Get(&threads).ok() ||
+      threads == 0 || threads > kMaxThreads || reader.remaining() != size_t{threads} * 16) {
+    return DataLoss("the saved position of a worker is none of logistic regression's");
+  }
+  std::vector<Position> positions(threads);
+  for (Position& position : positions) {
+    TRY(reader.Get(&position.epoch));
+    TRY(reader.Get(&position.example));
+  }
+  return positions;
+}
+
+}  // namespace shoal::learn::logistic

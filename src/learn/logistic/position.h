@@ -1,0 +1,25 @@
+// Where a worker's threads are, for what goes on after a loss.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace shoal::learn::logistic {
+
+struct Position {
+  uint64_t epoch = 0;
+  uint64_t example = 0;  // trained in this epoch, in the epoch's own order
+  bool operator==(const Position&) const = default;
+};
+
+// For ps::Client::SetProgress. Little-endian: u32 version 1, u32 threads (at most 1024), and for
+// each thread two u64 in the order above.
+std::string EncodePositions(const std::vector<Position>& positions);
+// DataLoss if it is anything else.
+Result<std::vector<Position>> DecodePositions(std::string_view bytes);
+
+}  // namespace shoal::learn::logistic

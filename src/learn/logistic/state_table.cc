@@ -1,0 +1,152 @@
+#include "learn/logistic/state_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+
+namespace shoal::learn::logistic {
+namespace {
+
+constexpr uint64_t kPieceRows = 256;  // 128 KiB
+constexpr size_t kPieces = 4;         // on their way at a time, of one thread
+constexpr auto kPatience = std::chrono::seconds(180);
+
+}  // namespace
+
+// Rows of one request, and the memory that it uses.
+struct StateTable::Piece {
+  std::vector<ps::Key> changed;  // pushed and pulled
+  std::vector<ps::Key> others;   // pulled
+  std::vector<float> deltas;
+  std::vector<float> fresh;  // of changed, then of others
+  ps::Ticket push;
+  ps::Ticket pull;
+};
+
+StateTable::StateTable(ps::Client* client, uint64_t features)
+    : client_(client),
+      features_(features),
+      rows_((features + 1 + kRowFeatures - 1) / kRowFeatures) {}
+
+StateTable::~StateTable() {
+  std::free(local_);
+  std::free(base_);
+}
+
+// calloc: pages that nobody touches cost nothing.
+float* StateTable::Allocate() const {
+  return static_cast<float*>(std::calloc(rows_, kRowFloats * sizeof(float)));
+}
+
+Result<std::unique_ptr<StateTable>> StateTable::Make(ps::Client* client, uint64_t features) {
+  std::unique_ptr<StateTable> table(new StateTable(client, features));
+  table->local_ = table->Allocate();
+  if (table->local_ != nullptr) return table;
+  return ResourceExhausted(fmt::format(
+      "the state of {} features does not fit into memory; hash them (hash_bits)", features));
+}
+
+Status StateTable::Connect() {
+  ps::TableSpec spec;
+  spec.name = "state";
+  spec.rows = rows_;
+  spec.dim = kRowFloats;
+  spec.optimizer.kind = ps::OptimizerKind::kAdd;
+  TRY_ASSIGN(table_, client_->CreateTable(spec, kPatience));
+  base_ = Allocate();
+  if (base_ == nullptr)
+    return ResourceExhausted("there is no memory for a second copy of the state");
+  used_.resize(rows_);
+  std::vector<float> theirs(kPieceRows * kRowFloats);
+  for (uint64_t first = 0; first < rows_; first += kPieceRows) {
+    const uint64_t count = std::min(kPieceRows, rows_ - first);
+    TRY(client_->PullRange(table_, first, count, ps::Rows(theirs.data(), kRowFloats), kPatience));
+    // What was trained before the table was needed stays, as a change that the servers lack.
+    float* const base = base_ + first * kRowFloats;
+    float* const local = local_ + first * kRowFloats;
+    for (size_t i = 0; i < count * kRowFloats; ++i) {
+      if (theirs[i] == 0) continue;
+      base[i] = theirs[i];
+      local[i] += theirs[i];
+    }
+  }
+  return Status::Ok();
+}
+
+void StateTable::Fill(uint64_t first, uint64_t end, bool all, Piece* piece) {
+  piece->changed.clear();
+  piece->others.clear();
+  piece->deltas.resize(kPieceRows * kRowFloats);
+  piece->fresh.resize(kPieceRows * kRowFloats);
+  for (uint64_t row = first; row < end; ++row) {
+    const float* const local = local_ + row * kRowFloats;
+    const float* const base = base_ + row * kRowFloats;
+    if (std::memcmp(local, base, kRowFloats * sizeof(float)) == 0) {
+      if (all || used_[row] != 0) piece->others.push_back(row);
+      continue;
+    }
+    float* const delta = piece->deltas.data() + piece->changed.size() * kRowFloats;
+    for (uint32_t i = 0; i < kRowFloats; ++i) delta[i] = local[i] - base[i];
+    piece->changed.push_back(row);
+    used_[row] = 1;
+  }
+}
+
+Status StateTable::Issue(Piece* piece) {
+  float* const fresh = piece->fresh.data();
+  if (!piece->changed.empty()) {
+    TRY_ASSIGN(piece->push, client_->PushPull(table_, piece->changed,
+                                              ps::ConstRows(piece->deltas.data(), kRowFloats),
+                                              ps::Rows(fresh, kRowFloats)));
+  }
+  if (!piece->others.empty()) {
+    TRY_ASSIGN(piece->pull,
+               client_->Pull(table_, piece->others,
+                             ps::Rows(fresh + piece->changed.size() * kRowFloats, kRowFloats)));
+  }
+  return Status::Ok();
+}
+
+Status StateTable::Finish(Piece* piece) {
+  if (!piece->changed.empty()) TRY(client_->Wait(piece->push, kPatience));
+  if (!piece->others.empty()) TRY(client_->Wait(piece->pull, kPatience));
+  const float* fresh = piece->fresh.data();
+  for (const auto* keys : {&piece->changed, &piece->others}) {
+    for (const ps::Key row : *keys) {
+      std::memcpy(local_ + row * kRowFloats, fresh, kRowFloats * sizeof(float));
+      std::memcpy(base_ + row * kRowFloats, fresh, kRowFloats * sizeof(float));
+      fresh += kRowFloats;
+    }
+  }
+  return Status::Ok();
+}
+
+Status StateTable::Exchange(size_t part, size_t parts, bool all) {
+  const uint64_t begin = rows_ * part / parts;
+  const uint64_t end = rows_ * (part + 1) / parts;
+  std::deque<std::unique_ptr<Piece>> under_way;
+  std::unique_ptr<Piece> free;
+  Status status;
+  for (uint64_t first = begin; status.ok() && (first < end || !under_way.empty());) {
+    if (under_way.size() < kPieces && first < end) {
+      if (free == nullptr) free = std::make_unique<Piece>();
+      Fill(first, std::min(first + kPieceRows, end), all, free.get());
+      first += kPieceRows;
+      status = Issue(free.get());
+      under_way.push_back(std::move(free));
+      continue;
+    }
+    status = Finish(under_way.front().get());
+    if (!status.ok()) break;
+    free = std::move(under_way.front());
+    under_way.pop_front();
+  }
+  // An unanswered request may still write into its piece: it is given up with it. The job ends now.
+  for (std::unique_ptr<Piece>& piece : under_way) (void)piece.release();
+  return status;
+}
+
+}  // namespace shoal::learn::logistic

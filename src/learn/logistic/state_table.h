@@ -1,0 +1,60 @@
+// The state of every feature (kernels.h) in this worker's memory, and its exchange with the
+// parameter servers: L is what the threads train, B what the servers had when they last met. A
+// round pushes L − B of every row that differs; the servers add, and what they answer is L and B
+// from then on (docs/adr/0030).
+//
+// A row on the servers is the state of kRowFeatures features side by side; a bias is one feature
+// more, behind the last.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/client.h"
+
+namespace shoal::learn::logistic {
+
+class StateTable {
+ public:
+  static constexpr uint64_t kRowFeatures = 64;
+  static constexpr uint32_t kRowFloats = 2 * kRowFeatures;
+
+  // `client` (not owned) may be null: then there is nothing to meet. ResourceExhausted where memory
+  // is.
+  static Result<std::unique_ptr<StateTable>> Make(ps::Client* client, uint64_t features);
+  ~StateTable();
+
+  uint64_t features() const { return features_; }
+  float* state() { return local_; }
+  const float* state() const { return local_; }
+  float* bias() { return local_ + 2 * features_; }
+
+  // Makes the table on the servers, or finds it, and takes over what they have; before any
+  // Exchange. Not to be called twice.
+  Status Connect();
+  bool connected() const { return base_ != nullptr; }
+  // Meets the servers with part `part` of `parts` of the rows. No thread may train meanwhile; parts
+  // may go in parallel. `all`: rows that this worker never changed too.
+  Status Exchange(size_t part, size_t parts, bool all);
+
+ private:
+  struct Piece;
+  StateTable(ps::Client* client, uint64_t features);
+  float* Allocate() const;
+  // Rows [first, end): what must be asked and told.
+  void Fill(uint64_t first, uint64_t end, bool all, Piece* piece);
+  Status Issue(Piece* piece);
+  Status Finish(Piece* piece);
+
+  ps::Client* const client_;
+  const uint64_t features_;
+  const uint64_t rows_;
+  ps::TableRef table_;
+  float* local_ = nullptr;     // [rows_ × kRowFloats]
+  float* base_ = nullptr;      // likewise; null until connected
+  std::vector<uint8_t> used_;  // by row: this worker has changed it at some time
+};
+
+}  // namespace shoal::learn::logistic

@@ -1,0 +1,316 @@
+#include "learn/logistic/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "base/log.h"
+
+namespace shoal::learn::logistic {
+namespace {
+
+constexpr auto kReport = std::chrono::milliseconds(200);
+constexpr auto kCheckpointable = std::chrono::seconds(1);  // how old the servers' state may be
+constexpr auto kPatience = std::chrono::seconds(600);
+constexpr uint64_t kStopLook = 64;            // examples
+constexpr uint64_t kMostFeatures = 1u << 25;  // of a thread's round: a fifth of a second
+constexpr uint64_t kRoundsOfMany = 8;         // ADR 30
+constexpr size_t kLine = 64;
+
+uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
+  x += 0x9e37'79b9'7f4a'7c15;
+  x = (x ^ (x >> 30)) * 0xbf58'476d'1ce4'e5b9;
+  x = (x ^ (x >> 27)) * 0x94d0'49bb'1331'11eb;
+  return x ^ (x >> 31);
+}
+
+// The first lines of what will be read soon.
+void Prefetch(const Row& row) {
+  const char* const at = reinterpret_cast<const char*>(row.features);
+  for (size_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * kLine);
+}
+
+json::object QualityJson(const Quality& quality) {
+  json::object object{{"log_loss", quality.log_loss},
+                      {"accuracy", quality.accuracy},
+                      {"examples", quality.examples}};
+  if (std::isfinite(quality.auc)) object["auc"] = quality.auc;
+  return object;
+}
+
+uint64_t ExamplesOf(const std::vector<LoadedShard>& shards) {
+  uint64_t examples = 0;
+  for (const LoadedShard& shard : shards) examples += shard.set.size();
+  return examples;
+}
+
+// Runs `work(i)` for i below `count`, each in a thread of its own.
+template <typename Work>
+void InParallel(size_t count, const Work& work) {
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+  work(0);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+Training::Training(const WorkerSetup& setup, const Kernels* kernels,
+                   const std::vector<LoadedShard>& train, const std::vector<LoadedShard>& held_out,
+                   StateTable* table)
+    : setup_(setup),
+      kernels_(kernels),
+      train_(train),
+      held_out_(held_out),
+      table_(table),
+      rounds_(Rounds()),
+      own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
+      begun_(RealClock::Get()->Now()),
+      meeting_(train.size()) {}
+
+Rule Training::RuleOf() const {
+  const Params& params = setup_.params;
+  return {static_cast<float>(params.alpha), static_cast<float>(params.beta),
+          static_cast<float>(params.l1), static_cast<float>(params.l2)};
+}
+
+// Of an epoch; the same in every worker.
+uint64_t Training::Rounds() const {
+  if (setup_.params.rounds > 0) return static_cast<uint64_t>(setup_.params.rounds);
+  if (setup_.workers > 1) return kRoundsOfMany;
+  uint64_t most = 0;
+  for (const LoadedShard& shard : train_) most = std::max(most, shard.set.features.size());
+  return most / kMostFeatures + 1;
+}
+
+// The epoch's order of the thread's examples: a function of seed, epoch and shard (Fisher–Yates).
+void Training::Order(Thread& thread) {
+  const size_t size = train_[thread.index].set.size();
+  const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
+  uint64_t random = Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_);
+  thread.order.resize(size);
+  std::iota(thread.order.begin(), thread.order.end(), 0u);
+  for (size_t left = size; left > 1; --left) {
+    random = Mix(random);
+    const auto other = static_cast<size_t>((random >> 32) * left >> 32);
+    std::swap(thread.order[left - 1], thread.order[other]);
+  }
+  thread.ordered_epoch = epoch_;
+}
+
+void Training::TrainRound(Thread& thread) {
+  const LoadedShard& shard = train_[thread.index];
+  const uint64_t end = shard.set.size() * (round_ + 1) / rounds_;
+  if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
+  if (thread.ordered_epoch != epoch_) Order(thread);
+  const auto step = setup_.params.ftrl() ? kernels_->ftrl : kernels_->adagrad;
+  const Rule rule = RuleOf();
+  float* const state = table_->state();
+  float* const bias = setup_.params.bias ? table_->bias() : nullptr;
+  while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
+    const uint64_t begin = thread.at.example;
+    const uint64_t stop = std::min(end, begin + kStopLook);
+    for (uint64_t i = begin; i < stop; ++i) {
+      const uint32_t example = thread.order[i];
+      if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
+      const float label = shard.set.labels[example];
+      const float margin = step(rule, state, bias, shard.RowOf(example), label, &thread.scratch);
+      thread.loss += static_cast<double>(LogLoss(margin, label));
+    }
+    thread.losses += stop - begin;
+    thread.at.example = stop;
+    trained_.fetch_add(stop - begin, std::memory_order_relaxed);
+  }
+}
+
+// Decides what follows the round that has just been trained; runs while all threads meet.
+void Training::EndRound() {
+  ended_ = failed_.load() || setup_.stop->load();
+  drained_ = !failed_.load() && ended_;
+  const bool last = ended_ || (round_ + 1 == rounds_ &&
+                               epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs));
+  exchange_ = false;
+  if (failed_.load() || !Exchanges()) return;
+  const TimePoint now = RealClock::Get()->Now();
+  if (exchanged_ == TimePoint{}) exchanged_ = begun_;
+  exchange_ = setup_.workers > 1 || (!last && now - exchanged_ >= kCheckpointable);
+  if (!exchange_) return;
+  exchanged_ = now;
+  if (!table_->connected()) {
+    if (const Status status = table_->Connect(); !status.ok()) Fail(status);
+  }
+}
+
+Status Training::ExchangeInTurn(Thread& thread) {
+  if (!setup_.params.deterministic || setup_.workers == 1 || ended_)
+    return table_->Exchange(thread.index, threads_.size(), false);
+  for (int turn = 0; turn < setup_.workers; ++turn) {
+    if (turn == setup_.index) TRY(table_->Exchange(0, 1, false));
+    TRY(setup_.client->Barrier("turn", kPatience));
+  }
+  return table_->Exchange(0, 1, false);  // what those behind it have pushed
+}
+
+// After all parts were exchanged: where the threads are, and that the round is over.
+Status Training::Told() {
+  std::vector<Position> at;
+  for (const Thread& thread : threads_) at.push_back(thread.at);
+  TRY(setup_.client->SetProgress(EncodePositions(at)));
+  if (setup_.workers == 1 || ended_) return Status::Ok();
+  return setup_.client->Clock(epoch_ * rounds_ + round_ + 1, kPatience);
+}
+
+// Goes on to the next round; runs while all threads meet.
+void Training::Plan() {
+  ended_ = ended_ || failed_.load();
+  if (ended_) return;
+  if (++round_ < rounds_) return;
+  round_ = 0;
+  EndEpoch();
+  ++epoch_;
+  for (Thread& thread : threads_) {
+    if (thread.at.epoch < epoch_) thread.at = {epoch_, 0};
+  }
+  ended_ = epoch_ == static_cast<uint64_t>(setup_.params.epochs);
+}
+
+void Training::EndEpoch() {
+  EpochQuality quality;
+  quality.epoch = epoch_ + 1;
+  double loss = 0;
+  uint64_t losses = 0;
+  for (Thread& thread : threads_) {
+    loss += std::exchange(thread.loss, 0);
+    losses += std::exchange(thread.losses, 0);
+  }
+  quality.train_loss = losses == 0 ? 0 : loss / static_cast<double>(losses);
+  if (!std::isfinite(quality.train_loss)) {
+    Fail(FailedPrecondition(
+        "the training diverged: the loss is no number any more; nothing is saved. Use a smaller "
+        "alpha or a larger beta"));
+  }
+  if (!held_out_.empty()) quality.held_out = Measure(Weights());
+  curve_.push_back(quality);
+  json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
+  if (!held_out_.empty()) event["held_out"] = QualityJson(quality.held_out);
+  setup_.reporter->Event(event);
+  const std::lock_guard lock(mu_);
+  reported_ = quality;
+}
+
+void Training::RunThread(Thread& thread) {
+  while (!ended_) {
+    TrainRound(thread);
+    meeting_.Meet([this] { EndRound(); });
+    if (exchange_) {
+      if (!failed_.load()) {
+        if (const Status status = ExchangeInTurn(thread); !status.ok()) Fail(status);
+      }
+      meeting_.Meet([this] {
+        if (failed_.load()) return;
+        if (const Status status = Told(); !status.ok()) Fail(status);
+      });
+    }
+    meeting_.Meet([this] { Plan(); });
+  }
+  const std::lock_guard lock(mu_);
+  if (--running_ == 0) done_.notify_all();
+}
+
+void Training::Fail(const Status& status) {
+  const std::lock_guard lock(mu_);
+  if (status_.ok()) status_ = status;
+  failed_.store(true);
+}
+
+std::vector<float> Training::Weights() const {
+  const uint64_t features = table_->features();
+  std::vector<float> weights(features + 1);
+  const float* const state = table_->state();
+  InParallel(train_.size(), [&](size_t part) {
+    const uint64_t begin = (features + 1) * part / train_.size();
+    const uint64_t end = (features + 1) * (part + 1) / train_.size();
+    if (setup_.params.ftrl()) {
+      kernels_->ftrl_weights(RuleOf(), state + 2 * begin, end - begin, weights.data() + begin);
+    } else {
+      for (uint64_t i = begin; i < end; ++i) weights[i] = state[2 * i];
+    }
+  });
+  return weights;
+}
+
+Quality Training::Measure(const std::vector<float>& weights) const {
+  std::vector<Scored> scored(ExamplesOf(held_out_));
+  std::vector<size_t> begins;
+  size_t begin = 0;
+  for (const LoadedShard& shard : held_out_) {
+    begins.push_back(begin);
+    begin += shard.set.size();
+  }
+  InParallel(held_out_.size(), [&](size_t part) {
+    const LoadedShard& shard = held_out_[part];
+    for (size_t i = 0; i < shard.set.size(); ++i) {
+      const float margin = Margin(weights.data(), weights.back(), shard.RowOf(i));
+      scored[begins[part] + i] = {margin, shard.set.labels[i]};
+    }
+  });
+  return MeasureQuality(scored);
+}
+
+void Training::Report(bool last) {
+  const uint64_t trained = trained_.load();
+  const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begun_).count();
+  const double rate = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
+  json::object progress{{"step", last && !drained_ ? own_total_ : std::min(trained, own_total_)},
+                        {"total", own_total_},
+                        {"rate", rate},
+                        {"unit", "examples"},
+                        {"phase", "train"}};
+  {
+    const std::lock_guard lock(mu_);
+    if (reported_.epoch > 0) {
+      const bool held_out = reported_.held_out.examples > 0;
+      progress["loss"] = held_out ? reported_.held_out.log_loss : reported_.train_loss;
+      if (held_out && std::isfinite(reported_.held_out.auc))
+        progress["auc"] = reported_.held_out.auc;
+    }
+  }
+  if (rate > 0)
+    progress["eta_s"] = static_cast<double>(own_total_ - std::min(own_total_, trained)) / rate;
+  setup_.reporter->Progress(progress);
+}
+
+Status Training::Monitor() {
+  std::unique_lock lock(mu_);
+  while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
+    lock.unlock();
+    Report(false);
+    lock.lock();
+  }
+  return status_;
+}
+
+Status Training::Run(std::vector<Position> from) {
+  threads_.resize(train_.size());
+  epoch_ = UINT64_MAX;
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    threads_[i].index = i;
+    threads_[i].at = from[i];
+    epoch_ = std::min(epoch_, from[i].epoch);
+  }
+  ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
+  if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
+  running_ = threads_.size();
+  std::vector<std::thread> threads;
+  for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
+  const Status trained = Monitor();
+  for (std::thread& thread : threads) thread.join();
+  TRY(trained);
+  Report(true);
+  return Status::Ok();
+}
+
+}  // namespace shoal::learn::logistic

@@ -1,0 +1,109 @@
+// The training phase of a worker. Its threads train one state without locks (Hogwild), each on its
+// own examples in an order drawn anew for every epoch. An epoch has a number of rounds; behind each
+// the threads meet, exchange the state with the servers if there is reason to, and measure the
+// held-out examples at the epoch's end.
+//
+// Made and run once by worker.cc.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "learn/logistic/dataset.h"
+#include "learn/logistic/meeting.h"
+#include "learn/logistic/position.h"
+#include "learn/logistic/quality.h"
+#include "learn/logistic/state_table.h"
+#include "learn/logistic/worker.h"
+
+namespace shoal::learn::logistic {
+
+// What was measured at an epoch's end.
+struct EpochQuality {
+  uint64_t epoch = 0;     // from 1
+  double train_loss = 0;  // of this worker: each example before it was learnt from
+  Quality held_out;       // examples 0: there are none
+};
+
+class Training {
+ public:
+  // All outlive it. `held_out` has a shard a thread, or none.
+  Training(const WorkerSetup& setup, const Kernels* kernels, const std::vector<LoadedShard>& train,
+           const std::vector<LoadedShard>& held_out, StateTable* table);
+
+  // Trains from there to the end, or to setup.stop; with several workers, all that was trained is
+  // with the servers afterwards.
+  Status Run(std::vector<Position> from);
+
+  bool drained() const { return drained_; }
+  // Trained by this call.
+  uint64_t examples() const { return trained_.load(); }
+  const std::vector<EpochQuality>& curve() const { return curve_; }
+
+  // The weights that the state stands for, and the bias behind them; computed by all threads.
+  std::vector<float> Weights() const;
+  // How good they are on the held-out examples.
+  Quality Measure(const std::vector<float>& weights) const;
+
+ private:
+  struct Thread {
+    size_t index = 0;
+    Position at;
+    uint64_t ordered_epoch = UINT64_MAX;  // that `order` is of
+    std::vector<uint32_t> order;
+    Scratch scratch;
+    double loss = 0;  // since the epoch began
+    uint64_t losses = 0;
+    Status status;
+  };
+
+  Rule RuleOf() const;
+  uint64_t Rounds() const;
+  bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
+  void Order(Thread& thread);
+  void RunThread(Thread& thread);
+  void TrainRound(Thread& thread);
+  void Plan();
+  void EndRound();
+  Status ExchangeInTurn(Thread& thread);
+  Status Told();
+  void EndEpoch();
+  void Fail(const Status& status);
+  void Report(bool last);
+  Status Monitor();
+
+  const WorkerSetup& setup_;
+  const Kernels* const kernels_;
+  const std::vector<LoadedShard>& train_;
+  const std::vector<LoadedShard>& held_out_;
+  StateTable* const table_;
+  const uint64_t rounds_;
+  const uint64_t own_total_;  // examples over all epochs
+  const TimePoint begun_;
+
+  std::vector<Thread> threads_;
+  Meeting meeting_;
+  std::atomic<uint64_t> trained_{0};
+  std::atomic<bool> failed_{false};
+
+  // Changed only while all threads meet.
+  uint64_t epoch_ = 0;
+  uint64_t round_ = 0;
+  bool exchange_ = false;
+  bool ended_ = false;
+  bool drained_ = false;
+  TimePoint exchanged_{};
+  std::vector<EpochQuality> curve_;
+
+  std::mutex mu_;
+  std::condition_variable done_;
+  size_t running_ = 0;     // guarded by mu_
+  Status status_;          // guarded by mu_; the first error
+  EpochQuality reported_;  // guarded by mu_; the latest of curve_
+};
+
+}  // namespace shoal::learn::logistic

@@ -1,0 +1,225 @@
+#include "learn/logistic/worker.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "learn/logistic/dataset.h"
+#include "learn/logistic/training.h"
+#include "model/linear.h"
+
+namespace shoal::learn::logistic {
+namespace {
+
+constexpr const char* kFeatures = "features/";
+constexpr auto kPoll = std::chrono::milliseconds(2);
+constexpr auto kPatience = std::chrono::minutes(60);  // for the other workers' reading and training
+// How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
+constexpr auto kDrainPatience = std::chrono::seconds(4);
+
+// The examples of this worker and, for worker 0, those held out.
+struct Data {
+  std::vector<LoadedShard> train;
+  std::vector<LoadedShard> held_out;
+  uint64_t examples = 0;
+  uint64_t features = 0;  // all are below, in every worker's part
+};
+
+Result<Data> ReadData(const WorkerSetup& setup) {
+  setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
+  const auto threads = static_cast<uint64_t>(setup.params.threads);
+  const data::ExampleOptions options{static_cast<int>(setup.params.hash_bits), true};
+  const auto index = static_cast<uint64_t>(setup.index);
+  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(setup.sources));
+  Data data;
+  TRY_ASSIGN(data.train, LoadShards(corpus, index * threads, threads,
+                                    static_cast<uint64_t>(setup.workers) * threads, options,
+                                    setup.params.normalize));
+  for (const LoadedShard& shard : data.train) {
+    data.features = std::max(data.features, shard.set.feature_end);
+    data.examples += shard.set.size();
+  }
+  if (setup.index != 0 || setup.held_out.empty()) return data;
+  TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
+  TRY_ASSIGN(data.held_out,
+             LoadShards(held_out, 0, threads, threads, options, setup.params.normalize));
+  return data;
+}
+
+// The most features that any worker has seen.
+Result<uint64_t> AgreeOnFeatures(const WorkerSetup& setup, uint64_t own) {
+  if (setup.params.hash_bits > 0) return uint64_t{1} << setup.params.hash_bits;
+  if (setup.workers == 1) return own;
+  std::string bytes;
+  ByteWriter(&bytes).Put(own);
+  TRY(setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes));
+  const TimePoint begin = RealClock::Get()->Now();
+  for (;;) {
+    TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kFeatures));
+    if (names.size() >= static_cast<size_t>(setup.workers)) {
+      uint64_t most = own;
+      for (const std::string& name : names) {
+        TRY_ASSIGN(const std::string theirs, setup.client->GetBlob(name));
+        uint64_t features = 0;
+        if (!ByteReader(theirs).Get(&features).ok() || features > data::kMaxFeature + 1)
+          return DataLoss(name + " on the servers is no number of features");
+        most = std::max(most, features);
+      }
+      return most;
+    }
+    if (setup.stop->load()) return Cancelled("stopped before the training began");
+    if (RealClock::Get()->Now() - begin > kPatience)
+      return DeadlineExceeded("the other workers have not read their data within an hour");
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+// Where the threads begin: where an earlier life of this worker was, or at the start.
+Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
+  const Result<std::string> saved = setup.client->GetProgress(setup.index);
+  if (saved.ok() && !saved->empty()) {
+    if (setup.params.deterministic && setup.workers > 1) {
+      return FailedPrecondition(
+          "a worker of a deterministic job was lost and cannot take up its place again; run the "
+          "job anew");
+    }
+    return DecodePositions(*saved);
+  }
+  if (!saved.ok() && saved.status().code() != Code::kNotFound) return saved.status();
+  return std::vector<Position>(static_cast<size_t>(setup.params.threads));
+}
+
+json::object QualityFacts(const Quality& quality) {
+  json::object facts{{"log_loss", quality.log_loss},
+                     {"accuracy", quality.accuracy},
+                     {"examples", quality.examples},
+                     {"positives", quality.positives}};
+  if (std::isfinite(quality.auc)) facts["auc"] = quality.auc;
+  return facts;
+}
+
+json::object FactsOf(const WorkerSetup& setup, const Training& training,
+                     const WorkerOutcome& outcome, const model::LinearModel& model) {
+  json::object parameters;
+  for (const auto& [name, text] : ToText(setup.params)) parameters[name] = text;
+  json::array epochs;
+  for (const EpochQuality& quality : training.curve()) {
+    json::object epoch{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
+    if (quality.held_out.examples > 0) epoch["held_out"] = QualityFacts(quality.held_out);
+    epochs.push_back(std::move(epoch));
+  }
+  json::array files;
+  for (const std::string& source : setup.sources) files.emplace_back(source);
+  uint64_t nonzero = 0;
+  for (const float weight : model.weights) nonzero += weight != 0;
+  json::object facts{{"algorithm", "logistic"},
+                     {"parameters", std::move(parameters)},
+                     {"weights",
+                      {{"features", model.weights.size()},
+                       {"nonzero", nonzero},
+                       {"bias", model.bias},
+                       {"hash_bits", model.hash_bits},
+                       {"normalize", model.normalize}}},
+                     {"epochs", std::move(epochs)},
+                     {"data", {{"files", std::move(files)}}},
+                     {"training",
+                      {{"examples_per_second", outcome.examples_per_second},
+                       {"workers", setup.workers},
+                       {"servers", setup.servers},
+                       {"threads", setup.params.threads},
+                       {"drained", outcome.drained}}}};
+  if (outcome.held_out.examples > 0) facts["held_out"] = QualityFacts(outcome.held_out);
+  return facts;
+}
+
+// Worker 0, after everybody has trained.
+Status Save(const WorkerSetup& setup, const Training& training, std::vector<float> weights,
+            WorkerOutcome* outcome) {
+  setup.reporter->Progress({{"phase", "save"}, {"unit", "examples"}});
+  model::LinearModel model;
+  model.bias = weights.back();
+  weights.pop_back();
+  model.weights = std::move(weights);
+  model.hash_bits = static_cast<uint32_t>(setup.params.hash_bits);
+  model.normalize = setup.params.normalize;
+  TRY_ASSIGN(const model::SavedModel saved,
+             model::SaveLinearModel(setup.output, model, FactsOf(setup, training, *outcome, model),
+                                    setup.params.text));
+  outcome->digest = saved.digest;
+  return Status::Ok();
+}
+
+// All workers' changes are with the servers, or those are gone who would have brought them.
+Status AwaitOthers(const WorkerSetup& setup, bool drained) {
+  if (setup.workers == 1) return Status::Ok();
+  const Status all =
+      setup.client->Barrier("trained", drained ? Duration(kDrainPatience) : Duration(kPatience));
+  if (!drained || all.code() != Code::kDeadlineExceeded) return all;
+  LogWarning("other workers have not drained within {}; saving without their last examples",
+             FormatDuration(kDrainPatience));
+  return Status::Ok();
+}
+
+Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
+                                   std::vector<Position> from) {
+  TRY_ASSIGN(const Kernels* kernels, ChooseKernels(setup.params.simd));
+  TRY_ASSIGN(const std::unique_ptr<StateTable> table,
+             StateTable::Make(setup.client, data.features));
+  // A life before this one, or the checkpoint, left its state with the servers.
+  const bool resumed =
+      std::any_of(from.begin(), from.end(), [](const Position& at) { return !(at == Position{}); });
+  if (resumed) TRY(table->Connect());
+  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.features, &shard.set);
+
+  Training training(setup, kernels, data.train, data.held_out, table.get());
+  const TimePoint begin = RealClock::Get()->Now();
+  TRY(training.Run(std::move(from)));
+  const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
+  WorkerOutcome outcome;
+  outcome.examples = training.examples();
+  outcome.drained = training.drained();
+  if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
+  const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
+  outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
+  TRY(AwaitOthers(setup, outcome.drained));
+  if (setup.index != 0) return outcome;
+
+  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
+  std::vector<float> weights = training.Weights();
+  if (!data.held_out.empty()) {
+    // With one worker nothing has changed since the last epoch was measured.
+    const bool known = setup.workers == 1 && !outcome.drained && !training.curve().empty();
+    outcome.held_out = known ? training.curve().back().held_out : training.Measure(weights);
+  }
+  TRY(Save(setup, training, std::move(weights), &outcome));
+  return outcome;
+}
+
+}  // namespace
+
+Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
+  WorkerSetup setup = given;
+  if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  if (setup.params.threads == 0) setup.params.threads = setup.own_threads;
+  if (setup.params.deterministic) setup.params.threads = 1;
+  TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
+  // A life that goes on keeps the number of threads it began with: the shards depend on it.
+  setup.params.threads = static_cast<int64_t>(from.size());
+  TRY_ASSIGN(Data data, ReadData(setup));
+  TRY_ASSIGN(data.features, AgreeOnFeatures(setup, data.features));
+  if (data.features == 0 || (data.examples == 0 && setup.workers == 1)) {
+    return InvalidArgument(
+        "the training data holds no example with a feature; expected lines of `LABEL NUMBER:VALUE "
+        "…`");
+  }
+  Result<WorkerOutcome> outcome = TrainAndSave(setup, data, std::move(from));
+  if (outcome.ok()) TRY(setup.client->Leave());
+  return outcome;
+}
+
+}  // namespace shoal::learn::logistic

@@ -1,0 +1,50 @@
+// A worker of a logistic regression from its start to its end: read its examples, agree on the
+// number of features, train with its threads, measure, save. The flow is in README.md.
+//
+// Called by logistic.cc inside `shoal learn worker`, and by tests with clients of their own.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "learn/logistic/params.h"
+#include "learn/logistic/quality.h"
+#include "learn/task.h"
+#include "ps/client.h"
+
+namespace shoal::learn::logistic {
+
+struct WorkerSetup {
+  int index = 0;
+  int workers = 1;
+  int servers = 1;
+  Params params;
+  int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
+  std::vector<std::string> sources;
+  std::vector<std::string> held_out;        // read by worker 0; may be empty
+  std::filesystem::path output;             // used by worker 0
+  bool checkpoints = false;                 // the job takes some, so states must reach the servers
+  ps::Client* client = nullptr;             // not owned
+  const Reporter* reporter = nullptr;       // not owned
+  const std::atomic<bool>* stop = nullptr;  // not owned; drain
+};
+
+struct WorkerOutcome {
+  uint64_t examples = 0;  // trained by this worker
+  double examples_per_second = 0;
+  double train_loss = 0;  // of the last epoch, each example before it was learnt from
+  Quality held_out;       // worker 0; examples 0: there are none
+  bool drained = false;
+  std::string digest;  // of weights.bin; worker 0
+};
+
+// How far a worker may run ahead of the slowest, in rounds.
+inline constexpr uint32_t kStaleness = 2;
+
+// Blocks until this worker has done its part (worker 0: until the model is saved).
+Result<WorkerOutcome> RunWorker(const WorkerSetup& setup);
+
+}  // namespace shoal::learn::logistic
