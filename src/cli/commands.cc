@@ -14,6 +14,7 @@ const std::vector<Command>& Commands() {
       {"nearest", "Models", AddNearest},
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},
+      {"predict", "Models", AddPredict},
       {"doctor", "Machine", AddDoctor},
       {"completion", "Machine", AddCompletion},
       {"version", "Machine", AddVersion},

@@ -18,6 +18,7 @@ void AddStop(CLI::App& app, Run* chosen);
 void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);
 void AddEvaluate(CLI::App& app, Run* chosen);
+void AddPredict(CLI::App& app, Run* chosen);
 
 void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);

@@ -1,0 +1,112 @@
+// `shoal predict`: what a linear model says of examples, and how right it is.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "learn/logistic/predict.h"
+#include "model/linear.h"
+
+namespace shoal::cli {
+namespace {
+
+using learn::logistic::Predictions;
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> data;
+  std::string output;
+  int64_t threads = 0;
+};
+
+Result<Predictions> Predict(const Arguments& arguments) {
+  TRY_ASSIGN(const model::LinearModel model, model::ReadLinearModel(arguments.model));
+  const auto threads = arguments.threads > 0
+                           ? static_cast<uint64_t>(arguments.threads)
+                           : std::max<uint64_t>(1, std::thread::hardware_concurrency());
+  return learn::logistic::Predict(model, arguments.data, threads);
+}
+
+std::string LinesOf(const Predictions& predictions) {
+  std::string lines;
+  for (const float probability : predictions.probabilities)
+    fmt::format_to(std::back_inserter(lines), "{:.6g}\n", probability);
+  return lines;
+}
+
+std::string SummaryOf(const Predictions& predictions, const Arguments& arguments, bool as_json) {
+  const auto& quality = predictions.quality;
+  const bool ranked = quality.has_value() && std::isfinite(quality->auc);
+  if (as_json) {
+    json::object line{{"model", arguments.model}, {"examples", predictions.probabilities.size()}};
+    line["auc"] = ranked ? json::value(quality->auc) : json::value(nullptr);
+    line["log_loss"] = quality ? json::value(quality->log_loss) : json::value(nullptr);
+    line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
+    if (quality) line["positives"] = quality->positives;
+    if (!arguments.output.empty()) line["output"] = arguments.output;
+    return ToText(line) + "\n";
+  }
+  std::string text = fmt::format("{} examples", predictions.probabilities.size());
+  if (ranked) text += fmt::format(", AUC {:.4f}", quality->auc);
+  if (quality) {
+    text += fmt::format(", log-loss {:.4f}, accuracy {:.2f} %", quality->log_loss,
+                        100 * quality->accuracy);
+  }
+  if (!arguments.output.empty()) text += "; the probabilities are in " + arguments.output;
+  return text + "\n";
+}
+
+int PrintPredictions(const Context& context, const Arguments& arguments) {
+  const Result<Predictions> predictions = Predict(arguments);
+  if (!predictions.ok()) return Complain(predictions.status());
+  if (arguments.output == "-") {
+    (void)PrintOut(LinesOf(*predictions));
+    return 0;
+  }
+  if (!arguments.output.empty()) {
+    const Status written = WriteFileAtomically(arguments.output, LinesOf(*predictions));
+    if (!written.ok()) return Complain(written);
+  }
+  (void)PrintOut(SummaryOf(*predictions, arguments, context.json));
+  return 0;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal predict model --data test.svm
+  shoal predict model --data test.svm --output probabilities.txt
+  shoal predict model --data new.svm.zst --output -
+
+MODEL is a directory that `shoal train logistic` made. Files are in libsvm's format, plain, .gz or
+.zst; the label of an example that has none is 0. The output has the probability of label 1 of every
+example, one a line. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
+
+}  // namespace
+
+void AddPredict(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("predict", "Predict examples with a linear model");
+  sub->add_option("model", arguments->model, "Model directory")->required()->type_name("MODEL");
+  sub->add_option("--data", arguments->data, "Files with examples, in libsvm's format")
+      ->required()
+      ->type_name("FILE");
+  sub->add_option("-o,--output", arguments->output,
+                  "File that gets the probabilities; -: standard output, and nothing else there")
+      ->type_name("FILE");
+  sub->add_option("--threads", arguments->threads, "Threads [the machine's cores]")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return PrintPredictions(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli
