@@ -151,7 +151,9 @@ Status Training::ExchangeInTurn(Thread& thread) {
     if (turn == setup_.index) TRY(table_->Exchange(0, 1, false));
     TRY(setup_.client->Barrier("turn", kPatience));
   }
-  return table_->Exchange(0, 1, false);  // what those behind it have pushed
+  // What those behind it have pushed; nobody pushes anew until everybody has seen that.
+  TRY(table_->Exchange(0, 1, false));
+  return setup_.client->Barrier("seen", kPatience);
 }
 
 // After all parts were exchanged: where the threads are, and that the round is over.
@@ -303,6 +305,9 @@ Status Training::Run(std::vector<Position> from) {
   }
   ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
+  // Nobody pushes before everybody has begun from the same state.
+  if (setup_.workers > 1 && setup_.params.deterministic)
+    TRY(setup_.client->Barrier("begin", kPatience));
   running_ = threads_.size();
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });
