@@ -15,6 +15,7 @@ constexpr auto kLook = std::chrono::milliseconds(20);  // how soon a wish to sto
 
 ps::ServerOptions OptionsOf(const Task& task) {
   ps::ServerOptions options;
+  options.poll_for = kPollFor;
   options.index = task.role == "server" ? task.index : 0;
   options.servers = std::max(1, task.servers);
   options.workers = task.workers;

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "learn/task.h"
 #include "ps/members.h"
@@ -14,6 +15,10 @@ namespace shoal::learn {
 
 // Virtual shards of a job: which server has a row follows from it (ps/partition.h).
 inline constexpr uint32_t kShards = 256;
+
+// How long servers and workers poll. Rows are exchanged behind the training's back, by as many
+// processes as there are processors or more: who polls for long keeps a trainer from its work.
+inline constexpr Duration kPollFor = std::chrono::microseconds(5);
 
 // Serves until task.stop; server 0 also takes the job's checkpoints.
 Status RunParameterServer(Task& task);

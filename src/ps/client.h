@@ -40,6 +40,9 @@ struct ClientOptions {
   Consistency consistency;  // what Clock waits for
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
   bool shared_memory = true;          // instead of TCP, with servers of this host
+  // How long a thread that waits for answers polls before it sleeps: it hears of them sooner, and
+  // keeps a processor from others.
+  Duration poll_for = std::chrono::microseconds(100);
   Duration connect_timeout = std::chrono::seconds(30);    // to reach all servers at first
   Duration reconnect_timeout = std::chrono::seconds(30);  // for one that went away
   size_t window_bytes = 1u << 20;  // unanswered row values to and from one server; beyond it a

@@ -169,7 +169,7 @@ void ClientCore::PollFor(Ticket ticket, TimePoint deadline) {
   if (tickets_.Done(ticket)) return;
   thread_local std::vector<std::shared_ptr<Link>> links;  // keeps its memory from call to call
   for (const auto& channel : channels_) links.push_back(channel->link());
-  LinkPoller poller;
+  LinkPoller poller(options_.poll_for);
   for (uint32_t turn = 1; poller.Turn(links) && !tickets_.Done(ticket); ++turn) {
     if (turn % 64 == 0 && RealClock::Get()->Now() >= deadline) break;
   }

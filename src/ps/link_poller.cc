@@ -7,7 +7,6 @@
 namespace shoal::ps {
 namespace {
 
-constexpr Duration kLongest = std::chrono::microseconds(100);
 constexpr int kLooks = 32;
 
 }  // namespace
@@ -34,7 +33,7 @@ bool LinkPoller::Turn(std::span<const std::shared_ptr<Link>> links) {
   }
   const TimePoint now = RealClock::Get()->Now();
   if (since_ == TimePoint{}) since_ = now;
-  if (now - since_ < kLongest) {
+  if (now - since_ < longest_) {
     ::sched_yield();  // to whoever shares the processor: perhaps the server
     return true;
   }

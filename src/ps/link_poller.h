@@ -14,14 +14,17 @@ namespace shoal::ps {
 
 class LinkPoller {
  public:
+  // Polls for `longest` without hearing anything before it gives up.
+  explicit LinkPoller(Duration longest = std::chrono::microseconds(100)) : longest_(longest) {}
   // A few looks at all links (null: down), until something was handled. True: see whether what the
-  // caller waits for has come, and try again. False: nothing has come for about 100 µs, or there
-  // is nothing to poll; the links' own threads have taken over and the caller may sleep. Hold no
+  // caller waits for has come, and try again. False: nothing has come for that long, or there is
+  // nothing to poll; the links' own threads have taken over and the caller may sleep. Hold no
   // lock that a handler takes.
   bool Turn(std::span<const std::shared_ptr<Link>> links);
 
  private:
   Polled Look(std::span<const std::shared_ptr<Link>> links);
+  const Duration longest_;
   TimePoint since_{};  // nothing has come; epoch: something has
 };
 

@@ -105,6 +105,8 @@ double Copy(size_t bytes, bool add) {
     row[i] = to.data() + i * kWide;
     delta[i] = middle.data() + i * kWide;
   }
+  const OptimizerSpec add_rows;
+  const RowLayout layout = RowLayout::Of(kWide, add_rows);
   size_t n = 0;
   const double begin = Now();
   do {
@@ -115,7 +117,8 @@ double Copy(size_t bytes, bool add) {
       batch.rows = row.data();
       batch.deltas = delta.data();
       batch.n = rows;
-      batch.dim = kWide;
+      batch.layout = layout;
+      batch.optimizer = &add_rows;
       if (add) ApplyBatch(batch);
     }
   } while (Now() - begin < kSeconds / 2);

@@ -26,7 +26,6 @@ constexpr int kTickMs = 100;
 constexpr int kEventsATurn = 64;
 // For how long a thread that has run out of work looks for more before it sleeps. When looking did
 // not pay it looks half as long next time; when it has just fallen asleep and is woken, long again.
-constexpr Duration kLongestSpin = std::chrono::microseconds(100);
 constexpr Duration kShortestSpin = std::chrono::microseconds(2);
 constexpr int kLooksATurn = 32;
 // Sockets that are looked at without being asked for: those that were busy last.
@@ -163,7 +162,8 @@ class TcpLane {
 
   void WakeUp(TimePoint now) {
     for (TcpPeer* peer : rings_) peer->Awake();
-    spin_ = now - fell_asleep_ < kLongestSpin ? kLongestSpin : std::max(kShortestSpin, spin_ / 2);
+    const Duration longest = core_->options().poll_for;
+    spin_ = now - fell_asleep_ < longest ? longest : std::max(kShortestSpin, spin_ / 2);
   }
 
   // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
@@ -318,7 +318,7 @@ class TcpLane {
   std::vector<TcpPeer*> rings_;  // of peers_
   std::vector<TcpPeer*> hot_;    // likewise
   bool found_ = false;
-  Duration spin_ = kLongestSpin;
+  Duration spin_ = kShortestSpin;
   TimePoint busy_{};
   TimePoint fell_asleep_{};
   std::thread thread_;

@@ -100,6 +100,7 @@ Status TrainAsWorker(Task& task) {
 
   std::unique_ptr<InProcessServer> server;
   ps::ClientOptions options;
+  options.poll_for = kPollFor;
   options.index = task.index;
   options.token = task.token;
   options.reconnect_timeout = std::chrono::seconds(120);
