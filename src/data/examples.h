@@ -75,7 +75,7 @@ class ExampleReader {
   // Appends the examples of the next piece of text (about 1 MiB) to `set`. False at the shard's
   // end. InvalidArgument for the first malformed line: "PATH:LINE: got X, expected Y";
   // ResourceExhausted where memory is; else errors as TextStream. After an error only destruction
-  // is allowed. About 4 ns a feature; allocates only where `set` grows.
+  // is allowed. Allocates only where `set` grows.
   Result<bool> Read(ExampleSet* set);
   // Of decompressed text, read so far, for progress.
   uint64_t bytes_read() const;

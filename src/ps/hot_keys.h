@@ -1,5 +1,5 @@
 // Which keys a lane is asked for most: a space-saving summary (Metwally et al. 2005) of a random
-// sample of all keys, so that it costs less than a nanosecond a row.
+// sample of all keys, one in 64.
 //
 // Fed by lane.cc with every row operation, under the lane's lock; read for metrics.
 #pragma once

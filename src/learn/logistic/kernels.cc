@@ -1,7 +1,6 @@
 // Compiled once for each instruction set by foreach_target.h, which includes this file again and
 // again. A row's states are first copied side by side, eight bytes a feature, and copied back in
-// the end: on the machines measured that beats gather and scatter, and every instruction set has it
-// (docs/adr/0030).
+// the end: every instruction set has what that takes, scatter not (docs/adr/0030).
 #include "learn/logistic/kernels.h"
 
 #include <fmt/format.h>
