@@ -128,8 +128,7 @@ class Data(Case):
                                process.poll() is not None, 20)
             spoil(path)
             code = process.wait(timeout=90 * harness.PATIENCE)
-            with open(process.log, encoding="utf-8", errors="replace") as f:
-                said = f.read()
+            said = harness.said(process)
             # Who holds the file open may well finish; who does not must say which file it was.
             if code != 0:
                 self.assertIn(code, (1, 2), said)
@@ -280,8 +279,8 @@ class Network(Case):
     def test_wrong_token(self):
         stop = self.home.path("stop")
         process = self.home.start("run", self.home.write("job.yaml", _SLOW_JOB.format(stop=stop)))
-        running = harness.poll_until(lambda: any(p.kind == "worker" for p in self.home.processes()), 20)
-        self.assertTrue(running, "the job did not start")
+        # Everybody who belongs to the job has proved the token by then.
+        self.assertTrue(harness.poll_until(lambda: " running" in harness.said(process), 20), "the job did not start")
         directory = self.home.job_dirs()[0]
         token = os.path.join(directory, "token")
         with open(token, encoding="ascii") as f:
@@ -319,8 +318,7 @@ class Network(Case):
         for connection in filter(None, held):
             connection.close()
         code = process.wait(timeout=120 * harness.PATIENCE)
-        with open(process.log, encoding="utf-8", errors="replace") as f:
-            self.assertEqual(code, 0, f.read())
+        self.assertEqual(code, 0, harness.said(process))
         purity = planted.purity(harness.read_vectors(os.path.join(self.output, "vectors.bin")))
         self.assertGreater(purity, 0.9)
         self.assert_nothing_left()

@@ -224,6 +224,12 @@ def bindable(port):
             return False
 
 
+def said(process):
+    """What a process of Home.start has printed so far."""
+    with open(process.log, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
 def read_vectors(path):
     """{word: tuple of floats} of a vectors.bin, strictly: raises ValueError on anything that is not whole."""
     with open(path, "rb") as f:

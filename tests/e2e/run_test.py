@@ -34,11 +34,6 @@ def events_of(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def read(process):
-    with open(process.log, encoding="utf-8", errors="replace") as f:
-        return f.read()
-
-
 class RunTest(unittest.TestCase):
     def setUp(self):
         self.home = harness.Home()
@@ -50,15 +45,15 @@ class RunTest(unittest.TestCase):
     def begin(self, text, *arguments):
         """Starts a job in the foreground and waits until two of its programs have said "ready"."""
         process = self.home.start("run", self.job(text), *arguments)
-        said = harness.poll_until(lambda: read(process).count("ready") >= 2 or process.poll() is not None,
+        said = harness.poll_until(lambda: harness.said(process).count("ready") >= 2 or process.poll() is not None,
                                   30 * harness.PATIENCE)
-        self.assertIs(said, True, read(process))
-        self.assertIsNone(process.poll(), read(process))
+        self.assertIs(said, True, harness.said(process))
+        self.assertIsNone(process.poll(), harness.said(process))
         return process
 
     def end(self, process, seconds=20):
         harness.poll_until(lambda: process.poll() is not None, seconds * harness.PATIENCE)
-        self.assertIsNotNone(process.poll(), "still running:\n" + read(process))
+        self.assertIsNotNone(process.poll(), "still running:\n" + harness.said(process))
         return process.returncode
 
     def nothing_left(self, seconds=5.0):
@@ -196,7 +191,7 @@ class StopTest(RunTest):
         process = self.begin(SAVER)
         process.send_signal(signal.SIGINT)
         code = self.end(process)
-        text = read(process)
+        text = harness.said(process)
         self.assertIn("stopping: letting the workers save; press Ctrl-C again to stop at once", text)
         self.assertEqual(text.count("| saved"), 2, text)
         self.assertEqual(code, 130, text)
@@ -206,7 +201,7 @@ class StopTest(RunTest):
     def test_ctrl_c_of_tasks_that_do_not_end_well_cancels(self):
         process = self.begin(SAVER.replace("exit 0", "exit 3"))
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(self.end(process), 130, read(process))
+        self.assertEqual(self.end(process), 130, harness.said(process))
         self.assertEqual(self.only_job()["state"], "cancelled")
         self.nothing_left()
 
@@ -214,9 +209,9 @@ class StopTest(RunTest):
         process = self.begin(STUBBORN)
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        harness.poll_until(lambda: "stopping: letting" in read(process), 10 * harness.PATIENCE)
+        harness.poll_until(lambda: "stopping: letting" in harness.said(process), 10 * harness.PATIENCE)
         process.send_signal(signal.SIGINT)
-        self.assertEqual(self.end(process), 130, read(process))
+        self.assertEqual(self.end(process), 130, harness.said(process))
         self.assertLess(time.monotonic() - began, 10 * harness.PATIENCE)  # not the stop_grace of 30 s
         self.assertEqual(self.only_job()["state"], "cancelled")
         self.nothing_left()
@@ -227,7 +222,7 @@ class StopTest(RunTest):
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"^saver-\S+ (cancelled|succeeded)")
         self.end(process)
-        self.assertEqual(read(process).count("| saved"), 2)
+        self.assertEqual(harness.said(process).count("| saved"), 2)
         self.nothing_left()
         code, out, _ = self.home.run("stop", "saver")
         self.assertEqual(code, 0)
@@ -245,12 +240,12 @@ class StopTest(RunTest):
     def test_logs_are_followed_to_the_end(self):
         process = self.begin(SAVER)
         follower = self.home.start("logs", "-f", "saver", "worker-0")
-        harness.poll_until(lambda: "ready" in read(follower), 10 * harness.PATIENCE)
+        harness.poll_until(lambda: "ready" in harness.said(follower), 10 * harness.PATIENCE)
         self.assertEqual(self.home.run("stop", "saver")[0], 0)
         self.assertEqual(self.end(follower), 0)
-        self.assertEqual(read(follower), self.home.run("logs", "saver", "worker-0")[1])
-        self.assertIn("ready\n", read(follower))
-        self.assertIn("saved\n", read(follower))
+        self.assertEqual(harness.said(follower), self.home.run("logs", "saver", "worker-0")[1])
+        self.assertIn("ready\n", harness.said(follower))
+        self.assertIn("saved\n", harness.said(follower))
         self.end(process)
 
 
@@ -258,19 +253,19 @@ class KillTest(RunTest):
     def test_coordinator_is_started_again_and_the_job_goes_on(self):
         process = self.begin(SAVER)
         self.kill("coordinator")
-        harness.poll_until(lambda: "the coordinator is back" in read(process), 20 * harness.PATIENCE)
-        self.assertIn("the coordinator is back", read(process))
+        harness.poll_until(lambda: "the coordinator is back" in harness.said(process), 20 * harness.PATIENCE)
+        self.assertIn("the coordinator is back", harness.said(process))
         self.assertEqual(self.home.run("stop", "saver")[0], 0)
         self.end(process)
-        self.assertEqual(read(process).count("| saved"), 2, read(process))
-        self.assertEqual(read(process).count("| ready"), 2, read(process))  # nothing was started anew
+        self.assertEqual(harness.said(process).count("| saved"), 2, harness.said(process))
+        self.assertEqual(harness.said(process).count("| ready"), 2, harness.said(process))  # nothing was started anew
         self.nothing_left()
 
     def test_launcher_takes_its_task_along_and_both_come_back(self):
         process = self.begin(SAVER)
         self.kill("launcher")
-        harness.poll_until(lambda: read(process).count("| ready") >= 3, 20 * harness.PATIENCE)
-        self.assertEqual(read(process).count("| ready"), 3, read(process))
+        harness.poll_until(lambda: harness.said(process).count("| ready") >= 3, 20 * harness.PATIENCE)
+        self.assertEqual(harness.said(process).count("| ready"), 3, harness.said(process))
         self.assertEqual(self.home.run("stop", "--now", "saver")[0], 0)
         self.end(process)
         self.nothing_left()
@@ -278,8 +273,8 @@ class KillTest(RunTest):
     def test_program_that_is_killed_is_started_again(self):
         process = self.begin(SAVER)
         self.kill("worker")
-        harness.poll_until(lambda: read(process).count("| ready") >= 3, 20 * harness.PATIENCE)
-        self.assertIn("killed by signal 9", read(process))
+        harness.poll_until(lambda: harness.said(process).count("| ready") >= 3, 20 * harness.PATIENCE)
+        self.assertIn("killed by signal 9", harness.said(process))
         self.assertEqual(self.home.run("stop", "--now", "saver")[0], 0)
         self.end(process)
         self.nothing_left()
