@@ -129,7 +129,7 @@ def one_run(options, seed, kind, victim, epochs, baseline):
         run.landed = kill_at(scenario, process, run.moment, rng)
         killed = time.monotonic()
         ports |= home.ports()
-        limit = scenario.allowance(baseline) * harness.PATIENCE
+        limit = scenario.allowance(baseline, run.moment) * harness.PATIENCE
         # The job is over when the command has ended and, where that was the victim, when the job's own processes have.
         harness.poll_until(lambda: process.poll() is not None and not home.processes(), limit)
         run.seconds = time.monotonic() - killed

@@ -7,6 +7,7 @@ import planted
 
 ROLES = ("worker", "server", "launcher", "coordinator", "controller", "controller-keep")
 STOP_GRACE, CONTROLLER_LOSS, COORDINATOR_TIMEOUT = 2.0, 5.0, 10.0
+CONTROLLER_START = 10.0  # how long a coordinator waits for the first word of its controller
 
 _WORD2VEC = """\
 name: faults-word2vec
@@ -133,10 +134,10 @@ class Scenario:
         except (OSError, ValueError):
             return True
 
-    def allowance(self, baseline):
-        """Seconds from the kill in which everything must be over."""
+    def allowance(self, baseline, moment):
+        """Seconds from the kill, `moment` seconds after the start, in which everything must be over."""
         if self.victim == "controller":
-            return CONTROLLER_LOSS + STOP_GRACE + 2
+            return (CONTROLLER_START if moment < 0.5 * harness.PATIENCE else CONTROLLER_LOSS) + STOP_GRACE + 2
         # The rest of the work once more (from the checkpoint), back-off, and finding out.
         return 2 * baseline["seconds"] + COORDINATOR_TIMEOUT + 5
 
