@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "learn/parameter_server.h"
+#include "learn/word2vec/job_progress.h"
 #include "learn/word2vec/planted.h"
 #include "learn/word2vec/row_cache.h"
 #include "learn/word2vec/worker.h"
@@ -326,6 +327,29 @@ TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   EXPECT_FALSE(second->drained);
   EXPECT_EQ(second->words, 2000u * 12 * 40);  // all of them, those of the first life included
   ExpectGoodModel(job);
+}
+
+TEST(Worker, WhoHasEndedStaysEndedWhenAServerForgetsIt) {
+  TestJob job(1, 2, true);
+  const auto first = job.Connect(0), second = job.Connect(1);
+  const auto mine = *JobProgress::Make(first.get(), 0, 2);
+  {
+    const auto theirs = *JobProgress::Make(second.get(), 1, 2);
+    JobProgress::Mine ended;
+    ended.words = 1000;
+    ended.state = WorkerState::kFinished;
+    ASSERT_TRUE(theirs->Exchange(ended).ok());
+  }
+  JobProgress::Mine running;
+  running.words = 10;
+  auto all = mine->Exchange(running);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->running, 1);
+  job.StartServer(0);  // without a checkpoint: it knows of nobody
+  all = mine->Exchange(running);
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ(all->running, 1);
+  EXPECT_EQ(all->words, 1010u);
 }
 
 TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {

@@ -74,6 +74,7 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
                            ps::Rows(rows.data(), kColumns), kServerPatience));
   }
 
+  KeepLatest(rows.data());
   All all;
   uint64_t others = 0;
   uint64_t others_running = 0;
@@ -102,6 +103,25 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
   others_words_.store(others, std::memory_order_relaxed);
   mine_then_.store(mine.words, std::memory_order_relaxed);
   return all;
+}
+
+// A server that came back from a checkpoint knows less of the others than was heard before; one
+// that has ended since will not tell again.
+void JobProgress::KeepLatest(float* rows) {
+  latest_.resize(static_cast<size_t>(workers_) * kColumns);
+  for (int worker = 0; worker < workers_; ++worker) {
+    float* const now = rows + static_cast<size_t>(worker) * kColumns;
+    float* const then = latest_.data() + static_cast<size_t>(worker) * kColumns;
+    const uint64_t words_now = Whole(now[kWordsLow], now[kWordsHigh]);
+    const uint64_t words_then = Whole(then[kWordsLow], then[kWordsHigh]);
+    const bool forgotten =
+        words_now < words_then || (words_now == words_then && now[kState] < then[kState]);
+    if (worker == worker_ || !forgotten) {
+      std::copy_n(now, kColumns, then);
+    } else {
+      std::copy_n(then, kColumns, now);
+    }
+  }
 }
 
 }  // namespace shoal::learn::word2vec

@@ -52,12 +52,15 @@ class JobProgress {
   JobProgress(ps::Client* client, int worker, int workers)
       : client_(client), worker_(worker), workers_(workers) {}
 
+  void KeepLatest(float* rows);
+
   ps::Client* const client_;
   const int worker_;
   const int workers_;
   ps::TableRef table_;
   std::mutex mu_;
-  std::vector<float> seen_;  // guarded by mu_; this worker's row as the servers have it
+  std::vector<float> seen_;    // guarded by mu_; this worker's row as the servers have it
+  std::vector<float> latest_;  // guarded by mu_; the furthest that was heard of everybody
   std::atomic<uint64_t> mine_then_{0};
   std::atomic<uint64_t> others_words_{0};
   std::atomic<double> others_pace_{0};

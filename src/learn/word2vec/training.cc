@@ -220,6 +220,7 @@ void Training::Fail(const Status& status) {
 }
 
 Status Training::Tell(WorkerState state) {
+  TRY(RepairServers());
   JobProgress::Mine mine;
   mine.words = words_.load();
   mine.state = state;
