@@ -34,7 +34,8 @@ Bench::Bench(const job::Job& of)
   start_ = RealClock::Get()->Now();
   EXPECT_TRUE(WriteFileAtomically(dir_ + "/job.json", job::ToJsonText(job), 0600, false).ok());
   EXPECT_TRUE(WriteFileAtomically(dir_ + "/token", NewToken(), 0600, false).ok());
-  EXPECT_TRUE(WriteFileAtomically(dir_ + "/id", "bench-000000\n", 0600, false).ok());
+  // One of its own: control groups are named after it, and other tests run at the same time.
+  EXPECT_TRUE(WriteFileAtomically(dir_ + "/id", NewJobId("bench") + "\n", 0600, false).ok());
 }
 
 Bench::~Bench() {
