@@ -50,6 +50,19 @@ Status ParseFields(std::span<const FieldOf<Params>> fields,
   return Status::Ok();
 }
 
+// For algorithms whose deterministic mode takes one thread a worker.
+template <typename Params>
+Status OneThreadIfDeterministic(const Params& params,
+                                const std::map<std::string, job::LearnValue>& learn,
+                                std::string_view file) {
+  if (!params.deterministic || params.threads <= 1) return Status::Ok();
+  const auto given = learn.find("threads");
+  return InvalidArgument(
+      fmt::format("{}got {}, expected 1 because deterministic is true; use more workers instead",
+                  given == learn.end() ? "learn.threads: " : Place(file, given->second, "threads"),
+                  params.threads));
+}
+
 // Every parameter as name → text that ParseFields takes back.
 template <typename Params>
 std::map<std::string, std::string> FieldsToText(std::span<const FieldOf<Params>> fields,

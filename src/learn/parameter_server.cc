@@ -1,5 +1,8 @@
 #include "learn/parameter_server.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <condition_variable>
 #include <thread>
 
@@ -114,6 +117,21 @@ Status RunParameterServer(Task& task) {
   std::unique_ptr<CheckpointTimer> timer;
   if (task.index == 0) timer = CheckpointTimer::Start(task, &task.members(), nullptr);
   while (!task.stop.load()) std::this_thread::sleep_for(kLook);
+  return Status::Ok();
+}
+
+Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
+  const job::Role* const worker = job.FindRole("worker");
+  if (worker == nullptr) {
+    return InvalidArgument(
+        fmt::format("roles: there is no role worker; {} trains in it", algorithm));
+  }
+  if (job.FindRole("server") == nullptr && worker->replicas > 1) {
+    return InvalidArgument(fmt::format(
+        "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
+        "take one worker with more threads",
+        worker->replicas));
+  }
   return Status::Ok();
 }
 

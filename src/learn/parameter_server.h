@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "job/job.h"
 #include "learn/task.h"
 #include "ps/members.h"
 #include "ps/server.h"
@@ -19,6 +21,10 @@ inline constexpr uint32_t kShards = 256;
 // How long servers and workers poll. Rows are exchanged behind the training's back, by as many
 // processes as there are processors or more: who polls for long keeps a trainer from its work.
 inline constexpr Duration kPollFor = std::chrono::microseconds(5);
+
+// The roles of a job that trains on parameter servers: workers, and servers unless there is but one
+// worker. InvalidArgument says what `algorithm` lacks.
+Status ValidateRoles(const job::Job& job, std::string_view algorithm);
 
 // Serves until task.stop; server 0 also takes the job's checkpoints.
 Status RunParameterServer(Task& task);

@@ -1,9 +1,11 @@
 #include "learn/task.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -192,6 +194,13 @@ Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& en
   while (!task->token.empty() && (task->token.back() == '\n' || task->token.back() == '\r'))
     task->token.pop_back();
   return task;
+}
+
+int64_t Task::OwnThreads() const {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  return std::max(1, cores / workers_on_this_host);
 }
 
 }  // namespace shoal::learn

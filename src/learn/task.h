@@ -87,6 +87,8 @@ class Task {
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints
 
+  // Cores that this worker may use: the machine's, shared among the workers on it. At least 1.
+  int64_t OwnThreads() const;
   ps::Members& members() const { return *members_; }
   const Reporter& reporter() const { return reporter_; }
   // Becomes true when the task shall finish what it is at, save and end. Any thread, signal

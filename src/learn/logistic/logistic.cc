@@ -1,7 +1,6 @@
 #include "learn/logistic/logistic.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,34 +36,14 @@ Status ValidateData(const job::Job& job) {
   return held_out.empty() ? Status::Ok() : data::Corpus::Open(held_out).status();
 }
 
-Status ValidateRoles(const job::Job& job) {
-  const job::Role* const worker = job.FindRole("worker");
-  if (worker == nullptr)
-    return InvalidArgument("roles: there is no role worker; logistic trains in it");
-  if (job.FindRole("server") == nullptr && worker->replicas > 1) {
-    return InvalidArgument(fmt::format(
-        "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
-        "take one worker with more threads",
-        worker->replicas));
-  }
-  return Status::Ok();
-}
-
 Status Validate(const job::Job& job) {
   TRY(Parse(job.learn, job.file).status());
-  TRY(ValidateRoles(job));
+  TRY(ValidateRoles(job, "logistic"));
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the weights");
   TRY(ValidateData(job));
   return model::CheckModelOutput(output->second);
-}
-
-int64_t ThreadsOfThisMachine(const Task& task) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1, cores / task.workers_on_this_host);
 }
 
 json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
@@ -88,7 +67,7 @@ Status TrainAsWorker(Task& task) {
   setup.index = task.index;
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
-  setup.own_threads = ThreadsOfThisMachine(task);
+  setup.own_threads = task.OwnThreads();
   for (const auto& [name, sources] : task.data) {
     auto& to = name == kTest ? setup.held_out : setup.sources;
     to.insert(to.end(), sources.begin(), sources.end());

@@ -1,7 +1,5 @@
 #include "learn/logistic/params.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
 #include "learn/fields.h"
@@ -69,13 +67,7 @@ std::span<const Param> ParamTable() {
 Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
   Params params;
   TRY(ParseFields<Params>(kFields, learn, file, &params));
-  if (params.deterministic && params.threads > 1) {
-    const auto given = learn.find("threads");
-    return InvalidArgument(fmt::format(
-        "{}got {}, expected 1 because deterministic is true; use more workers instead",
-        given == learn.end() ? "learn.threads: " : Place(file, given->second, "threads"),
-        params.threads));
-  }
+  TRY(OneThreadIfDeterministic(params, learn, file));
   return params;
 }
 

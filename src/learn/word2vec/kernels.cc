@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "learn/simd.h"
 #include "learn/word2vec/kernels_scalar.h"
 
 // AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
@@ -336,23 +337,10 @@ std::vector<const Kernels*> Available() {
 
 }  // namespace
 
-std::vector<std::string_view> AvailableKernels() {
-  std::vector<std::string_view> names;
-  for (const Kernels* table : Available()) names.emplace_back(table->name);
-  return names;
-}
+std::vector<std::string_view> AvailableKernels() { return NamesOf(Available()); }
 
 Result<const Kernels*> ChooseKernels(std::string_view name) {
-  const char* const forced = std::getenv("SHOAL_SIMD");
-  if (name == "auto" && forced != nullptr && *forced != 0) name = forced;
-  const std::vector<const Kernels*> tables = Available();
-  if (name == "auto") return tables.front();
-  for (const Kernels* table : tables) {
-    if (name == table->name) return table;
-  }
-  return InvalidArgument(
-      fmt::format("vector instructions: got {}, expected auto or one that this machine can run: {}",
-                  name, fmt::join(AvailableKernels(), ", ")));
+  return ChooseByName(Available(), name);
 }
 
 }  // namespace shoal::learn::word2vec

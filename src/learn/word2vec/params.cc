@@ -3,18 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <variant>
+
+#include "learn/fields.h"
 
 namespace shoal::learn::word2vec {
 namespace {
 
-using Member =
-    std::variant<int64_t Params::*, double Params::*, bool Params::*, std::string Params::*>;
-
-struct Field {
-  Param param;
-  Member member;
-};
+using Field = FieldOf<Params>;
 
 constexpr auto kInt = ParamType::kInt;
 constexpr auto kReal = ParamType::kReal;
@@ -81,29 +76,15 @@ const std::array kFields = {
 }  // namespace
 
 std::span<const Param> ParamTable() {
-  static const auto table = [] {
-    std::array<Param, kFields.size()> params;
-    for (size_t i = 0; i < kFields.size(); ++i) params[i] = kFields[i].param;
-    return params;
-  }();
+  static const std::vector<Param> table = TableOf<Params>(kFields);
   return table;
 }
 
 Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
-  TRY_ASSIGN(const ParamValues values, ParseParams(ParamTable(), learn, file));
   Params params;
-  for (const Field& field : kFields) {
-    const auto found = values.find(field.param.name);
-    if (found == values.end()) continue;
-    std::visit(
-        [&](auto member) {
-          using T = std::remove_reference_t<decltype(params.*member)>;
-          params.*member = std::get<T>(found->second);
-        },
-        field.member);
-  }
-  if (params.cbow && !values.contains("alpha")) params.alpha = 0.05;
-  if (!values.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;
+  TRY(ParseFields<Params>(kFields, learn, file, &params));
+  if (params.cbow && !learn.contains("alpha")) params.alpha = 0.05;
+  if (!learn.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;
   if (params.min_alpha > params.alpha) {
     const auto given = learn.find("min_alpha");
     return InvalidArgument(fmt::format(
@@ -111,26 +92,12 @@ Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::s
         given == learn.end() ? "learn.min_alpha: " : Place(file, given->second, "min_alpha"),
         params.min_alpha, params.alpha));
   }
-  if (params.deterministic && params.threads > 1) {
-    const auto given = learn.find("threads");
-    return InvalidArgument(fmt::format(
-        "{}got {}, expected 1 because deterministic is true; use more workers instead",
-        given == learn.end() ? "learn.threads: " : Place(file, given->second, "threads"),
-        params.threads));
-  }
+  TRY(OneThreadIfDeterministic(params, learn, file));
   return params;
 }
 
 std::map<std::string, std::string> ToText(const Params& params) {
-  std::map<std::string, std::string> text;
-  for (const Field& field : kFields) {
-    std::visit(
-        [&](auto member) {
-          text[std::string(field.param.name)] = fmt::format("{}", params.*member);
-        },
-        field.member);
-  }
-  return text;
+  return FieldsToText<Params>(kFields, params);
 }
 
 }  // namespace shoal::learn::word2vec

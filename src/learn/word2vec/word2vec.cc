@@ -1,7 +1,6 @@
 #include "learn/word2vec/word2vec.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 
@@ -30,35 +29,14 @@ Status ValidateData(const job::Job& job) {
   return data::Corpus::Open(sources).status();
 }
 
-Status ValidateRoles(const job::Job& job) {
-  const job::Role* const worker = job.FindRole("worker");
-  if (worker == nullptr)
-    return InvalidArgument("roles: there is no role worker; word2vec trains in it");
-  const job::Role* const server = job.FindRole("server");
-  if (server == nullptr && worker->replicas > 1) {
-    return InvalidArgument(fmt::format(
-        "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
-        "take one worker with more threads",
-        worker->replicas));
-  }
-  return Status::Ok();
-}
-
 Status Validate(const job::Job& job) {
   TRY(Parse(job.learn, job.file).status());
-  TRY(ValidateRoles(job));
+  TRY(ValidateRoles(job, "word2vec"));
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the vectors");
   TRY(ValidateData(job));
   return model::CheckModelOutput(output->second);
-}
-
-int64_t ThreadsOfThisMachine(const Task& task) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1, cores / task.workers_on_this_host);
 }
 
 Status TrainAsWorker(Task& task) {
@@ -67,7 +45,7 @@ Status TrainAsWorker(Task& task) {
   setup.index = task.index;
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
-  setup.own_threads = ThreadsOfThisMachine(task);
+  setup.own_threads = task.OwnThreads();
   setup.sources = task.sources;
   setup.output = task.output;
   setup.scratch = task.scratch;
