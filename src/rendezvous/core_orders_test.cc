@@ -1,0 +1,292 @@
+// The coordinator's rules under random orders of events: what must hold in all of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <random>
+
+#include "rendezvous/core_driver.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+using job::JobState;
+using job::TaskState;
+using testing::HasSubstr;
+using Kind = Action::Kind;
+
+// A world of launchers that do what they are told, at random times, and die at random.
+class World {
+ public:
+  explicit World(uint64_t seed) : random_(seed), driver_(RandomJob()) {}
+
+  void Run() {
+    for (int step = 0; step < 3000 && !exited_; ++step) {
+      Step();
+      if (step % 50 == 7) CheckRestore();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    ASSERT_TRUE(exited_) << "the job did not end";
+    CheckFacts();
+  }
+
+ private:
+  struct Launcher {
+    MemberId member = 0;  // 0: not connected
+    int task = -1;
+    int incarnation = 0;
+    std::string instance;
+    int last_attempt = -1;
+    bool running = false;
+    bool draining = false;
+    std::optional<job::TaskEnd> unacked;
+    bool released = false;
+    bool told = false;  // its unacked end, on this connection
+  };
+
+  int Roll(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
+
+  job::Job RandomJob() {
+    job::Job job = Make(1 + Roll(4), Roll(3));
+    job.limits.gather = Millis(20'000);
+    job.limits.stop_grace = Millis(Roll(2) * 500);
+    job.roles[0].restart.limit = Roll(4);
+    job.on_controller_loss = Roll(2) ? job::OnControllerLoss::kKeep : job::OnControllerLoss::kStop;
+    return job;
+  }
+
+  void Step() {
+    switch (Roll(12)) {
+      case 0:
+        return Spawn();
+      case 1:
+      case 2:
+        return PassTime(Millis(Roll(300)));
+      case 3:
+        return Disconnect(Pick());
+      case 4:
+        return Connect(Pick());
+      case 5:
+        if (Roll(8) == 0) Die(Pick());
+        return;
+      case 6:
+        if (Roll(60) == 0) {
+          Do(Command{Roll(2) ? StopMode::kDrain : StopMode::kStop, "somebody wants it"});
+        }
+        return;
+      case 7:
+        return Tell(Pick());
+      case 8:
+      case 9:
+      case 10:
+        return EndProgram(Pick());
+      default:
+        for (const auto& one : launchers_) {
+          if (one->member != 0) Do(Heard{one->member});
+        }
+        if (driver_.core.verdict()) Do(VerdictAcked{});
+    }
+  }
+
+  void PassTime(Millis by) {
+    const Millis until = driver_.now + by;
+    while (driver_.core.NextDeadline() && *driver_.core.NextDeadline() <= until && !exited_) {
+      driver_.now = std::max(driver_.now, *driver_.core.NextDeadline());
+      Do(Tick{});
+    }
+    driver_.now = until;
+  }
+
+  Launcher* Pick() {
+    if (launchers_.empty()) return nullptr;
+    return launchers_[static_cast<size_t>(Roll(static_cast<int>(launchers_.size())))].get();
+  }
+
+  void Spawn() {
+    const int task = Roll(driver_.core.task_count());
+    for (const auto& one : launchers_) {
+      if (one->task == task) return;  // the engine makes a new one only for a dead one
+    }
+    auto launcher = std::make_unique<Launcher>();
+    launcher->task = task;
+    launcher->incarnation = incarnations_[task]++;
+    launcher->instance = "x" + std::to_string(++instances_);
+    launchers_.push_back(std::move(launcher));
+    Connect(launchers_.back().get());
+  }
+
+  void Connect(Launcher* l) {
+    if (l == nullptr || l->member != 0 || l->released) return;
+    l->member = ++members_;
+    l->told = false;
+    Do(Joined{l->member, driver_.core.role_of(l->task).name, driver_.core.index_of(l->task),
+              l->incarnation, l->instance, 0, l->last_attempt, l->running || l->unacked});
+  }
+
+  void Disconnect(Launcher* l) {
+    if (l == nullptr || l->member == 0 || Roll(3) != 0) return;
+    const MemberId member = std::exchange(l->member, 0);
+    Do(Left{member});
+  }
+
+  void Die(Launcher* l) {
+    if (l == nullptr) return;
+    const MemberId member = l->member;
+    std::erase_if(launchers_, [&](const auto& one) { return one.get() == l; });
+    if (member != 0) Do(Left{member});
+  }
+
+  void EndProgram(Launcher* l) {
+    if (l == nullptr || !l->running || (!l->draining && Roll(6) != 0)) return;
+    l->running = false;
+    const int how = Roll(10);
+    l->unacked = how < 6 ? job::Exited(0) : how < 9 ? job::Signaled(9) : job::Exited(1);
+    l->told = false;
+    Tell(l);
+  }
+
+  void Tell(Launcher* l) {
+    if (l == nullptr || l->member == 0 || !l->unacked || l->told) return;
+    l->told = true;
+    Do(ProgramEnded{l->member, l->last_attempt, *l->unacked, ""});
+  }
+
+  Launcher* ByMember(MemberId member) {
+    for (const auto& one : launchers_) {
+      if (member != 0 && one->member == member) return one.get();
+    }
+    return nullptr;
+  }
+
+  void Do(const Event& event) {
+    driver_.Do(event);
+    pending_.insert(pending_.end(), driver_.last.begin(), driver_.last.end());
+    if (handling_) return;
+    handling_ = true;
+    while (!pending_.empty()) {
+      const Action action = pending_.front();
+      pending_.pop_front();
+      Obey(action);
+    }
+    handling_ = false;
+  }
+
+  void Obey(const Action& action) {
+    ASSERT_FALSE(exited_ && action.kind == Kind::kRecord) << "a fact after the end";
+    Launcher* l = ByMember(action.member);
+    switch (action.kind) {
+      case Kind::kWelcome:
+        if (l != nullptr && action.lease) {
+          Do(PortsLeased{l->member, l->instance, {static_cast<uint16_t>(1000 + instances_)}});
+        }
+        return;
+      case Kind::kStart:
+        return ObeyStart(action, l);
+      case Kind::kDrain:
+      case Kind::kKill:
+        if (l != nullptr && l->running && action.attempt == l->last_attempt) l->draining = true;
+        return;
+      case Kind::kAck:
+        if (l != nullptr && action.attempt == l->last_attempt) l->unacked.reset();
+        return;
+      case Kind::kRelease:
+        if (l == nullptr) return;
+        ASSERT_FALSE(l->running) << "released while its program runs";
+        ASSERT_FALSE(l->unacked) << "released before its end was acknowledged";
+        l->released = true;
+        return Die(l);
+      case Kind::kRefuse:
+        if (l == nullptr) return;
+        return Die(l);
+      case Kind::kExit:
+        exited_ = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void ObeyStart(const Action& action, Launcher* l) {
+    ASSERT_GT(driver_.core.generation(), 0);
+    if (l == nullptr || action.attempt <= l->last_attempt) return;
+    ASSERT_EQ(l->task, action.task);
+    ASSERT_FALSE(l->running) << "two programs of one task";
+    for (const auto& other : launchers_) {
+      ASSERT_FALSE(other->task == l->task && other->running) << "two programs of one task";
+    }
+    l->last_attempt = action.attempt;
+    l->running = true;
+    l->draining = false;
+  }
+
+  // What the journal holds is what the core is: another one made of it agrees, and so it does when
+  // the facts went through their text.
+  void CheckRestore() {
+    std::vector<Fact> read;
+    for (const Fact& fact : driver_.facts) {
+      auto again = FactFromText(FactToText(fact));
+      ASSERT_TRUE(again.ok()) << again.status().ToString();
+      read.push_back(std::move(again).value());
+    }
+    CoordinatorCore twin(driver_.core.job());
+    ASSERT_TRUE(twin.Restore(read).ok());
+    EXPECT_EQ(twin.generation(), driver_.core.generation());
+    EXPECT_EQ(twin.job_state(), driver_.core.job_state());
+    EXPECT_EQ(twin.last_seq(), driver_.core.last_seq());
+    EXPECT_EQ(twin.verdict().has_value(), driver_.core.verdict().has_value());
+    for (int task = 0; task < twin.task_count(); ++task) {
+      ASSERT_EQ(twin.state_of(task), driver_.core.state_of(task));
+      ASSERT_EQ(twin.attempt_of(task), driver_.core.attempt_of(task));
+    }
+    ASSERT_EQ(twin.Cluster(), driver_.core.Cluster());
+    // And goes on from there by itself.
+    for (const Action& action : twin.Begin(driver_.now)) {
+      ASSERT_NE(action.kind, Kind::kStart) << "nobody is connected to a new coordinator";
+    }
+  }
+
+  void CheckFacts() {
+    std::map<int, int> counted;
+    std::map<int, bool> draining;
+    int verdicts = 0;
+    std::map<int, int> last_attempt;
+    for (const Fact& fact : driver_.facts) {
+      ASSERT_EQ(verdicts, 0) << "a fact after the verdict";
+      verdicts += fact.kind == Fact::Kind::kVerdict;
+      if (fact.kind == Fact::Kind::kStarted) {
+        const auto before = last_attempt.find(fact.task);
+        ASSERT_TRUE(before == last_attempt.end() || before->second == fact.attempt - 1);
+        last_attempt[fact.task] = fact.attempt;
+        ASSERT_FALSE(draining[fact.task]) << "a drained task was started again";
+      }
+      if (fact.kind == Fact::Kind::kDraining) draining[fact.task] = true;
+      if (fact.kind == Fact::Kind::kEnded) counted[fact.task] += fact.counted;
+    }
+    EXPECT_EQ(verdicts, 1);
+    for (const auto& [task, restarts] : counted) {
+      EXPECT_LE(restarts, driver_.core.role_of(task).restart.limit);
+    }
+    EXPECT_FALSE(driver_.core.verdict()->reason.empty());
+  }
+
+  std::mt19937_64 random_;
+  Driver driver_;
+  std::vector<std::unique_ptr<Launcher>> launchers_;
+  std::map<int, int> incarnations_;
+  std::deque<Action> pending_;
+  bool handling_ = false;
+  MemberId members_ = 0;
+  int instances_ = 0;
+  bool exited_ = false;
+};
+
+TEST(CoreProperties, HoldInRandomOrders) {
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World(seed).Run();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace shoal::rendezvous
