@@ -74,8 +74,8 @@ RowPart PartOf(const ClientCore::RowRequest& request) {
 }
 
 Status CheckWire(const Wire& wire) {
-  if (wire.push <= ValueType::kInt8 && wire.pull <= ValueType::kBf16) return Status::Ok();
-  return InvalidArgument("wire: rows are pushed as f32, bf16 or int8 and pulled as f32 or bf16");
+  if (wire.push <= ValueType::kInt8 && wire.pull <= ValueType::kInt8) return Status::Ok();
+  return InvalidArgument("wire: rows travel as f32, bf16 or int8");
 }
 
 }  // namespace

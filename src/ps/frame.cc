@@ -60,7 +60,7 @@ Status CheckRowFrame(const FrameHeader& head) {
       uint64_t{head.rows} * head.dim * sizeof(float) > kMaxPayload) {
     return BadRows(head, "out of bounds");
   }
-  if (head.values > ValueType::kInt8 || head.answer > ValueType::kBf16) {
+  if (head.values > ValueType::kInt8 || head.answer > ValueType::kInt8) {
     return BadRows(head, "unknown types of values");
   }
   if (IsRowOperation(head.type)) {

@@ -80,7 +80,7 @@ enum class ValueType : uint8_t { kF32 = 0, kBf16 = 1, kInt8 = 2 };
 // later: see Client::Push with Rows.
 struct Wire {
   ValueType push = ValueType::kF32;
-  ValueType pull = ValueType::kF32;  // kF32 or kBf16
+  ValueType pull = ValueType::kF32;  // kInt8 rounds anew at every pull: noise, not drift
   bool operator==(const Wire&) const = default;
 };
 

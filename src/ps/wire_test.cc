@@ -88,7 +88,7 @@ TEST_P(PsWire, ServersAddExactlyWhatPushSaysItSent) {
   }
 }
 
-TEST_P(PsWire, PullsMayComeAsBf16) {
+TEST_P(PsWire, PullsMayComeRounded) {
   Cluster cluster(Options());
   auto client = cluster.Connect(0);
   auto spec = SpecOf("t", KeySpace::kDense);
@@ -107,6 +107,13 @@ TEST_P(PsWire, PullsMayComeAsBf16) {
   }
   EXPECT_EQ(half == exact, GetParam() == Door::kInProcess) << "in process, rows go as they are";
   table.wire.pull = ValueType::kInt8;
+  ASSERT_OK(Done(client.get(), client->Pull(table, keys, Rows(half.data(), kDim))));
+  for (size_t i = 0; i < exact.size(); ++i) {
+    // Half of 1/127 of the row's largest, which is below 1, and the scale is rounded up.
+    ASSERT_NEAR(half[i], exact[i], 0.51 / 127) << i;
+  }
+  EXPECT_EQ(half == exact, GetParam() == Door::kInProcess);
+  table.wire.pull = static_cast<ValueType>(3);
   EXPECT_EQ(client->Pull(table, keys, Rows(half.data(), kDim)).status().code(),
             Code::kInvalidArgument);
 }
@@ -290,7 +297,7 @@ std::pair<double, double> Measure(const Cost& cost) {
 
 TEST(PsWireCost, IsWhatTheTypesSayAndKeysAddLittle) {
   const Wire f32, half{ValueType::kBf16, ValueType::kBf16},
-      codes{ValueType::kInt8, ValueType::kBf16};
+      codes{ValueType::kInt8, ValueType::kBf16}, both{ValueType::kInt8, ValueType::kInt8};
   const std::vector<Cost> costs = {{"f32", f32, false, false},
                                    {"f32, sorted keys", f32, true, false},
                                    {"f32, repeated keys", f32, false, true},
@@ -298,6 +305,7 @@ TEST(PsWireCost, IsWhatTheTypesSayAndKeysAddLittle) {
                                    {"bf16, sorted keys", half, true, false},
                                    {"bf16, repeated keys", half, false, true},
                                    {"int8", codes, false, false},
+                                   {"int8, pulled too", both, false, false},
                                    {"int8, sorted keys", codes, true, false},
                                    {"int8, repeated keys", codes, false, true}};
   for (const Cost& cost : costs) {

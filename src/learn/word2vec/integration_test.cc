@@ -214,6 +214,30 @@ TEST_P(WholeJob, LearnsThePlantedStructure) {
   ASSERT_GE(curve.size(), 1u);
 }
 
+TEST(Worker, RoundedRowsLearnTheSameWithFewerBytes) {
+  double bytes[4] = {};
+  const char* const wires[] = {"f32", "bf16", "int8_bf16", "int8"};
+  for (int i = 0; i < 4; ++i) {
+    TestJob job(2, 3, true);
+    job.params = SmallParams();
+    job.params.deterministic = true;  // the same exchanges whatever the type
+    job.params.epochs = 10;
+    job.params.dim = 100;
+    job.params.wire = wires[i];
+    job.WriteText("a.txt", PlantedText(2000, 1));
+    for (const auto& outcome : job.RunAll()) {
+      ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      bytes[i] = std::max(bytes[i], outcome->exchanged_bytes);
+    }
+    const auto vectors = model::ReadVectors(job.output);
+    ASSERT_TRUE(vectors.ok()) << vectors.status().message();
+    EXPECT_GT(Contrast(*vectors), 0.4) << wires[i];
+  }
+  EXPECT_LE(bytes[1], 0.51 * bytes[0]);
+  EXPECT_LE(bytes[2], 0.385 * bytes[0]);
+  EXPECT_LE(bytes[3], 0.27 * bytes[0]);
+}
+
 TEST(Worker, DeterministicRunsGiveTheSameBytes) {
   std::string digests[2];
   for (std::string& digest : digests) {
@@ -409,6 +433,52 @@ TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) {
     const std::vector<float> rows = see(kind);
     for (uint64_t row = 0; row < kRows; ++row)
       ASSERT_EQ(rows[row * 20 + 3], static_cast<float>(row + 1)) << row;
+  }
+}
+
+// What the servers have and what is still in L − B is all that the rows were moved by.
+TEST(RowCache, WhatRoundingLosesStaysInTheRow) {
+  constexpr uint64_t kRows = 50;
+  constexpr uint32_t kDim = 40;
+  for (const char* wire : {"bf16", "int8_bf16", "int8"}) {
+    TestJob job(1, 1, true);
+    const std::unique_ptr<ps::Client> client = job.Connect(0);
+    ps::TableRef tables[kTables];
+    for (const TableKind kind : {kInput, kOutput}) {
+      ps::TableSpec spec;
+      spec.name = kind == kInput ? "input" : "output";
+      spec.rows = kRows;
+      spec.dim = kDim;
+      const auto table = client->CreateTable(spec);
+      ASSERT_TRUE(table.ok());
+      tables[kind] = *table;
+    }
+    const auto cache = RowCache::Make(client.get(), *ChooseKernels("auto"), tables, nullptr);
+    ASSERT_TRUE(cache.ok());
+    Params params;
+    params.wire = wire;
+    (*cache)->set_wire(WireOf(params));
+    ASSERT_TRUE((*cache)->Load().ok());
+    Random random(7);
+    std::vector<double> moved(kRows * kDim);
+    double largest = 0;  // step
+    std::vector<float> rows(kRows * kDim);
+    for (int round = 0; round < 40; ++round) {
+      for (size_t i = 0; i < moved.size(); ++i) {
+        const float step = random.Unit() * 0.01f - 0.003f;
+        largest = std::max(largest, std::abs(static_cast<double>(step)));
+        (*cache)->local(kInput).row(i / kDim)[i % kDim] += step;
+        moved[i] += static_cast<double>(step);
+      }
+      ASSERT_TRUE((*cache)->FlushAll().ok());
+    }
+    ASSERT_TRUE(client->PullRange(tables[kInput], 0, kRows, ps::Rows(rows.data(), kDim)).ok());
+    for (size_t i = 0; i < moved.size(); ++i) {
+      const double kept = static_cast<double>((*cache)->local(kInput).row(i / kDim)[i % kDim]) -
+                          static_cast<double>((*cache)->base(kInput).row(i / kDim)[i % kDim]);
+      ASSERT_NEAR(rows[i] + kept, moved[i], 2e-6) << wire;
+      ASSERT_LT(std::abs(kept), 2 * largest / 127) << wire;
+    }
   }
 }
 

@@ -18,6 +18,7 @@ enum Column : uint8_t {
   kState,
   kRounds,
   kRoundsHigh,
+  kBytes,
   kColumns
 };
 constexpr uint64_t kPart = 1u << 22;
@@ -31,6 +32,7 @@ std::vector<float> RowOf(const JobProgress::Mine& mine) {
   row[kState] = static_cast<float>(mine.state);
   row[kRounds] = static_cast<float>(mine.rounds % kPart);
   row[kRoundsHigh] = static_cast<float>(mine.rounds / kPart);
+  row[kBytes] = static_cast<float>(mine.bytes);
   return row;
 }
 
@@ -85,6 +87,7 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
     all.words += words;
     all.loss += of[kLoss];
     all.pairs += of[kPairs];
+    all.bytes += of[kBytes];
     all.rounds = std::max(all.rounds, Whole(of[kRounds], of[kRoundsHigh]));
     all.running += state == WorkerState::kRunning;
     all.drained += state == WorkerState::kDrained;

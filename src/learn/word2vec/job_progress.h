@@ -27,6 +27,7 @@ class JobProgress {
     double loss = 0;      // sum of the sampled losses
     double pairs = 0;     // and their number
     uint64_t rounds = 0;  // deterministic: that this worker will take
+    double bytes = 0;     // of rows and keys, sent and received
     WorkerState state = WorkerState::kRunning;
   };
   struct All {
@@ -34,7 +35,8 @@ class JobProgress {
     double loss = 0;
     double pairs = 0;
     uint64_t rounds = 0;  // the most of any worker
-    int running = 0;      // workers that have not ended
+    double bytes = 0;
+    int running = 0;  // workers that have not ended
     int drained = 0;
   };
   // Tells the servers, and asks about everybody. One round trip or two.

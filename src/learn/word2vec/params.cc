@@ -68,12 +68,25 @@ const std::array kFields = {
     Field{{"stale_words", "", kInt, 0, 1e12, false, "", "auto",
            "Words of a worker within which every changed row is exchanged."},
           &Params::stale_words},
+    Field{{"wire", "", kChoice, 0, 0, false, "f32 bf16 int8_bf16 int8", "f32",
+           "How rows travel between workers and servers: bf16 is half of f32's bytes, int8 a "
+           "quarter, "
+           "int8_bf16 (int8 to the servers, bf16 back) three eighths."},
+          &Params::wire},
     Field{{"simd", "", kChoice, 0, 0, false, "auto avx512 avx2 sse4 scalar", "auto",
            "Vector instructions: the best that the machine has, or the named ones."},
           &Params::simd},
 };
 
 }  // namespace
+
+ps::Wire WireOf(const Params& params) {
+  using enum ps::ValueType;
+  if (params.wire == "bf16") return {kBf16, kBf16};
+  if (params.wire == "int8_bf16") return {kInt8, kBf16};
+  if (params.wire == "int8") return {kInt8, kInt8};
+  return {};
+}
 
 std::span<const Param> ParamTable() {
   static const std::vector<Param> table = TableOf<Params>(kFields);

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "job/job.h"
 #include "learn/params.h"
+#include "ps/types.h"
 
 namespace shoal::learn::word2vec {
 
@@ -32,8 +33,12 @@ struct Params {
   int64_t hot_rows = 8192;     // rows of each matrix that every thread keeps in its own cache
   int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
   int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
+  std::string wire = "f32";    // how rows travel between workers and servers
   std::string simd = "auto";
 };
+
+// What `wire` stands for.
+ps::Wire WireOf(const Params& params);
 
 // Constant, lives for ever.
 std::span<const Param> ParamTable();

@@ -144,7 +144,7 @@ Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>
   if (part.keys.empty()) return Status::Ok();
   TRY_ASSIGN(part.ticket,
              cache_->client().PushPull(cache_->table(table), part.keys,
-                                       ps::ConstRows(part.deltas.data(), part.deltas.stride()),
+                                       ps::Rows(part.deltas.data(), part.deltas.stride()),
                                        ps::Rows(part.answers.data(), part.answers.stride())));
   part.issued = true;
   return Status::Ok();

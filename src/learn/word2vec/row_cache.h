@@ -2,7 +2,9 @@
 //
 // What the worker has to tell is L − B. The servers add it and answer with the row's new value S;
 // then L moves by S − (B + delta) and B becomes S (docs/design/word2vec.md). RowExchange (one a
-// thread) does that while training goes on; FlushAll does it for everything that is left.
+// thread) does that while training goes on; FlushAll does it for everything that is left. Where
+// rows travel as something narrower than f32, `delta` is what the servers have really added: the
+// rest of L − B stays in L − B, and goes with the row's next exchange (docs/adr/0026).
 #pragma once
 
 #include <atomic>
@@ -31,6 +33,8 @@ class RowCache {
   static Result<std::unique_ptr<RowCache>> Make(ps::Client* client, const Kernels* kernels,
                                                 const ps::TableRef (&tables)[kTables],
                                                 const std::atomic<uint64_t>* lost);
+  // How the rows of exchanges travel from now on; f32 at first. Loading and restoring stays exact.
+  void set_wire(const ps::Wire& wire) { wire_ = wire; }
 
   // L = B = what the servers have. Before training.
   Status Load();
@@ -47,7 +51,12 @@ class RowCache {
 
   Matrix& local(TableKind table) { return local_[table]; }
   Matrix& base(TableKind table) { return base_[table]; }
-  const ps::TableRef& table(TableKind table) const { return tables_[table]; }
+  // For an exchange.
+  ps::TableRef table(TableKind table) const {
+    ps::TableRef ref = tables_[table];
+    ref.wire = wire_;
+    return ref;
+  }
   RowLocks& locks() { return locks_; }
   ps::Client& client() { return *client_; }
   const Kernels& kernels() const { return *kernels_; }
@@ -68,6 +77,7 @@ class RowCache {
   const Kernels* const kernels_;
   const std::atomic<uint64_t>* const lost_;
   ps::TableRef tables_[kTables];
+  ps::Wire wire_;
   Matrix local_[kTables];
   Matrix base_[kTables];
   std::unique_ptr<std::atomic<bool>[]> claimed_[kTables];
@@ -98,7 +108,7 @@ class RowExchange {
   struct Part {
     std::vector<ps::Key> keys;
     std::vector<float> weights;  // of each key
-    Matrix deltas;               // [max_rows], times their weights
+    Matrix deltas;               // [max_rows], times their weights; then as the servers add them
     Matrix answers;              // [max_rows]
     ps::Ticket ticket;
     bool issued = false;

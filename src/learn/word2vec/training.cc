@@ -225,6 +225,9 @@ Status Training::Tell(WorkerState state) {
   mine.words = words_.load();
   mine.state = state;
   mine.rounds = own_total_ / between_workers_.round_words() + 1;
+  const ps::Counters counters = setup_.client->counters();
+  mine.bytes = static_cast<double>(counters.bytes_pushed + counters.bytes_pulled +
+                                   counters.key_bytes - bytes_before_);
   {
     const std::lock_guard lock(mu_);
     mine.loss = loss_;
@@ -300,6 +303,8 @@ Status Training::FlushInTurn() {
 
 Status Training::Run(std::vector<Position> from) {
   TRY(Prepare(std::move(from)));
+  const ps::Counters before = setup_.client->counters();
+  bytes_before_ = before.bytes_pushed + before.bytes_pulled + before.key_bytes;
   TRY(Tell(WorkerState::kRunning));
   if (setup_.params.deterministic && setup_.workers > 1) {
     TRY(setup_.client->Barrier("planned"));

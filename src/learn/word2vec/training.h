@@ -95,6 +95,7 @@ class Training {
   std::atomic<uint64_t> words_{0};
   std::atomic<bool> failed_{false};
   uint64_t rounds_ = 0;  // deterministic: that every worker takes
+  uint64_t bytes_before_ = 0;
   bool drained_ = false;
 
   std::mutex mu_;

@@ -77,6 +77,7 @@ Status TrainAsWorker(Task& task) {
   if (task.index != 0) return Status::Ok();
   task.reporter().Result({{"words_per_second", outcome.words_per_second},
                           {"loss", outcome.loss},
+                          {"exchanged_bytes", static_cast<uint64_t>(outcome.exchanged_bytes)},
                           {"output", task.output.string()},
                           {"digest", outcome.digest},
                           {"drained", outcome.drained}});

@@ -128,6 +128,7 @@ json::object FactsOf(const WorkerSetup& setup, const data::Vocabulary& vocabular
            {{"seconds", seconds},
             {"words", training.all().words},
             {"words_per_second", rate},
+            {"exchanged_bytes", static_cast<uint64_t>(training.all().bytes)},
             {"workers", setup.workers},
             {"servers", setup.servers},
             {"threads", setup.params.threads},
@@ -165,6 +166,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   TRY_ASSIGN(const std::unique_ptr<RowCache> cache,
              RowCache::Make(setup.client, kernels, tables,
                             setup.index == 0 ? setup.restarted_servers : nullptr));
+  cache->set_wire(WireOf(setup.params));
   TRY(cache->Load());
 
   Training training(setup, vocabulary, shards, cache.get(), progress.get());
@@ -185,6 +187,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   const uint64_t trained = training.all().words - std::min(training.all().words, before);
   outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
   outcome.drained = outcome.drained || training.all().drained > 0;
+  outcome.exchanged_bytes = training.all().bytes;
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
   if (!std::isfinite(outcome.loss)) {
     return FailedPrecondition(

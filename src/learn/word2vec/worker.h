@@ -37,6 +37,7 @@ struct WorkerOutcome {
   uint64_t words = 0;           // of this worker, over all epochs
   double words_per_second = 0;  // of the whole job, training only; worker 0
   double loss = 0;              // of the whole job, last part; worker 0
+  double exchanged_bytes = 0;   // rows and keys of all workers while they trained; worker 0
   bool drained = false;
   std::string digest;  // of vectors.bin; worker 0
 };
