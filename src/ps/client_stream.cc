@@ -46,8 +46,8 @@ ClientStream::ClientStream(UniqueFd fd, ByteBuffer received, std::optional<Share
       in_(std::move(received)) {
   if (!memory_.has_value()) return;
   in_.Consume(in_.size());  // knocks
-  reader_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
-  writer_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
+  reader_.emplace(*memory_, SharedRings::kToClient);
+  writer_.emplace(*memory_, SharedRings::kToServer);
 }
 
 void ClientStream::Start(LinkHandler* handler) {

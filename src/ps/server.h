@@ -30,6 +30,8 @@ struct ServerOptions {
   std::string listen_host = "127.0.0.1";
   uint16_t port = 0;
   bool shared_memory = true;  // instead of TCP, with clients of this host that ask for it
+  size_t ring_bytes = 2u << 20;  // of it, a direction and connection: a power of two from 256 KB to
+                                 // 64 MB; best if more than two processors' own caches together
   Duration poll_for = std::chrono::microseconds(100);  // a thread polls its busy clients at most so
                                                        // long before it sleeps
   // In-process: registers as "inproc:" + name with the hub. Null: none.

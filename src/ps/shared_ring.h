@@ -18,9 +18,14 @@
 
 namespace shoal::ps {
 
-inline constexpr size_t kRingBytes = 256u << 10;
+// Of one ring, a power of two. More than the two processors' second-level caches together, so that
+// what is read was written back to the third level by then: where the lines are still in the other
+// processor's cache they come at half the rate and less (docs/adr/0043-rings-beyond-the-l2.md).
+inline constexpr size_t kRingBytes = 2u << 20;
+inline constexpr size_t kMinRingBytes = 256u << 10;
+inline constexpr size_t kMaxRingBytes = 64u << 20;
 // What goes into a ring in one piece at most; more goes through it in pieces.
-inline constexpr size_t kRingFrame = kRingBytes / 2;
+inline constexpr size_t kRingFrame = kMinRingBytes / 2;
 
 // As it lies in the shared memory. Indices count bytes since the beginning.
 struct RingControl {
@@ -31,14 +36,17 @@ struct RingControl {
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
+bool IsRingSize(size_t bytes);
+
 class SharedRings {
  public:
   enum Direction { kToServer = 0, kToClient = 1 };
 
-  // New memory, sealed against changes of its size. ResourceExhausted if there is none.
-  static Result<SharedRings> Create();
-  // Maps what the other side made. InvalidArgument unless size and seals are as they must be:
-  // otherwise a shrunk file could end this process.
+  // New memory for two rings of `ring_bytes` each (a power of two within the bounds above), sealed
+  // against changes of its size. ResourceExhausted if there is none.
+  static Result<SharedRings> Create(size_t ring_bytes = kRingBytes);
+  // Maps what the other side made. InvalidArgument unless it is sealed and of a size that Create
+  // makes: otherwise a shrunk file could end this process.
   static Result<SharedRings> Open(UniqueFd memory);
 
   SharedRings(SharedRings&& other) noexcept;
@@ -46,6 +54,7 @@ class SharedRings {
   ~SharedRings();
 
   int fd() const { return memory_.get(); }
+  size_t ring_bytes() const { return ring_bytes_; }
   RingControl* control(Direction direction) const;
   char* bytes(Direction direction) const;
 
@@ -53,18 +62,22 @@ class SharedRings {
   SharedRings() = default;
   Status Map();
   UniqueFd memory_;
+  size_t ring_bytes_ = 0;
   char* base_ = nullptr;  // control page, ring, ring, other ring, other ring
 };
 
 // The writing end; one thread at a time.
 class RingWriter {
  public:
-  RingWriter(RingControl* control, char* bytes) : control_(control), bytes_(bytes) {}
+  RingWriter(const SharedRings& rings, SharedRings::Direction direction)
+      : control_(rings.control(direction)),
+        bytes_(rings.bytes(direction)),
+        size_(rings.ring_bytes()) {}
 
   // Free bytes; looks at the reader's index only if less than `wanted` was known to be free.
   size_t Room(size_t wanted);
   // Where the next byte goes; Room bytes lie there in one piece.
-  char* At() const { return bytes_ + head_ % kRingBytes; }
+  char* At() const { return bytes_ + (head_ & (size_ - 1)); }
   void Advance(size_t n) { head_ += n; }
   // Shows the reader what was written. True: it sleeps, knock.
   bool Publish();
@@ -77,6 +90,7 @@ class RingWriter {
  private:
   RingControl* const control_;
   char* const bytes_;
+  const size_t size_;
   uint64_t head_ = 0;
   uint64_t published_ = 0;
   uint64_t tail_ = 0;  // last seen, always plausible
@@ -86,12 +100,15 @@ class RingWriter {
 // The reading end; one thread at a time.
 class RingReader {
  public:
-  RingReader(RingControl* control, const char* bytes) : control_(control), bytes_(bytes) {}
+  RingReader(const SharedRings& rings, SharedRings::Direction direction)
+      : control_(rings.control(direction)),
+        bytes_(rings.bytes(direction)),
+        size_(rings.ring_bytes()) {}
 
   // Looks for more; true if something has come since the last look, or the ring is broken.
   bool Look();
   // What the last Look saw and was not consumed. The writer may still change it.
-  std::string_view view() const { return {bytes_ + tail_ % kRingBytes, head_ - tail_}; }
+  std::string_view view() const { return {bytes_ + (tail_ & (size_ - 1)), head_ - tail_}; }
   void Consume(size_t n) { tail_ += n; }
   // Gives what was consumed back to the writer. True: it waits for room, knock.
   bool Release();
@@ -103,6 +120,7 @@ class RingReader {
  private:
   RingControl* const control_;
   const char* const bytes_;
+  const size_t size_;
   uint64_t tail_ = 0;
   uint64_t released_ = 0;
   uint64_t head_ = 0;  // last seen, always plausible

@@ -15,10 +15,10 @@ namespace shoal::ps {
 namespace {
 
 struct Pair {
-  SharedRings rings = SharedRings::Create().value();
+  SharedRings rings = SharedRings::Create(kMinRingBytes).value();
   RingControl* control = rings.control(SharedRings::kToServer);
-  RingWriter writer{control, rings.bytes(SharedRings::kToServer)};
-  RingReader reader{control, rings.bytes(SharedRings::kToServer)};
+  RingWriter writer{rings, SharedRings::kToServer};
+  RingReader reader{rings, SharedRings::kToServer};
 
   size_t Write(size_t n, char first) {
     n = std::min(n, writer.Room(n));
@@ -46,17 +46,17 @@ TEST(SharedRing, WhatLiesAroundTheEndIsInOnePiece) {
 
 TEST(SharedRing, AFullOneTakesNoMoreAndTheReaderKnocksWhenHalfIsFree) {
   Pair pair;
-  EXPECT_EQ(pair.Write(2 * kRingBytes, 0), kRingBytes);
+  EXPECT_EQ(pair.Write(2 * kMinRingBytes, 0), kMinRingBytes);
   pair.writer.Publish();
   EXPECT_EQ(pair.writer.Room(1), 0u);
   EXPECT_FALSE(pair.writer.AwaitRoom());
   ASSERT_TRUE(pair.reader.Look());
   pair.reader.Consume(1000);
   EXPECT_FALSE(pair.reader.Release());
-  pair.reader.Consume(kRingBytes / 2);
+  pair.reader.Consume(kMinRingBytes / 2);
   EXPECT_TRUE(pair.reader.Release());
   EXPECT_TRUE(pair.writer.AwaitRoom());
-  EXPECT_EQ(pair.writer.Room(kRingBytes), kRingBytes / 2 + 1000);
+  EXPECT_EQ(pair.writer.Room(kMinRingBytes), kMinRingBytes / 2 + 1000);
 }
 
 TEST(SharedRing, OnlyASleeperIsKnockedAt) {
@@ -73,7 +73,7 @@ TEST(SharedRing, OnlyASleeperIsKnockedAt) {
 }
 
 TEST(SharedRing, ImpossibleIndicesBreakIt) {
-  for (const uint64_t head : {kRingBytes + 1, uint64_t{1} << 63, UINT64_MAX}) {
+  for (const uint64_t head : {kMinRingBytes + 1, uint64_t{1} << 63, UINT64_MAX}) {
     Pair pair;
     pair.control->head = head;
     EXPECT_TRUE(pair.reader.Look());
@@ -94,7 +94,7 @@ TEST(SharedRing, ImpossibleIndicesBreakIt) {
     pair.Write(100, 0);
     pair.writer.Publish();
     pair.control->tail = tail;  // more than was shown
-    EXPECT_EQ(pair.writer.Room(kRingBytes), 0u);
+    EXPECT_EQ(pair.writer.Room(kMinRingBytes), 0u);
     EXPECT_TRUE(pair.writer.broken());
   }
 }
@@ -110,6 +110,12 @@ TEST(SharedRing, OnlySealedMemoryOfTheRightSizeIsMapped) {
   ASSERT_EQ(::ftruncate(small.get(), 4096), 0);
   ASSERT_EQ(::fcntl(small.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_FALSE(SharedRings::Open(std::move(small)).ok());
+  for (const size_t rings : {kMinRingBytes / 2, kMinRingBytes + 4096, 2 * kMaxRingBytes}) {
+    UniqueFd odd(::memfd_create("test", MFD_ALLOW_SEALING));
+    ASSERT_EQ(::ftruncate(odd.get(), static_cast<off_t>(4096 + 2 * rings)), 0);
+    ASSERT_EQ(::fcntl(odd.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    EXPECT_FALSE(SharedRings::Open(std::move(odd)).ok()) << rings;
+  }
   EXPECT_FALSE(SharedRings::Open(UniqueFd()).ok());
 }
 

@@ -1,6 +1,7 @@
 // How fast a client's rows get to a server in another process and back, over every transport,
 // beside what the machine itself does in the same minute:
-// `ps_speed [--sparse] [--rounds N] [--only TEXT]` (measurements whose name has TEXT in it).
+// `ps_speed [--sparse] [--rounds N] [--only TEXT] [--ring KB]` (measurements whose name has TEXT in
+// it; rings of KB each).
 //
 // Run by bench/ps.py (script/bench ps). Prints one JSON object a measurement and round; everything
 // is interleaved, so that medians over the rounds compare what ran under the same conditions.
@@ -137,7 +138,7 @@ class OneServer final : public Members {
 };
 
 // Never returns in the child, which ends with its parent.
-std::string ForkServer(pid_t* child) {
+std::string ForkServer(pid_t* child, size_t ring_bytes) {
   int ends[2];
   if (::pipe(ends) != 0) std::exit(1);
   *child = ::fork();
@@ -146,6 +147,7 @@ std::string ForkServer(pid_t* child) {
     ServerOptions options;
     options.token = "bench";
     options.workers = 1;
+    if (ring_bytes > 0) options.ring_bytes = ring_bytes;
     auto server = Value(Server::Start(std::move(options)));
     const std::string address = server->address();
     if (::write(ends[1], address.data(), address.size()) < 0) std::exit(1);
@@ -315,13 +317,17 @@ void Idle(int round, pid_t server) {
 int Main(int argc, char** argv) {
   bool sparse = false;
   int rounds = 5;
+  size_t ring_bytes = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--sparse") == 0) sparse = true;
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) rounds = std::atoi(argv[++i]);
+    if (std::strcmp(argv[i], "--ring") == 0 && i + 1 < argc) {
+      ring_bytes = static_cast<size_t>(std::atoi(argv[++i])) << 10;
+    }
   }
   pid_t server = 0;
-  OneServer members(ForkServer(&server));
+  OneServer members(ForkServer(&server, ring_bytes));
   const auto connect = [&](int index, bool shared_memory) {
     ClientOptions options;
     options.token = "bench";

@@ -350,13 +350,13 @@ Status TcpPeer::SayWelcome(const Welcome& welcome) {
 }
 
 Status TcpPeer::HandOver(const std::string& frame) {
-  auto memory = SharedRings::Create();
+  auto memory = SharedRings::Create(core_->options().ring_bytes);
   if (!memory.ok()) return Unavailable(memory.status().message());
   const Status sent = SendWithDescriptor(fd_.get(), frame, memory->fd());
   if (!sent.ok()) return FailedPrecondition(sent.message());
   memory_.emplace(std::move(memory).value());
-  reader_.emplace(memory_->control(SharedRings::kToServer), memory_->bytes(SharedRings::kToServer));
-  writer_.emplace(memory_->control(SharedRings::kToClient), memory_->bytes(SharedRings::kToClient));
+  reader_.emplace(*memory_, SharedRings::kToServer);
+  writer_.emplace(*memory_, SharedRings::kToClient);
   in_.Consume(in_.size());  // knocks
   return Status::Ok();
 }

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "ps/local_socket.h"
+#include "ps/shared_ring.h"
 #include "ps/socket.h"
 #include "ps/tcp_peer.h"
 
@@ -328,6 +329,10 @@ Result<std::unique_ptr<TcpServer>> TcpServer::Start(ServerCore* core) {
   std::unique_ptr<TcpServer> server(new TcpServer);
   UniqueFd listener, local;
   const ServerOptions& options = core->options();
+  if (!IsRingSize(options.ring_bytes)) {
+    return InvalidArgument(fmt::format("ring_bytes: got {}, expected a power of two from {} to {}",
+                                       options.ring_bytes, kMinRingBytes, kMaxRingBytes));
+  }
   if (!options.listen_host.empty()) {
     TRY_ASSIGN(listener, ListenTcp(options.listen_host, options.port, &server->port_));
     if (options.shared_memory) {
