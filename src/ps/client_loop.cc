@@ -2,20 +2,25 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <vector>
 
-#include "base/clock.h"
 #include "ps/client_stream.h"
 
 namespace shoal::ps {
 namespace {
 
 constexpr int kEventsATurn = 64;
-constexpr int kLeaseMs = 2;
+constexpr long kLeaseNs = 2'000'000;
+
+void Take(int fd) {
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(fd, &count, sizeof count);
+}
 
 }  // namespace
 
@@ -23,10 +28,13 @@ Result<std::shared_ptr<ClientLoop>> ClientLoop::Start() {
   auto loop = std::make_shared<ClientLoop>();
   loop->epoll_.Reset(::epoll_create1(EPOLL_CLOEXEC));
   loop->wake_.Reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (!loop->epoll_.valid() || !loop->wake_.valid() ||
-      ::epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->wake_.get(), &event) != 0) {
+  loop->timer_.Reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  epoll_event wake{}, timer{};
+  wake.events = timer.events = EPOLLIN;
+  timer.data.ptr = &loop->timer_;
+  if (!loop->epoll_.valid() || !loop->wake_.valid() || !loop->timer_.valid() ||
+      ::epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->wake_.get(), &wake) != 0 ||
+      ::epoll_ctl(loop->epoll_.get(), EPOLL_CTL_ADD, loop->timer_.get(), &timer) != 0) {
     return ErrnoStatus(errno, "epoll");
   }
   loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
@@ -37,15 +45,21 @@ ClientLoop::~ClientLoop() { Stop(); }
 
 void ClientLoop::Stop() {
   stop_ = true;
-  attending_ = false;
-  Attend();
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
   if (thread_.joinable()) thread_.join();
 }
 
+// Sets a timer rather than waking the thread, which would take a processor, perhaps the server's,
+// in the middle of a round trip.
 void ClientLoop::Attend() {
-  if (attending_.exchange(true)) return;
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  if (!attending_.exchange(true)) Arm();
+}
+
+void ClientLoop::Arm() {
+  itimerspec when{};
+  when.it_value.tv_nsec = kLeaseNs;
+  ::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
 void ClientLoop::Add(const std::shared_ptr<ClientStream>& stream, uint32_t events) {
@@ -97,26 +111,24 @@ bool ClientLoop::LookAfter() {
 
 void ClientLoop::Run() {
   std::array<epoll_event, kEventsATurn> events;
-  TimePoint looked{};
   while (!stop_) {
-    const bool attending = attending_;
-    const int n =
-        ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, attending ? kLeaseMs : -1);
+    const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, -1);
+    bool look = false;
     for (int i = 0; i < n && !stop_; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
-      if (event.data.ptr != nullptr) {
+      if (event.data.ptr == nullptr) {
+        Take(wake_.get());
+      } else if (event.data.ptr == &timer_) {
+        Take(timer_.get());
+        look = true;
+      } else {
         Serve(static_cast<ClientStream*>(event.data.ptr), event.events);
-        continue;
       }
-      uint64_t count = 0;
-      [[maybe_unused]] const ssize_t got = ::read(wake_.get(), &count, sizeof count);
     }
-    const TimePoint now = RealClock::Get()->Now();
-    if (!attending || (n > 0 && now - looked < std::chrono::milliseconds(kLeaseMs))) continue;
-    looked = now;
-    // First the wish, then the look: who begins to poll meanwhile wakes this thread again.
+    if (!look || stop_) continue;
+    // First the wish, then the look: who begins to poll meanwhile sets the timer again.
     attending_ = false;
-    if (LookAfter()) attending_ = true;
+    if (LookAfter()) Attend();
   }
 }
 

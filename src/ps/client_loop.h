@@ -33,12 +33,14 @@ class ClientLoop {
 
  private:
   void Run();
+  void Arm();
   void Serve(ClientStream* stream, uint32_t events);
   // True while anybody polls.
   bool LookAfter();
 
   UniqueFd epoll_;
-  UniqueFd wake_;
+  UniqueFd wake_;   // eventfd: stop
+  UniqueFd timer_;  // the next look after those who poll
   std::thread thread_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> attending_{false};

@@ -19,6 +19,10 @@ namespace {
 constexpr size_t kReadBytes = 256u << 10;
 constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;
+// Frames up to this size are copied to go with others; longer ones go from where their rows lie.
+constexpr size_t kGathered = 16u << 10;
+// Waits no longer for company.
+constexpr size_t kEnough = 64u << 10;
 // What was taken out of the ring is given back to the writer in steps of this size.
 constexpr size_t kReleaseBytes = 32u << 10;
 
@@ -60,17 +64,16 @@ void ClientStream::Start(LinkHandler* handler) {
   std::lock_guard lock(watch_mu_);
   if (closed_) return;
   watched_ = true;
-  events_ = (reads_here_ ? uint32_t{EPOLLIN} : 0u) |
-            (blocked_ && !memory_.has_value() ? uint32_t{EPOLLOUT} : 0u);
+  events_ = reads_here_ ? EPOLLIN | (blocked_ && !memory_.has_value() ? EPOLLOUT : 0u) : 0u;
   loop_->Add(shared_from_this(), events_);
 }
 
-// A ring's socket is always watched: it carries only knocks and the end.
+// A ring's socket is always watched: it carries only knocks and the end. Another's is read, and
+// written to when it has room again, by whoever polls.
 void ClientStream::Rewatch() {
   std::lock_guard lock(watch_mu_);
   if (!watched_ || memory_.has_value()) return;
-  const uint32_t events =
-      (reads_here_ ? uint32_t{EPOLLIN} : 0u) | (blocked_ ? uint32_t{EPOLLOUT} : 0u);
+  const uint32_t events = reads_here_ ? EPOLLIN | (blocked_ ? EPOLLOUT : 0u) : 0u;
   if (events == events_) return;
   events_ = events;
   loop_->Watch(this, fd_.get(), events);
@@ -120,7 +123,10 @@ Polled ClientStream::Poll() {
     }
     loop_->Attend();
   }
-  return Receive() ? Polled::kSome : Polled::kNothing;
+  if (corked_) Uncork();
+  const bool some = Receive();
+  if (blocked_.load(std::memory_order_relaxed) && !ended_) RetrySend();
+  return some ? Polled::kSome : Polled::kNothing;
 }
 
 void ClientStream::Rest() {
@@ -148,6 +154,7 @@ void ClientStream::Unattend() {
       std::lock_guard lock(watch_mu_);
       reads_here_ = true;
     }
+    if (corked_) Uncork();
     Receive();  // also what is in the buffer already
     return Rewatch();
   }
@@ -178,6 +185,7 @@ bool ClientStream::Receive() {
   bool some = false;
   const Status status = reader_.has_value() ? ReceiveRing(&some) : ReceiveStream(&some);
   if (blocked_.load(std::memory_order_relaxed) && reader_.has_value()) RetrySend();
+  if (some && corked_) Uncork();
   if (!status.ok()) End(status);
   return some;
 }
@@ -188,11 +196,11 @@ void ClientStream::RetrySend() {
     blocked_ = false;
     Drain();
   }
-  if (!writer_.has_value() || !wants_room_) return;
+  if (!wants_room_) return;
   bool room = false;
   {
     std::lock_guard lock(out_mu_);
-    room = out_.empty() && writer_->AwaitRoom();
+    room = out_.empty() && (!writer_.has_value() || writer_->AwaitRoom());
     if (room) wants_room_ = false;
   }
   if (room && !ended_ && handler_ != nullptr) handler_->OnRoom();
@@ -201,6 +209,7 @@ void ClientStream::RetrySend() {
 // --- In ---
 
 void ClientStream::HandleFrame(const FrameHeader& head, std::string_view payload) {
+  if (IsSequenced(head.type)) answered_ = answered_ + 1;
   handler_->OnFrame(head, head.type == FrameType::kRows ? payload : payload.substr(0, head.body));
 }
 
@@ -293,8 +302,11 @@ Status ClientStream::HandleRingFrames() {
 // --- Out ---
 
 bool ClientStream::Takes(size_t bytes) {
-  if (!writer_.has_value()) return true;
   std::lock_guard lock(out_mu_);
+  if (!writer_.has_value()) {
+    wants_room_ = blocked_.load();
+    return !blocked_;
+  }
   const size_t needed = std::min(bytes, kRingFrame);
   if (out_.empty() && writer_->Room(needed) >= needed) return true;
   wants_room_ = true;
@@ -304,6 +316,7 @@ bool ClientStream::Takes(size_t bytes) {
 void ClientStream::Send(const Outgoing& out) {
   {
     std::lock_guard lock(out_mu_);
+    asked_ += IsSequenced(out.head.type);
     if (out.rows == nullptr) {
       scratch_.clear();
       AppendControlFrame(out.head, out.body, &scratch_);
@@ -313,7 +326,27 @@ void ClientStream::Send(const Outgoing& out) {
       if (out_.empty()) return;
     } else {
       QueueRows(out.head, *out.rows);
+      if (MayWait()) return;
     }
+    if (blocked_) return;
+    Drain();
+    if (!blocked_) return;
+  }
+  Rewatch();
+}
+
+// Whether an answer is certain to come to something that is out already. Its receiver first counts
+// it and then looks whether something is corked, here it is the other way round: one of the two
+// sees the other's.
+bool ClientStream::MayWait() {
+  if (writer_.has_value() || blocked_ || out_.size() >= kEnough) return false;
+  corked_ = true;
+  return sent_ != answered_;
+}
+
+void ClientStream::Uncork() {
+  {
+    std::lock_guard lock(out_mu_);
     if (blocked_) return;
     Drain();
     if (!blocked_) return;
@@ -336,27 +369,30 @@ void ClientStream::QueueRows(FrameHeader head, const RowPart& rows) {
   out_.Commit(whole);
 }
 
-// Rows that lie one after the other go to the kernel from where they are. False: not such rows, or
-// something is queued before them.
+// Many rows that lie one after the other go to the kernel from where they are, behind what is
+// queued. False: not such rows.
 bool ClientStream::SendContiguous(FrameHeader head, const RowPart& rows) {
-  if (!out_.empty() || blocked_ || !IsContiguous(rows)) return false;
+  if (blocked_ || !IsContiguous(rows)) return false;
   const size_t whole = SizeRowFrame(rows, &head);
+  if (whole <= kGathered) return false;
   const size_t values = rows.n * rows.dim * sizeof(float);
   char* const at = out_.Reserve(whole - values);
   WriteRowFrameHead(head, rows, at);
+  out_.Commit(whole - values);
   const char* from = reinterpret_cast<const char*>(rows.deltas[rows.first]);
-  std::array<iovec, 2> pieces = {iovec{at, whole - values}, iovec{const_cast<char*>(from), values}};
+  std::array<iovec, 2> pieces = {iovec{out_.data(), out_.size()},
+                                 iovec{const_cast<char*>(from), values}};
   msghdr message{};
   message.msg_iov = pieces.data();
   message.msg_iovlen = pieces.size();
   const ssize_t result = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   size_t sent = result > 0 ? static_cast<size_t>(result) : 0;
   // What the kernel did not take waits in the queue.
-  const size_t of_head = std::min(sent, pieces[0].iov_len);
-  out_.Commit(pieces[0].iov_len);
-  out_.Consume(of_head);
-  sent -= of_head;
+  const size_t of_queue = std::min(sent, out_.size());
+  out_.Consume(of_queue);
+  sent -= of_queue;
   out_.Append(from + sent, values - sent);
+  sent_ = asked_;
   return true;
 }
 
@@ -390,6 +426,8 @@ void ClientStream::DrainToRing() {
 
 // Errors show up as the connection's end when it is read.
 void ClientStream::DrainToSocket() {
+  sent_ = asked_;
+  corked_ = false;
   while (!out_.empty() && !blocked_) {
     const long sent = SendSome(fd_.get(), out_.data(), out_.size());
     if (sent < 0) {

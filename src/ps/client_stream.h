@@ -4,6 +4,10 @@
 // Sent to from the callers' threads. Received from by whoever waits (Poll), and when nobody has
 // polled for some milliseconds, or all who did went to sleep (Rest), by the loop's thread: then the
 // socket is watched and the server knocks. A waiter that polls costs neither side a system call.
+//
+// Small frames for a socket wait for company while an answer is on its way: whoever receives it, or
+// waits, sends them all in one system call. So a lone request goes out at once, and of many the
+// more go together the longer the server takes.
 #pragma once
 
 #include <atomic>
@@ -68,8 +72,10 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   void Unattend();
   // What waits for room goes out; who wanted room is told that there is some.
   void RetrySend();
+  void Uncork();
 
   // Under out_mu_.
+  bool MayWait();
   void QueueRows(FrameHeader head, const RowPart& rows);
   bool SendContiguous(FrameHeader head, const RowPart& rows);
   bool WriteToRing(FrameHeader head, const RowPart& rows);
@@ -99,8 +105,12 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   ByteBuffer out_;                    // guarded by out_mu_, with the rest
   std::optional<RingWriter> writer_;  //
   std::string scratch_;
+  uint64_t asked_ = 0;                // requests that were queued or sent,
+  uint64_t sent_ = 0;                 // and when the kernel was last offered all of them
   std::atomic<bool> blocked_{false};  // written under out_mu_
   std::atomic<bool> wants_room_{false};
+  std::atomic<bool> corked_{false};    // something waits for company
+  std::atomic<uint64_t> answered_{0};  // requests; written under Receiving
 
   std::mutex watch_mu_;
   bool watched_ = false;    // guarded by watch_mu_, with the rest
