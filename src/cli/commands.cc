@@ -11,6 +11,7 @@ const std::vector<Command>& Commands() {
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},
       {"stop", "Jobs", AddStop},
+      {"tables", "Jobs", AddTables},
       {"nearest", "Models", AddNearest},
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},

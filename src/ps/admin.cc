@@ -136,6 +136,30 @@ Result<CheckpointInfo> Admin::Checkpoint(Duration timeout) {
   return Course(client_->core_.get(), RealClock::Get()->Now() + timeout).Run();
 }
 
+Result<std::vector<ServerReport>> Admin::Describe(Duration timeout) {
+  ClientCore& core = *client_->core_;
+  const TimePoint deadline = RealClock::Get()->Now() + timeout;
+  FrameHeader head;
+  head.type = FrameType::kDescribe;
+  std::vector<std::shared_ptr<Call>> calls;
+  for (auto& channel : core.channels()) calls.push_back(channel->StartCall(head, {}, false));
+  std::vector<ServerReport> servers(static_cast<size_t>(core.servers()));
+  Status first;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    Channel& channel = *core.channels()[i];
+    const auto reply = channel.FinishCall(calls[i], first.ok() ? deadline : TimePoint{});
+    ServerReport lane;
+    const Status status = reply.ok() ? DecodeReport(*reply, &lane) : reply.status();
+    if (first.ok()) first = status;
+    if (!status.ok()) continue;
+    ServerReport& server = servers[static_cast<size_t>(channel.server())];
+    server.server = channel.server();
+    AddReport(lane, &server);
+  }
+  TRY(first.With("asking the servers for their tables"));
+  return servers;
+}
+
 Status Admin::ReportDead(int worker, Duration timeout) {
   if (worker < 0) return InvalidArgument("worker: expected 0 or more");
   ClientCore& core = *client_->core_;

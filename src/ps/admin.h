@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "ps/client.h"
+#include "ps/report.h"
 
 namespace shoal::ps {
 
@@ -31,6 +32,10 @@ class Admin {
   // previous checkpoint is untouched. Not for two threads (or two Admins) at once: the second is
   // refused with FailedPrecondition.
   Result<CheckpointInfo> Checkpoint(Duration timeout = std::chrono::seconds(120));
+
+  // What each server says of its tables, its most wanted keys and what went through it; by server.
+  // Rows that are pushed meanwhile may be in it or not.
+  Result<std::vector<ServerReport>> Describe(Duration timeout = std::chrono::seconds(10));
 
   // As Server::ReportDead.
   Status ReportDead(int worker, Duration timeout = std::chrono::seconds(10));

@@ -98,6 +98,7 @@ bool IsKnown(FrameType type) {
     case FrameType::kChallenge:
     case FrameType::kProof:
     case FrameType::kWelcome:
+    case FrameType::kDescribe:
     case FrameType::kReply:
     case FrameType::kError:
     case FrameType::kProgress:

@@ -53,6 +53,7 @@ enum class FrameType : uint8_t {
   kCheckpointWrite = 44,
   kCheckpointCommit = 45,
   kCheckpointAbort = 46,
+  kDescribe = 56,
   kReply = 60,
   kError = 61,
   // Without an answer

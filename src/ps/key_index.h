@@ -33,6 +33,7 @@ class KeyIndex {
     ++size_;
   }
   size_t size() const { return size_; }
+  size_t bytes() const { return entries_.size() * sizeof(Entry); }
 
  private:
   static constexpr size_t kFirstCapacity = 16;

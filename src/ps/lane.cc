@@ -178,6 +178,23 @@ void Lane::Count(const FrameHeader& head, bool duplicate) {
   }
 }
 
+ServerReport Lane::Describe() const {
+  ServerReport report;
+  for (const auto& [id, table] : tables_) {
+    report.tables.push_back({table->spec(), table->stored_rows(), table->bytes(),
+                             table->rows_pushed, table->rows_pulled});
+  }
+  for (const HotKeys::Entry& entry : hot_keys.Top()) {
+    const auto table = tables_.find(entry.table);
+    if (table == tables_.end()) continue;
+    report.hot_keys.push_back(
+        {table->second->spec().name, entry.key, (entry.count - entry.error) * HotKeys::kEvery, 0});
+  }
+  report.hot_samples = hot_keys.samples() * HotKeys::kEvery;
+  report.counters = counters;
+  return report;
+}
+
 Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
                           bool* order) {
   TRY(CheckSequence(*session, head.id, order));
@@ -196,6 +213,8 @@ Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSo
   if (Writes(head) && !duplicate) write = ModeOf(*session);
   TRY(Run(table, head, &*request, change, write));
   Count(head, duplicate);
+  if (HasDeltas(head) && !duplicate) table->rows_pushed += head.rows;
+  if (WantsRows(head)) table->rows_pulled += head.rows;
   return Status::Ok();
 }
 

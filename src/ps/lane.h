@@ -16,6 +16,7 @@
 
 #include "ps/hot_keys.h"
 #include "ps/peer.h"
+#include "ps/report.h"
 #include "ps/row_request.h"
 #include "ps/table.h"
 #include "ps/transport.h"
@@ -89,6 +90,9 @@ class Lane {
   void EndCheckpoint(int64_t id, const Status& why);
   bool FrozenFor(int64_t id) const { return snapshot_.frozen && snapshot_.id == id; }
   const std::set<uint64_t>& required() const { return snapshot_.required; }
+
+  // Its tables, its most wanted keys, its counters.
+  ServerReport Describe() const;
 
   Counters counters;
   HotKeys hot_keys;

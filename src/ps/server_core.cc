@@ -293,6 +293,13 @@ Status ServerCore::Handle(Request* request) {
       request->answer(Status::Ok(), {});
       return Status::Ok();
     }
+    case FrameType::kDescribe: {
+      std::string report;
+      EncodeReport(lanes_[request->from.lane]->Describe(), &report);
+      if (report.size() > kMaxPayload) return ResourceExhausted("too many tables to describe");
+      request->answer(Status::Ok(), report);
+      return Status::Ok();
+    }
     case FrameType::kLeave:
       Leave(request);
       return Status::Ok();

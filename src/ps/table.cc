@@ -228,4 +228,13 @@ uint64_t Table::stored_rows() const {
   return rows;
 }
 
+uint64_t Table::bytes() const {
+  uint64_t bytes = stored_rows() * layout_.floats * sizeof(float);
+  for (const auto& shard : shards_) {
+    if (shard == nullptr || dense()) continue;
+    bytes += shard->index.bytes() + shard->keys.capacity() * sizeof(Key);
+  }
+  return bytes;
+}
+
 }  // namespace shoal::ps

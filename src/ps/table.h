@@ -68,6 +68,12 @@ class Table {
   void RestoreRow(Key key, const float* values);
 
   uint64_t stored_rows() const;
+  // Of the memory for rows and keys.
+  uint64_t bytes() const;
+
+  // The lane counts what requests asked for.
+  uint64_t rows_pushed = 0;
+  uint64_t rows_pulled = 0;
 
  private:
   struct Shard {
