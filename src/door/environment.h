@@ -1,0 +1,58 @@
+// What a Shoal job tells its tasks (SHOAL_…), as the doors need it: who the servers are, who I am.
+//
+// Used by ps.cc (FromEnvironment). Tests give a map instead of the real environment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "dialect/cluster.h"
+
+namespace shoal::door {
+
+using Environment = std::map<std::string, std::string>;
+
+// This process's variables whose names begin with SHOAL_ or DMLC_.
+Environment RealEnvironment();
+// "" if there is none.
+std::string Variable(const Environment& env, const std::string& name);
+
+// One task's place in its job.
+struct Place {
+  std::string role;
+  int index = 0;
+  uint16_t port = 0;  // 0: its role has none
+  std::string host;   // of this task, as others reach it
+  std::string token;
+  dialect::ClusterDescription cluster;
+};
+
+// FailedPrecondition outside a job; InvalidArgument names the variable that is malformed.
+Result<Place> ReadPlace(const Environment& env);
+
+// The addresses of a role's first ports, index 0 first. FailedPrecondition names the roles there
+// are, or says that this one has no port.
+Result<std::vector<std::string>> AddressesOf(const dialect::ClusterDescription& cluster,
+                                             std::string_view role);
+// How many tasks a role has; 0 if there is no such role.
+int CountOf(const dialect::ClusterDescription& cluster, std::string_view role);
+
+// The addresses of a role over the life of the job: SHOAL_CLUSTER_FILE is read again when it has
+// changed. Thread-safe.
+class Addresses {
+ public:
+  Addresses(const Environment& env, std::string role, std::vector<std::string> first);
+  ~Addresses();
+  std::vector<std::string> Current();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal::door

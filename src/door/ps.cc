@@ -1,0 +1,279 @@
+// include/shoal/ps.h over src/ps.
+#include <shoal/ps.h>
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "door/convert.h"
+#include "door/environment.h"
+#include "ps/admin.h"
+#include "ps/client.h"
+#include "ps/server.h"
+
+namespace shoal::ps::v1 {
+namespace {
+
+using door::Internal;
+using door::Public;
+
+// Where the caller says that the servers are.
+class Told final : public ps::Members {
+ public:
+  explicit Told(std::function<std::vector<std::string>()> find) : find_(std::move(find)) {}
+  MemberView Current() override {
+    std::vector<std::string> servers = find_();
+    const std::lock_guard lock(mu_);
+    if (servers != view_.servers) {
+      view_.servers = std::move(servers);
+      ++view_.generation;
+    }
+    return view_;
+  }
+
+ private:
+  const std::function<std::vector<std::string>()> find_;
+  std::mutex mu_;
+  MemberView view_;  // guarded by mu_
+};
+
+RowFunction Wrap(Function function) {
+  return [function = std::move(function)](const ps::FunctionBatch& batch) {
+    FunctionBatch view;
+    view.keys = batch.keys;
+    view.rows = batch.rows;
+    view.deltas = batch.deltas;
+    view.dim = batch.dim;
+    view.argument = batch.argument;
+    view.stride = batch.layout.stride;
+    return Internal(function(view));
+  };
+}
+
+Status CheckRows(const char* what, size_t got, size_t keys, uint32_t dim) {
+  if (got == keys * dim) return {};
+  return {Code::kInvalidArgument, fmt::format("{}: got {} values for {} keys, expected {} rows of "
+                                              "{}, together {}",
+                                              what, got, keys, keys, dim, keys * dim)};
+}
+
+DoneCallback Wrap(Callback done) {
+  if (!done) return nullptr;
+  return [done = std::move(done)](const shoal::Status& status) { done(Public(status)); };
+}
+
+Result<Ticket> PublicTicket(shoal::Result<ps::Ticket> ticket) {
+  return door::PublicResult<Ticket>(std::move(ticket), [](const ps::Ticket& t) {
+    return Ticket{t.slot, t.generation};
+  });
+}
+
+ConstRows RowsAt(std::span<const float> values, uint32_t dim) {
+  return values.empty() ? ConstRows() : ConstRows(values.data(), dim);
+}
+Rows RowsAt(std::span<float> values, uint32_t dim) {
+  return values.empty() ? Rows() : Rows(values.data(), dim);
+}
+
+}  // namespace
+
+// ---- Server -----------------------------------------------------------------------------------
+
+struct Server::Impl {
+  std::unique_ptr<ps::Server> server;
+};
+
+Result<ServerOptions> ServerOptions::FromEnvironment() {
+  const auto place = door::ReadPlace(door::RealEnvironment());
+  if (!place.ok()) return Public(place.status());
+  ServerOptions options;
+  options.index = place->index;
+  options.servers = door::CountOf(place->cluster, place->role);
+  options.workers = door::CountOf(place->cluster, "worker");
+  options.token = place->token;
+  options.host = place->host;
+  options.port = place->port;
+  return options;
+}
+
+Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  ps::ServerOptions inner;
+  inner.index = options.index;
+  inner.servers = options.servers;
+  inner.workers = options.workers;
+  inner.token = std::move(options.token);
+  inner.listen_host = std::move(options.host);
+  inner.port = options.port;
+  inner.threads = options.threads;
+  inner.checkpoint_dir = std::move(options.checkpoint_dir);
+  inner.keep_checkpoints = options.keep_checkpoints;
+  inner.restore = options.restore;
+  if (!options.functions.empty()) {
+    auto functions = std::make_shared<Functions>();
+    for (auto& [name, function] : options.functions) {
+      if (!function) return Status(Code::kInvalidArgument, "functions: '" + name + "' is empty");
+      const shoal::Status added = functions->Add(name, Wrap(std::move(function)));
+      if (!added.ok()) return Public(added);
+    }
+    inner.functions = std::move(functions);
+  }
+  auto server = ps::Server::Start(std::move(inner));
+  if (!server.ok()) return Public(server.status());
+  auto impl = std::make_unique<Impl>();
+  impl->server = std::move(*server);
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+std::string Server::address() const { return impl_->server->address(); }
+int64_t Server::restored_checkpoint() const { return impl_->server->restored_checkpoint(); }
+Counters Server::counters() const { return Public(impl_->server->counters()); }
+
+// ---- Client -----------------------------------------------------------------------------------
+
+struct Client::Impl {
+  ps::ClientOptions options;
+  std::unique_ptr<Told> members;  // outlives what is below
+  std::unique_ptr<ps::Client> client;
+  std::mutex mu;
+  std::unique_ptr<ps::Admin> admin;  // guarded by mu; made for the first checkpoint
+};
+
+Result<ClientOptions> ClientOptions::FromEnvironment(std::string_view role) {
+  const door::Environment env = door::RealEnvironment();
+  const auto place = door::ReadPlace(env);
+  if (!place.ok()) return Public(place.status());
+  auto servers = door::AddressesOf(place->cluster, role);
+  if (!servers.ok()) return Public(servers.status());
+  ClientOptions options;
+  options.index = place->index;
+  options.token = place->token;
+  options.servers = *servers;
+  const auto addresses =
+      std::make_shared<door::Addresses>(env, std::string(role), std::move(*servers));
+  options.find_servers = [addresses] { return addresses->Current(); };
+  return options;
+}
+
+Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
+  if (options.servers.empty() && !options.find_servers) {
+    return Status(Code::kInvalidArgument,
+                  "servers: none was named; give their addresses, \"host:port\" in index order");
+  }
+  auto impl = std::make_unique<Impl>();
+  if (!options.find_servers)
+    options.find_servers = [servers = std::move(options.servers)] { return servers; };
+  impl->members = std::make_unique<Told>(std::move(options.find_servers));
+  impl->options.index = options.index;
+  impl->options.token = std::move(options.token);
+  impl->options.consistency = Internal(options.consistency);
+  impl->options.shared_memory = options.shared_memory;
+  impl->options.connect_timeout = options.connect_timeout;
+  impl->options.reconnect_timeout = options.reconnect_timeout;
+  impl->options.window_bytes = options.window_bytes;
+  auto client = ps::Client::Connect(impl->options, impl->members.get());
+  if (!client.ok()) return Public(client.status());
+  impl->client = std::move(*client);
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<Table> Client::CreateTable(const TableSpec& spec, Milliseconds timeout) {
+  if (spec.pull == WireType::kInt8)
+    return Status(Code::kInvalidArgument, "pull: got int8, expected float or bf16");
+  return door::PublicResult<Table>(impl_->client->CreateTable(Internal(spec), timeout),
+                                   [&](const TableRef& ref) {
+                                     return Table{ref.id, ref.dim, spec.rows, spec.push, spec.pull};
+                                   });
+}
+
+Result<Ticket> Client::Pull(const Table& table, std::span<const Key> keys, std::span<float> out,
+                            Callback done) {
+  if (Status bad = CheckRows("out", out.size(), keys.size(), table.dim); !bad.ok()) return bad;
+  return PublicTicket(
+      impl_->client->Pull(Internal(table), keys, RowsAt(out, table.dim), Wrap(std::move(done))));
+}
+
+Result<Ticket> Client::Push(const Table& table, std::span<const Key> keys,
+                            std::span<const float> deltas, Callback done) {
+  if (Status bad = CheckRows("deltas", deltas.size(), keys.size(), table.dim); !bad.ok())
+    return bad;
+  return PublicTicket(
+      impl_->client->Push(Internal(table), keys, RowsAt(deltas, table.dim), Wrap(std::move(done))));
+}
+
+Result<Ticket> Client::PushPull(const Table& table, std::span<const Key> keys,
+                                std::span<const float> deltas, std::span<float> out,
+                                Callback done) {
+  if (Status bad = CheckRows("deltas", deltas.size(), keys.size(), table.dim); !bad.ok())
+    return bad;
+  if (Status bad = CheckRows("out", out.size(), keys.size(), table.dim); !bad.ok()) return bad;
+  return PublicTicket(impl_->client->PushPull(Internal(table), keys, RowsAt(deltas, table.dim),
+                                              RowsAt(out, table.dim), Wrap(std::move(done))));
+}
+
+Result<Ticket> Client::Call(const Table& table, std::string_view function,
+                            std::span<const Key> keys, std::string_view argument,
+                            const CallRows& rows, Callback done) {
+  if (!rows.deltas.empty()) {
+    Status bad = CheckRows("deltas", rows.deltas.size(), keys.size(), table.dim);
+    if (!bad.ok()) return bad;
+  }
+  if (!rows.out.empty()) {
+    Status bad = CheckRows("out", rows.out.size(), keys.size(), table.dim);
+    if (!bad.ok()) return bad;
+  }
+  const ps::Client::CallRows inner{RowsAt(rows.deltas, table.dim), RowsAt(rows.out, table.dim)};
+  return PublicTicket(
+      impl_->client->Call(Internal(table), function, keys, argument, inner, Wrap(std::move(done))));
+}
+
+Status Client::Wait(Ticket ticket, Milliseconds timeout) {
+  return Public(impl_->client->Wait({ticket.slot, ticket.generation}, timeout));
+}
+bool Client::Done(Ticket ticket) const {
+  return impl_->client->Done({ticket.slot, ticket.generation});
+}
+Status Client::Flush(Milliseconds timeout) { return Public(impl_->client->Flush(timeout)); }
+Status Client::Clock(uint64_t n, Milliseconds timeout) {
+  return Public(impl_->client->Clock(n, timeout));
+}
+Status Client::Barrier(std::string_view name, Milliseconds timeout) {
+  return Public(impl_->client->Barrier(name, timeout));
+}
+Status Client::PutBlob(std::string_view name, std::string_view bytes, Milliseconds timeout) {
+  return Public(impl_->client->PutBlob(name, bytes, timeout));
+}
+Result<std::string> Client::GetBlob(std::string_view name, Milliseconds timeout) {
+  return door::PublicResult<std::string>(impl_->client->GetBlob(name, timeout),
+                                         [](std::string bytes) { return bytes; });
+}
+Status Client::SetProgress(std::string bytes) {
+  return Public(impl_->client->SetProgress(std::move(bytes)));
+}
+Result<std::string> Client::GetProgress(int worker, Milliseconds timeout) {
+  return door::PublicResult<std::string>(impl_->client->GetProgress(worker, timeout),
+                                         [](std::string bytes) { return bytes; });
+}
+
+Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
+  const std::lock_guard lock(impl_->mu);
+  if (impl_->admin == nullptr) {
+    auto admin = ps::Admin::Connect(impl_->options, impl_->members.get());
+    if (!admin.ok()) return Public(admin.status());
+    impl_->admin = std::move(*admin);
+  }
+  return door::PublicResult<CheckpointInfo>(impl_->admin->Checkpoint(timeout),
+                                            [](const ps::CheckpointInfo& info) {
+                                              return CheckpointInfo{info.id, info.bytes};
+                                            });
+}
+
+int64_t Client::restored_checkpoint() const { return impl_->client->restored_checkpoint(); }
+Status Client::Leave(Milliseconds timeout) { return Public(impl_->client->Leave(timeout)); }
+Counters Client::counters() const { return Public(impl_->client->counters()); }
+
+}  // namespace shoal::ps::v1
