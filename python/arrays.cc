@@ -87,12 +87,14 @@ char TypeOfCode(uint8_t code) { return code == 0 ? 'i' : code == 1 ? 'u' : code 
 void TakeShape(const DlTensor& tensor, Array* array) {
   array->shape.assign(tensor.shape, tensor.shape + tensor.ndim);
   RowMajor(array);
-  if (tensor.strides != nullptr) array->strides.assign(tensor.strides, tensor.strides + tensor.ndim);
+  if (tensor.strides != nullptr)
+    array->strides.assign(tensor.strides, tensor.strides + tensor.ndim);
 }
 
 Array FromDlpack(const py::object& object, const std::string& what) {
   // A tensor that autograd watches gives its memory only without it.
-  const bool watched = py::hasattr(object, "requires_grad") && py::bool_(object.attr("requires_grad"));
+  const bool watched =
+      py::hasattr(object, "requires_grad") && py::bool_(object.attr("requires_grad"));
   const py::object source = watched ? object.attr("detach")() : object;
   if (py::hasattr(source, "__dlpack_device__")) {
     const auto device = source.attr("__dlpack_device__")().cast<py::tuple>();
@@ -103,8 +105,7 @@ Array FromDlpack(const py::object& object, const std::string& what) {
     }
   }
   const py::capsule capsule = source.attr("__dlpack__")();
-  auto* const managed =
-      static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  auto* const managed = static_cast<DlManaged*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (managed == nullptr) throw py::error_already_set();
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
   Array array;
@@ -125,7 +126,10 @@ Array FromDlpack(const py::object& object, const std::string& what) {
 
 std::string Describe(const Array& array) {
   std::ostringstream text;
-  text << (array.type == 'f' ? "float" : array.type == 'i' ? "int" : array.type == 'u' ? "uint" : "?")
+  text << (array.type == 'f'   ? "float"
+           : array.type == 'i' ? "int"
+           : array.type == 'u' ? "uint"
+                               : "?")
        << array.bits << " of shape (";
   for (size_t i = 0; i < array.shape.size(); ++i) text << (i == 0 ? "" : ", ") << array.shape[i];
   text << ")" << (array.contiguous() ? "" : ", not contiguous");

@@ -1,0 +1,472 @@
+// The extension module behind `import shoal.ps`: include/shoal/ps.h for Python.
+//
+// Nothing here blocks with the GIL held. Memory of arrays is held by the Pending object of a
+// request until it is done. What people see, defaults and docstrings are in shoal/ps/__init__.py
+// and _core.pyi.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <shoal/ps.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "arrays.h"
+
+namespace py = pybind11;
+namespace ps = shoal::ps::v1;
+
+namespace shoal::python {
+namespace {
+
+ps::Milliseconds Time(double seconds) {
+  return std::chrono::duration_cast<ps::Milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+// Status codes become exceptions of Python's own kinds where there are such.
+PyObject* exception_base = nullptr;  // shoal.ps.Error; lives as long as the module
+
+[[noreturn]] void Raise(const ps::Status& status) {
+  PyObject* kind = exception_base;
+  switch (status.code()) {
+    case ps::Code::kInvalidArgument:
+    case ps::Code::kOutOfRange:
+    case ps::Code::kAlreadyExists:
+      kind = PyExc_ValueError;
+      break;
+    case ps::Code::kDeadlineExceeded:
+      kind = PyExc_TimeoutError;
+      break;
+    case ps::Code::kUnavailable:
+      kind = PyExc_ConnectionError;
+      break;
+    case ps::Code::kPermissionDenied:
+    case ps::Code::kUnauthenticated:
+      kind = PyExc_PermissionError;
+      break;
+    case ps::Code::kNotFound:
+      kind = PyExc_KeyError;
+      break;
+    default:
+      break;
+  }
+  PyErr_SetString(kind, status.message().c_str());
+  throw py::error_already_set();
+}
+
+void Check(const ps::Status& status) {
+  if (!status.ok()) Raise(status);
+}
+
+template <typename T>
+T Value(ps::Result<T> result) {
+  if (!result.ok()) Raise(result.status());
+  return std::move(result).value();
+}
+
+// Runs what may block, without the GIL.
+template <typename Run>
+auto Blocking(const Run& run) {
+  const py::gil_scoped_release no_gil;
+  return run();
+}
+
+// Waits in slices, so that Ctrl-C is heard.
+constexpr double kSlice = 0.1;
+
+class PyClient;
+
+// One request and the memory it uses.
+class Pending {
+ public:
+  Pending(std::shared_ptr<PyClient> client, py::object result)
+      : client_(std::move(client)), result_(std::move(result)) {}
+  ~Pending();
+  py::object Wait(double timeout);
+  bool Done() const;
+  // It is done, or never began.
+  void Forget() {
+    held.clear();
+    widened.clear();
+    waited_ = true;
+  }
+
+  std::vector<Array> held;
+  std::vector<uint64_t> widened;
+  ps::Ticket ticket;
+
+ private:
+  std::shared_ptr<PyClient> client_;
+  py::object result_;  // what wait() returns: the out array, or None
+  bool waited_ = false;
+};
+
+class PyClient : public std::enable_shared_from_this<PyClient> {
+ public:
+  explicit PyClient(std::unique_ptr<ps::Client> made) : client(std::move(made)) {}
+  // Whoever is at work with it keeps it over a Close.
+  std::shared_ptr<ps::Client> Get() const {
+    if (client == nullptr) throw py::value_error("this client has been closed");
+    return client;
+  }
+  void Close() {
+    std::shared_ptr<ps::Client> last = std::move(client);
+    const py::gil_scoped_release no_gil;
+    last.reset();
+  }
+  std::shared_ptr<ps::Client> client;  // guarded by the GIL
+};
+
+Pending::~Pending() {
+  const auto client = client_->client;
+  if (waited_ || client == nullptr) return;
+  // Nobody waited: the memory may be read and written until the request is done.
+  ps::Status status;
+  {
+    const py::gil_scoped_release no_gil;
+    status = client->Wait(ticket);
+  }
+  // Not even now: rather lose the memory than have it written to when it is another's.
+  if (status.code() != ps::Code::kDeadlineExceeded) return;
+  new std::vector<Array>(std::move(held));
+  new std::vector<uint64_t>(std::move(widened));
+}
+
+py::object Pending::Wait(double timeout) {
+  if (waited_) return result_;
+  const auto client = client_->Get();
+  const auto end = std::chrono::steady_clock::now() + Time(timeout);
+  while (true) {
+    ps::Status status;
+    {
+      const py::gil_scoped_release no_gil;
+      const auto left =
+          std::chrono::duration_cast<ps::Milliseconds>(end - std::chrono::steady_clock::now());
+      status = client->Wait(ticket, std::clamp(left, ps::Milliseconds(0), Time(kSlice)));
+    }
+    if (status.ok()) break;
+    const bool late = status.code() == ps::Code::kDeadlineExceeded;
+    if (!late) {
+      Forget();
+      Raise(status);
+    }
+    if (std::chrono::steady_clock::now() >= end) Raise(status);
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  }
+  Forget();
+  return result_;
+}
+
+bool Pending::Done() const {
+  return waited_ || client_->client == nullptr || client_->client->Done(ticket);
+}
+
+// A table and the client that made it.
+class PyTable {
+ public:
+  PyTable(std::shared_ptr<PyClient> client, ps::Table table, std::string name)
+      : client_(std::move(client)), table_(table), name_(std::move(name)) {}
+
+  std::shared_ptr<Pending> Pull(const py::object& keys, const py::object& out) {
+    auto pending = std::make_shared<Pending>(client_, out);
+    const auto k = TakeKeys(keys, pending.get());
+    const auto o = TakeOut(out, k.size(), pending.get());
+    return Issue(pending, [&](ps::Client& c) { return c.Pull(table_, k, o); });
+  }
+  std::shared_ptr<Pending> Push(const py::object& keys, const py::object& deltas) {
+    auto pending = std::make_shared<Pending>(client_, py::none());
+    const auto k = TakeKeys(keys, pending.get());
+    const auto d = TakeDeltas(deltas, k.size(), pending.get());
+    return Issue(pending, [&](ps::Client& c) { return c.Push(table_, k, d); });
+  }
+  std::shared_ptr<Pending> PushPull(const py::object& keys, const py::object& deltas,
+                                    const py::object& out) {
+    auto pending = std::make_shared<Pending>(client_, out);
+    const auto k = TakeKeys(keys, pending.get());
+    const auto d = TakeDeltas(deltas, k.size(), pending.get());
+    const auto o = TakeOut(out, k.size(), pending.get());
+    return Issue(pending, [&](ps::Client& c) { return c.PushPull(table_, k, d, o); });
+  }
+  std::shared_ptr<Pending> Call(const std::string& function, const py::object& keys,
+                                const std::string& argument, const py::object& deltas,
+                                const py::object& out) {
+    auto pending = std::make_shared<Pending>(client_, out);
+    const auto k = TakeKeys(keys, pending.get());
+    ps::Client::CallRows rows;
+    if (!deltas.is_none()) rows.deltas = TakeDeltas(deltas, k.size(), pending.get());
+    if (!out.is_none()) rows.out = TakeOut(out, k.size(), pending.get());
+    return Issue(pending,
+                 [&](ps::Client& c) { return c.Call(table_, function, k, argument, rows); });
+  }
+
+  const std::string& name() const { return name_; }
+  uint32_t dim() const { return table_.dim; }
+  py::object rows() const {
+    return table_.rows == 0 ? py::object(py::none()) : py::object(py::int_(table_.rows));
+  }
+
+ private:
+  std::span<const uint64_t> TakeKeys(const py::object& keys, Pending* pending) {
+    pending->held.push_back(View(keys, "keys"));
+    return Keys(pending->held.back(), &pending->widened);
+  }
+  std::span<const float> TakeDeltas(const py::object& deltas, size_t n, Pending* pending) {
+    pending->held.push_back(View(deltas, "deltas"));
+    return Values(pending->held.back(), "deltas", n, table_.dim);
+  }
+  std::span<float> TakeOut(const py::object& out, size_t n, Pending* pending) {
+    pending->held.push_back(View(out, "out"));
+    return WritableValues(pending->held.back(), "out", n, table_.dim);
+  }
+  template <typename Start>
+  std::shared_ptr<Pending> Issue(const std::shared_ptr<Pending>& pending, const Start& start) {
+    const auto client = client_->Get();
+    auto ticket = Blocking([&] { return start(*client); });
+    if (!ticket.ok()) {
+      pending->Forget();
+      Raise(ticket.status());
+    }
+    pending->ticket = *ticket;
+    return pending;
+  }
+
+  const std::shared_ptr<PyClient> client_;
+  const ps::Table table_;
+  const std::string name_;
+};
+
+ps::Optimizer OptimizerOf(const std::string& kind, const py::dict& fields) {
+  using Kind = ps::Optimizer::Kind;
+  static const std::map<std::string, Kind> kinds = {
+      {"add", Kind::kAdd},           {"sgd", Kind::kSgd},   {"adagrad", Kind::kAdagrad},
+      {"momentum", Kind::kMomentum}, {"adam", Kind::kAdam}, {"ftrl", Kind::kFtrl},
+      {"function", Kind::kFunction}};
+  const auto found = kinds.find(kind);
+  if (found == kinds.end()) {
+    throw py::value_error("optimizer: got '" + kind +
+                          "', expected add, sgd, adagrad, momentum, adam, ftrl or function");
+  }
+  ps::Optimizer optimizer;
+  optimizer.kind = found->second;
+  const std::map<std::string, float*> floats = {
+      {"lr", &optimizer.lr},       {"eps", &optimizer.eps},     {"momentum", &optimizer.momentum},
+      {"beta1", &optimizer.beta1}, {"beta2", &optimizer.beta2}, {"beta", &optimizer.beta},
+      {"l1", &optimizer.l1},       {"l2", &optimizer.l2}};
+  for (const auto& [key, value] : fields) {
+    const auto name = key.cast<std::string>();
+    if (const auto at = floats.find(name); at != floats.end()) {
+      *at->second = value.cast<float>();
+    } else if (name == "function") {
+      optimizer.function = value.cast<std::string>();
+    } else if (name == "argument") {
+      optimizer.argument = value.cast<std::string>();
+    } else if (name == "state_planes") {
+      optimizer.state_planes = value.cast<uint32_t>();
+    } else {
+      throw py::type_error("optimizer " + kind + ": it has no parameter '" + name + "'");
+    }
+  }
+  return optimizer;
+}
+
+ps::WireType WireOf(const std::string& name) {
+  if (name == "f32") return ps::WireType::kF32;
+  if (name == "bf16") return ps::WireType::kBf16;
+  if (name == "int8") return ps::WireType::kInt8;
+  throw py::value_error("wire: got '" + name + "', expected f32, bf16 or int8");
+}
+
+struct TableArguments {
+  std::string name;
+  uint32_t dim;
+  std::optional<uint64_t> rows;
+};
+
+std::shared_ptr<PyTable> MakeTable(const std::shared_ptr<PyClient>& client, TableArguments what,
+                                   const ps::Optimizer& optimizer, const py::dict& rest) {
+  ps::TableSpec spec;
+  spec.name = what.name;
+  spec.dim = what.dim;
+  if (what.rows && *what.rows == 0) throw py::value_error("rows: got 0, expected 1 or more");
+  spec.rows = what.rows.value_or(0);
+  spec.optimizer = optimizer;
+  if (!rest["uniform"].is_none()) {
+    const auto range = rest["uniform"].cast<std::pair<float, float>>();
+    spec.initializer =
+        ps::Initializer::Uniform(range.first, range.second, rest["seed"].cast<uint64_t>());
+  }
+  spec.push = WireOf(rest["push"].cast<std::string>());
+  spec.pull = WireOf(rest["pull"].cast<std::string>());
+  const auto timeout = Time(rest["timeout"].cast<double>());
+  const auto inner = client->Get();
+  auto made = Blocking([&] { return inner->CreateTable(spec, timeout); });
+  return std::make_shared<PyTable>(client, Value(std::move(made)), what.name);
+}
+
+ps::Consistency ConsistencyOf(const std::string& name, uint32_t staleness) {
+  using Kind = ps::Consistency::Kind;
+  if (name == "asp") return {Kind::kAsp, 0};
+  if (name == "bsp") return {Kind::kBsp, 0};
+  if (name == "ssp") return {Kind::kSsp, staleness};
+  throw py::value_error("consistency: got '" + name + "', expected bsp, ssp or asp");
+}
+
+std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
+  ps::ClientOptions options;
+  if (arguments["servers"].is_none()) {
+    options = Value(ps::ClientOptions::FromEnvironment(arguments["role"].cast<std::string>()));
+  } else {
+    options.servers = arguments["servers"].cast<std::vector<std::string>>();
+  }
+  if (!arguments["token"].is_none()) options.token = arguments["token"].cast<std::string>();
+  if (!arguments["index"].is_none()) options.index = arguments["index"].cast<int>();
+  options.consistency = ConsistencyOf(arguments["consistency"].cast<std::string>(),
+                                      arguments["staleness"].cast<uint32_t>());
+  options.shared_memory = arguments["shared_memory"].cast<bool>();
+  options.connect_timeout = Time(arguments["timeout"].cast<double>());
+  options.reconnect_timeout = Time(arguments["reconnect_timeout"].cast<double>());
+  options.window_bytes = arguments["window_bytes"].cast<size_t>();
+  auto client = Blocking([&] { return ps::Client::Connect(std::move(options)); });
+  return std::make_shared<PyClient>(Value(std::move(client)));
+}
+
+py::dict CountersOf(const ps::Counters& counters) {
+  py::dict out;
+  out["rows_pushed"] = counters.rows_pushed;
+  out["rows_pulled"] = counters.rows_pulled;
+  out["bytes_pushed"] = counters.bytes_pushed;
+  out["bytes_pulled"] = counters.bytes_pulled;
+  out["requests"] = counters.requests;
+  return out;
+}
+
+// A server of this process.
+class PyServer {
+ public:
+  explicit PyServer(const py::dict& arguments) {
+    ps::ServerOptions options;
+    options.index = arguments["index"].cast<int>();
+    options.servers = arguments["servers"].cast<int>();
+    options.workers = arguments["workers"].cast<int>();
+    options.token = arguments["token"].cast<std::string>();
+    options.host = arguments["host"].cast<std::string>();
+    options.port = arguments["port"].cast<uint16_t>();
+    options.threads = arguments["threads"].cast<int>();
+    options.checkpoint_dir = arguments["checkpoint_dir"].cast<std::string>();
+    options.keep_checkpoints = arguments["keep_checkpoints"].cast<int>();
+    auto server = Blocking([&] { return ps::Server::Start(std::move(options)); });
+    server_ = Value(std::move(server));
+  }
+  ps::Server& Get() {
+    if (server_ == nullptr) throw py::value_error("this server has been closed");
+    return *server_;
+  }
+  void Close() {
+    const py::gil_scoped_release no_gil;
+    server_.reset();
+  }
+
+ private:
+  std::unique_ptr<ps::Server> server_;
+};
+
+void BindTable(py::module_& m) {
+  py::class_<Pending, std::shared_ptr<Pending>>(m, "Request")
+      .def("wait", &Pending::Wait, py::arg("timeout") = 60.0)
+      .def("done", &Pending::Done);
+  py::class_<PyTable, std::shared_ptr<PyTable>>(m, "Table")
+      .def("_pull", &PyTable::Pull)
+      .def("_push", &PyTable::Push)
+      .def("_push_pull", &PyTable::PushPull)
+      .def("_call", &PyTable::Call)
+      .def_property_readonly("name", &PyTable::name)
+      .def_property_readonly("dim", &PyTable::dim)
+      .def_property_readonly("rows", &PyTable::rows);
+}
+
+void BindState(py::class_<PyClient, std::shared_ptr<PyClient>>* type) {
+  (*type)
+      .def("_put_blob",
+           [](PyClient& c, const std::string& name, const std::string& bytes) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->PutBlob(name, bytes); }));
+           })
+      .def("_get_blob",
+           [](PyClient& c, const std::string& name) {
+             const auto client = c.Get();
+             return py::bytes(Value(Blocking([&] { return client->GetBlob(name); })));
+           })
+      .def("_set_progress",
+           [](PyClient& c, const std::string& bytes) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->SetProgress(bytes); }));
+           })
+      .def("_get_progress", [](PyClient& c, int worker) {
+        const auto client = c.Get();
+        return py::bytes(Value(Blocking([&] { return client->GetProgress(worker); })));
+      });
+}
+
+void BindClient(py::module_& m) {
+  auto type = py::class_<PyClient, std::shared_ptr<PyClient>>(m, "Client");
+  BindState(&type);
+  type.def("_table",
+           [](const std::shared_ptr<PyClient>& c, std::string name, uint32_t dim,
+              std::optional<uint64_t> rows, const std::string& kind, const py::dict& fields,
+              const py::dict& rest) {
+             return MakeTable(c, {std::move(name), dim, rows}, OptimizerOf(kind, fields), rest);
+           })
+      .def("_flush",
+           [](PyClient& c, double t) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->Flush(Time(t)); }));
+           })
+      .def("_clock",
+           [](PyClient& c, uint64_t n, double t) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->Clock(n, Time(t)); }));
+           })
+      .def("_barrier",
+           [](PyClient& c, const std::string& name, double t) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->Barrier(name, Time(t)); }));
+           })
+      .def("_checkpoint",
+           [](PyClient& c, double t) {
+             const auto client = c.Get();
+             const auto info = Value(Blocking([&] { return client->Checkpoint(Time(t)); }));
+             return py::make_tuple(info.id, info.bytes);
+           })
+      .def("_leave",
+           [](PyClient& c, double t) {
+             const auto client = c.Get();
+             Check(Blocking([&] { return client->Leave(Time(t)); }));
+           })
+      .def("close", &PyClient::Close)
+      .def_property_readonly("restored_checkpoint",
+                             [](PyClient& c) { return c.Get()->restored_checkpoint(); })
+      .def_property_readonly("counters",
+                             [](PyClient& c) { return CountersOf(c.Get()->counters()); });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  exception_base = PyErr_NewException("shoal.ps.Error", PyExc_RuntimeError, nullptr);
+  m.attr("Error") = py::reinterpret_borrow<py::object>(exception_base);
+  BindTable(m);
+  BindClient(m);
+  m.def("connect", &Connect);
+  py::class_<PyServer>(m, "Server")
+      .def(py::init<const py::dict&>())
+      .def("close", &PyServer::Close)
+      .def_property_readonly("address", [](PyServer& s) { return s.Get().address(); })
+      .def_property_readonly("restored_checkpoint",
+                             [](PyServer& s) { return s.Get().restored_checkpoint(); })
+      .def_property_readonly("counters",
+                             [](PyServer& s) { return CountersOf(s.Get().counters()); });
+}
+
+}  // namespace shoal::python
