@@ -161,11 +161,16 @@ HWY_INLINE void Gradients(const Block& block, float first) {
 }
 
 // x += g·y and y += g·x, with the x and y from before. Outputs and their sums stay in registers.
+// The first outputs' turn fetches the rows that are needed later, a few lines at a time.
 template <uint32_t N>
-HWY_INLINE void Update(const Block& block, float* const* outputs) {
+HWY_INLINE void Update(const Block& block, float* const* outputs, float first) {
   const D d;
   const float* const g = block.gradients;
+  const uint32_t fetched = first == 1.0f ? block.fetched : 0;
   for (uint32_t k = 0; k < block.stride; k += static_cast<uint32_t>(hn::Lanes(d))) {
+    if (k % kRowFloats == 0) {
+      for (uint32_t i = 0; i < fetched; ++i) PrefetchForWriting(block.ahead[i] + k);
+    }
     V y[N];
     V sum[N];
     SHOAL_UNROLL
@@ -192,7 +197,7 @@ template <uint32_t N>
 HWY_NOINLINE void Tile(const Block& block, float* const* outputs, float first) {
   AllDots<N>(block, outputs);
   Gradients<N>(block, first);
-  Update<N>(block, outputs);
+  Update<N>(block, outputs, first);
 }
 
 void SkipGram(const Block& block) {

@@ -17,6 +17,18 @@ namespace shoal::learn::word2vec {
 
 // Rows are padded with zeros to a multiple of this many floats, one cache line, and begin at one.
 inline constexpr size_t kRowFloats = 16;
+
+// Asks for a cache line as its only owner: it is going to be written, and where another core has
+// it, a second journey for the right to write costs as much as the first for the data. The compiler
+// would emit PREFETCHW only for a later baseline; processors without it ignore it.
+inline void PrefetchForWriting(const void* line) {
+#ifdef __x86_64__
+  asm volatile("prefetchw (%0)" : : "r"(line));
+#else
+  __builtin_prefetch(line, 1, 3);
+#endif
+}
+
 inline constexpr size_t Stride(size_t dim) {
   return (dim + kRowFloats - 1) / kRowFloats * kRowFloats;
 }
@@ -34,9 +46,11 @@ struct Block {
   float* const* outputs = nullptr;   // [n]; the first is the true word, the others are noise
   uint32_t m = 0;
   uint32_t n = 0;
-  uint32_t stride = 0;         // floats a row, a multiple of kRowFloats
-  float alpha = 0;             // learning rate
-  float* gradients = nullptr;  // scratch [GradientFloats(m, n)], 64-byte aligned; holds
+  uint32_t stride = 0;            // floats a row, a multiple of kRowFloats
+  float alpha = 0;                // learning rate
+  float* const* ahead = nullptr;  // [fetched] rows of later blocks, to be fetched meanwhile: all at
+  uint32_t fetched = 0;           // once they would wait for each other
+  float* gradients = nullptr;     // scratch [GradientFloats(m, n)], 64-byte aligned; holds
                                // α·wₘ·(label − σ(xₘ·yₙ)) afterwards, row m at m·n, where n ≤ 6
 };
 

@@ -52,11 +52,14 @@ const std::array kFields = {
            "The same model for the same seed, data and number of tasks; one thread a worker, "
            "slower."},
           &Params::deterministic},
-    Field{
-        {"group", "", kInt, 0, 1000, false, "", "0",
-         "Contexts of one window that share noise words, at most, in groups of equal size; 0: the "
-         "whole window, fastest; 3: slightly better vectors; 1: none."},
-        &Params::group},
+    Field{{"group", "", kInt, 0, 1000, false, "", "3",
+           "Contexts of one window that share noise words, at most, the most frequent words not "
+           "counted; 0: the whole window, fastest."},
+          &Params::group},
+    Field{{"group_frequent", "", kInt, 0, 1e9, false, "", "300",
+           "So many of the most frequent words are not counted for group: as contexts they share "
+           "noise with any."},
+          &Params::group_frequent},
     Field{
         {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
          "Most frequent rows of which every thread keeps a copy of its own, as far as 24 MiB hold "

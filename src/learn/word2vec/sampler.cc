@@ -53,14 +53,20 @@ Sampler::Sampler(std::span<const uint64_t> counts, double sample) {
   }
 }
 
-void Sampler::Draw(Random& random, std::span<uint32_t> words) const {
-  const uint64_t n = columns_.size();
+void Sampler::BeginDraw(Random& random, std::span<uint64_t> draws) const {
   const Column* const columns = columns_.data();
-  for (uint32_t& word : words) {
-    const uint64_t bits = random.Next();
-    const uint32_t index = static_cast<uint32_t>(((bits >> 32) * n) >> 32);
+  for (uint64_t& bits : draws) {
+    bits = random.Next();
+    __builtin_prefetch(columns + ColumnOf(bits));
+  }
+}
+
+void Sampler::EndDraw(std::span<const uint64_t> draws, uint32_t* words) const {
+  const Column* const columns = columns_.data();
+  for (const uint64_t bits : draws) {
+    const uint32_t index = ColumnOf(bits);
     const Column column = columns[index];
-    word = static_cast<uint32_t>(bits) <= column.below ? index : column.other;
+    *words++ = static_cast<uint32_t>(bits) <= column.below ? index : column.other;
   }
 }
 

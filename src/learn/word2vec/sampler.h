@@ -49,15 +49,21 @@ class Sampler {
   // Expected number of kept words of one pass over the text.
   double kept_words() const { return kept_words_; }
 
-  // Fills `words` with noise: word w with probability ∝ count(w)^¾. Walker's alias method (Vose
-  // 1991): one random number and one or two reads a word, 2–4 ns.
-  void Draw(Random& random, std::span<uint32_t> words) const;
+  // Noise: word w with probability ∝ count(w)^¾, by Walker's alias method (Vose 1991). In two
+  // steps, with other work between them, because the tables do not fit into the first-level cache.
+  // Begin draws random numbers and has the tables' lines fetched; End makes words of them.
+  void BeginDraw(Random& random, std::span<uint64_t> draws) const;
+  void EndDraw(std::span<const uint64_t> draws, uint32_t* words) const;
 
  private:
   struct Column {
     uint32_t below;  // the column's own word for random parts up to this
     uint32_t other;  // else this one
   };
+  uint32_t ColumnOf(uint64_t bits) const {
+    return static_cast<uint32_t>(((bits >> 32) * columns_.size()) >> 32);
+  }
+
   std::vector<uint32_t> keep_;
   std::vector<Column> columns_;
   double kept_words_ = 0;

@@ -8,12 +8,18 @@
 namespace shoal::learn::word2vec {
 namespace {
 
+void Draw(const Sampler& sampler, Random& random, std::vector<uint32_t>& words) {
+  std::vector<uint64_t> draws(words.size());
+  sampler.BeginDraw(random, draws);
+  sampler.EndDraw(draws, words.data());
+}
+
 TEST(Sampler, NoiseFollowsTheThreeQuarterPower) {
   const std::vector<uint64_t> counts = {10000, 1000, 100, 10, 5, 5};
   const Sampler sampler(counts, 1e-3);
   Random random = Random::Of(3, 1);
   std::vector<uint32_t> words(200'000);
-  sampler.Draw(random, words);
+  Draw(sampler, random, words);
   std::vector<double> seen(counts.size());
   for (uint32_t word : words) {
     ASSERT_LT(word, counts.size());
@@ -59,7 +65,7 @@ TEST(Sampler, OneWordIsDrawnAlways) {
   const Sampler sampler(counts, 1e-3);
   Random random = Random::Of(5, 1);
   std::vector<uint32_t> words(100, 9);
-  sampler.Draw(random, words);
+  Draw(sampler, random, words);
   EXPECT_EQ(std::accumulate(words.begin(), words.end(), 0u), 0u);
 }
 

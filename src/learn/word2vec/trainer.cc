@@ -52,13 +52,17 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
   kept_.reserve(kBlockItems);
   kept_rows_.reserve(kBlockItems);
   previous_.reserve(kBlockItems);
+  draws_.resize(kNoiseBatch);
   noise_batch_.resize(kNoiseBatch);
   noise_words_.resize(negative_);
-  const uint32_t most = GroupsOf(2 * window_) * negative_;
-  noise_rows_.resize(kSteps * most);
-  for (uint32_t i = 0; i < kSteps; ++i) steps_[i].noise = noise_rows_.data() + i * most;
-  outputs_.resize(1 + negative_);
+  counted_before_.reserve(kBlockItems + 1);
   const size_t contexts = 2 * window_;
+  const auto group = static_cast<uint32_t>(set.params.cbow ? 0 : set.params.group);
+  for (uint32_t counted = 0; counted <= contexts; ++counted)
+    groups_of_.push_back(group == 0 ? 1 : std::max(1u, (counted + group - 1) / group));
+  const size_t most = groups_of_.back() * (1 + negative_);
+  output_rows_.resize(kSteps * most);
+  for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
   distinct_.resize(contexts);
   weights_.resize(contexts);
@@ -75,6 +79,9 @@ void Trainer::Thin(std::span<const uint32_t> items) {
   kept_rows_.clear();
   previous_.clear();
   sentence_ends_.clear();
+  counted_before_.assign(1, 0);
+  const auto frequent =
+      static_cast<uint32_t>(std::min<int64_t>(set_.params.group_frequent, set_.sampler->words()));
   uint64_t words = 0;
   for (uint32_t item : items) {
     if (item == data::kSentenceEnd) {
@@ -89,15 +96,11 @@ void Trainer::Thin(std::span<const uint32_t> items) {
     while (before > first && kept_[before - 1] != item) --before;
     previous_.push_back(before > first ? before : 0);
     kept_.push_back(item);
+    counted_before_.push_back(counted_before_.back() + (item >= frequent));
     kept_rows_.push_back(Row(kInput, item));
   }
   EndSentence();
   words_.store(words_.load(std::memory_order_relaxed) + words, std::memory_order_relaxed);
-}
-
-uint32_t Trainer::GroupsOf(uint32_t contexts) const {
-  const auto most = static_cast<uint32_t>(set_.params.group);
-  return most == 0 || set_.params.cbow ? 1 : (contexts + most - 1) / most;
 }
 
 void Trainer::DrawNoise(uint32_t centre, float** rows) {
@@ -117,7 +120,7 @@ void Trainer::DrawNoise(uint32_t centre, float** rows) {
     }
     words[i] = word;
     rows[i] = Row(kOutput, word);
-    Prefetch(rows[i]);
+    Fetch(rows[i]);
     CountUse(kOutput, word);
   }
 }
@@ -130,15 +133,21 @@ void Trainer::Prepare(uint32_t position) {
   step.left = position - std::min(position - sentence_begin_, width);
   step.right = std::min(sentence_end, position + width + 1);
   const uint32_t contexts = step.right - step.left - 1;
-  step.groups = contexts == 0 ? 0 : GroupsOf(contexts);
-  if (position + window_ < kept_.size()) Prefetch(kept_rows_[position + window_]);
+  const uint32_t counted = counted_before_[step.right] - counted_before_[step.left] -
+                           (counted_before_[position + 1] - counted_before_[position]);
+  step.groups = contexts == 0 ? 0 : groups_of_[counted];
+  if (position + window_ < kept_.size()) Fetch(kept_rows_[position + window_]);
   if (step.groups == 0) return;
   const uint32_t centre = kept_[position];
-  Prefetch(Row(kOutput, centre));
+  float* const centre_row = Row(kOutput, centre);
+  Fetch(centre_row);
   CountUse(kInput, centre);
   CountUse(kOutput, centre);
-  for (uint32_t group = 0; group < step.groups; ++group)
-    DrawNoise(centre, step.noise + group * negative_);
+  float** outputs = step.outputs;
+  for (uint32_t group = 0; group < step.groups; ++group, outputs += 1 + negative_) {
+    outputs[0] = centre_row;
+    DrawNoise(centre, outputs + 1);
+  }
 }
 
 // A context that stands twice in a block is trained once, with weight 2.
@@ -158,38 +167,60 @@ void Trainer::MergeRepeats(Block* block) {
   block->weights = block->m < all ? weights_.data() : nullptr;
 }
 
+// The rows of a window's contexts, dealt out to its groups in turn, so that neighbours, which mean
+// the most to each other, do not share noise: each group's lie together.
+void Trainer::GatherContexts(uint32_t position) {
+  const Step& step = steps_[position % kSteps];
+  const uint32_t total = step.right - step.left - 1;
+  const uint32_t before = position - step.left;
+  float** const rows = contexts_.data();
+  if (step.groups == 1) {
+    for (uint32_t i = 0; i < before; ++i) rows[i] = kept_rows_[step.left + i];
+    for (uint32_t i = before; i < total; ++i) rows[i] = kept_rows_[step.left + i + 1];
+    return;
+  }
+  uint32_t at = 0;
+  for (uint32_t group = 0; group < step.groups; ++group) {
+    for (uint32_t i = group; i < total; i += step.groups)
+      rows[at++] = kept_rows_[step.left + i + (i >= before)];
+  }
+}
+
 void Trainer::TrainWindow(uint32_t position, float alpha) {
   const Step& step = steps_[position % kSteps];
+  if (step.groups == 0) return;
   const uint32_t total = step.right - step.left - 1;
   bool repeats = false;
   for (uint32_t i = step.left; i < step.right; ++i) repeats |= previous_[i] > step.left;
-  const uint32_t before = position - step.left;
-  for (uint32_t i = 0; i < before; ++i) contexts_[i] = kept_rows_[step.left + i];
-  for (uint32_t i = before; i < total; ++i) contexts_[i] = kept_rows_[step.left + i + 1];
+  GatherContexts(position);
 
-  outputs_[0] = Row(kOutput, kept_[position]);
   Block block;
-  block.outputs = outputs_.data();
   block.n = 1 + negative_;
   block.stride = stride_;
   block.alpha = alpha;
   block.gradients = scratch_.row(2);
-  uint32_t begin = 0;
+  block.outputs = step.outputs;
+  float** contexts = contexts_.data();
+  uint32_t fetched = 0;
   for (uint32_t group = 0; group < step.groups; ++group) {
-    const uint32_t end = (group + 1) * total / step.groups;
-    block.contexts = contexts_.data() + begin;
+    block.contexts = contexts;
     block.weights = nullptr;
-    block.m = end - begin;
+    block.m = (total - group + step.groups - 1) / step.groups;
+    contexts += block.m;
     if (repeats) MergeRepeats(&block);
-    std::copy_n(step.noise + group * negative_, negative_, outputs_.data() + 1);
     if (--windows_until_loss_ == 0) SampleLoss(block);
+    const auto left = static_cast<uint32_t>(ahead_.size()) - fetched;
+    block.ahead = ahead_.data() + fetched;
+    block.fetched = left / (step.groups - group);
+    fetched += block.fetched;
     if (set_.params.cbow) {
       set_.kernels->cbow(block, scratch_.row(0));
     } else {
       set_.kernels->skipgram(block);
     }
-    begin = end;
+    block.outputs += block.n;
   }
+  ahead_.clear();
 }
 
 void Trainer::SampleLoss(const Block& block) {
@@ -223,9 +254,12 @@ Trainer::Loss Trainer::TakeLoss() { return std::exchange(loss_, {}); }
 
 void Trainer::Load(std::span<const uint32_t> items) {
   SHOAL_CHECK(items.size() <= kBlockItems && next_ == kept_.size());
-  noise_next_ = kNoiseBatch;  // nothing but the random state goes from block to block
+  // Nothing but the random state goes from block to block.
+  noise_next_ = kNoiseBatch;
+  set_.sampler->BeginDraw(random_, draws_);
   Thin(items);
   next_ = 0;
+  ahead_.clear();
   sentence_ = 0;
   sentence_begin_ = 0;
 }
@@ -238,7 +272,7 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
     due_for_threads_[table] = between_threads_.UsesUntilDue(table, alpha);
   }
   if (next_ == 0) {
-    for (uint32_t i = 0; i < std::min(n, window_); ++i) Prefetch(kept_rows_[i]);
+    for (uint32_t i = 0; i < std::min(n, window_); ++i) Fetch(kept_rows_[i]);
     for (uint32_t i = 0; i < std::min(n, kAhead); ++i) Prepare(i);
   }
   const uint32_t begin = next_;

@@ -19,17 +19,6 @@
 
 namespace shoal::learn::word2vec {
 
-// Asks for a cache line as its only owner: it is going to be written, and where another core has
-// it, a second journey for the right to write costs as much as the first for the data. The compiler
-// would emit PREFETCHW only for a later baseline; processors without it ignore it.
-inline void PrefetchForWriting(const void* line) {
-#ifdef __x86_64__
-  asm volatile("prefetchw (%0)" : : "r"(line));
-#else
-  __builtin_prefetch(line, 1, 3);
-#endif
-}
-
 // What the threads of a worker share; outlives them. Rows are trained without locks.
 struct TrainingSet {
   Params params;
@@ -119,12 +108,13 @@ class Trainer {
   struct Step {
     uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
     uint32_t right = 0;
-    uint32_t groups = 0;      // of contexts, each with noise of its own; 0: there are no contexts
-    float** noise = nullptr;  // [groups × negative] rows of noise words, distinct within a group
+    uint32_t groups = 0;        // of contexts, each with noise of its own; 0: there are no contexts
+    float** outputs = nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
+                                // distinct within a group
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
-  static constexpr size_t kNoiseBatch = 64;
+  static constexpr size_t kNoiseBatch = 32;
 
   Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
           const ExchangePolicy& between_threads, const ExchangePolicy& between_workers);
@@ -132,15 +122,16 @@ class Trainer {
   void Thin(std::span<const uint32_t> items);
   void EndSentence();
   void Prepare(uint32_t position);
-  uint32_t GroupsOf(uint32_t contexts) const;
   void DrawNoise(uint32_t centre, float** rows);
+  void GatherContexts(uint32_t position);
   void TrainWindow(uint32_t position, float alpha);
   void MergeRepeats(Block* block);
   void SampleLoss(const Block& block);
   void AddLoss(const Block& block, const float* x);
   uint32_t NextNoise() {
     if (noise_next_ == kNoiseBatch) {
-      set_.sampler->Draw(random_, noise_batch_);
+      set_.sampler->EndDraw(draws_, noise_batch_.data());
+      set_.sampler->BeginDraw(random_, draws_);
       noise_next_ = 0;
     }
     return noise_batch_[noise_next_++];
@@ -154,9 +145,8 @@ class Trainer {
   float* Row(TableKind table, uint32_t word) {
     return word < hot_rows_ ? hot_[table].row(word) : shared_[table]->row(word);
   }
-  void Prefetch(const float* row) const {
-    for (size_t i = 0; i < stride_; i += kRowFloats) PrefetchForWriting(row + i);
-  }
+  // Has the row fetched while the next window is trained.
+  void Fetch(float* row) { ahead_.push_back(row); }
 
   const TrainingSet set_;
   const uint32_t hot_rows_;
@@ -184,17 +174,20 @@ class Trainer {
   std::vector<uint32_t> kept_;
   std::vector<float*> kept_rows_;
   std::vector<uint32_t> previous_;
+  std::vector<uint32_t> counted_before_;  // words before a position that count for `group`
   std::vector<uint32_t> sentence_ends_;
   uint32_t next_ = 0;    // position that is trained next
   size_t sentence_ = 0;  // of the position that is prepared next
   uint32_t sentence_begin_ = 0;
 
   Step steps_[kSteps];
-  std::vector<float*> noise_rows_;
+  std::vector<float*> ahead_;  // rows of windows prepared, not yet fetched
+  std::vector<float*> output_rows_;
+  std::vector<uint32_t> groups_of_;  // by the number of contexts that count
   std::vector<uint32_t> noise_words_;
+  std::vector<uint64_t> draws_;  // of the next batch
   std::vector<uint32_t> noise_batch_;
   size_t noise_next_ = kNoiseBatch;
-  std::vector<float*> outputs_;
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
   std::vector<float> weights_;
