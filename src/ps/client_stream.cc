@@ -2,10 +2,8 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -19,10 +17,11 @@ namespace {
 constexpr size_t kReadBytes = 256u << 10;
 constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;
-// Frames up to this size are copied to go with others; longer ones go from where their rows lie.
+// Rows up to this size are copied behind their header; more stay where they are until they are
+// sent.
 constexpr size_t kGathered = 16u << 10;
-// Waits no longer for company.
-constexpr size_t kEnough = 64u << 10;
+// So much waits no longer for company.
+constexpr size_t kEnough = 256u << 10;
 // What was taken out of the ring is given back to the writer in steps of this size.
 constexpr size_t kReleaseBytes = 32u << 10;
 
@@ -92,6 +91,12 @@ void ClientStream::Close() {
   {
     std::lock_guard lock(watch_mu_);
     watched_ = false;
+  }
+  {
+    // Rows that are not out yet may be gone when this returns.
+    std::lock_guard lock(out_mu_);
+    out_.Clear();
+    shut_ = true;
   }
   loop_->Remove(this, fd_.get());
   // The peer must see the end although this object may live on.
@@ -316,17 +321,19 @@ bool ClientStream::Takes(size_t bytes) {
 void ClientStream::Send(const Outgoing& out) {
   {
     std::lock_guard lock(out_mu_);
+    if (shut_) return;
     asked_ += IsSequenced(out.head.type);
     if (out.rows == nullptr) {
       scratch_.clear();
       AppendControlFrame(out.head, out.body, &scratch_);
       out_.Append(scratch_.data(), scratch_.size());
-    } else if (writer_.has_value() ? WriteToRing(out.head, *out.rows)
-                                   : SendContiguous(out.head, *out.rows)) {
-      if (out_.empty()) return;
-    } else {
+    } else if (!writer_.has_value()) {
       QueueRows(out.head, *out.rows);
       if (MayWait()) return;
+    } else if (WriteToRing(out.head, *out.rows)) {
+      return;
+    } else {
+      QueueRows(out.head, *out.rows);
     }
     if (blocked_) return;
     Drain();
@@ -339,7 +346,7 @@ void ClientStream::Send(const Outgoing& out) {
 // it and then looks whether something is corked, here it is the other way round: one of the two
 // sees the other's.
 bool ClientStream::MayWait() {
-  if (writer_.has_value() || blocked_ || out_.size() >= kEnough) return false;
+  if (blocked_ || out_.size() >= kEnough) return false;
   corked_ = true;
   return sent_ != answered_;
 }
@@ -363,44 +370,26 @@ bool ClientStream::WriteToRing(FrameHeader head, const RowPart& rows) {
   return true;
 }
 
+// Many rows that lie one after the other go to a socket from where they are.
 void ClientStream::QueueRows(FrameHeader head, const RowPart& rows) {
   const size_t whole = SizeRowFrame(rows, &head);
-  WriteRowFrame(head, rows, !writer_.has_value(), out_.Reserve(whole));
-  out_.Commit(whole);
-}
-
-// Many rows that lie one after the other go to the kernel from where they are, behind what is
-// queued. False: not such rows.
-bool ClientStream::SendContiguous(FrameHeader head, const RowPart& rows) {
-  if (blocked_ || !IsContiguous(rows)) return false;
-  const size_t whole = SizeRowFrame(rows, &head);
-  if (whole <= kGathered) return false;
-  const size_t values = rows.n * rows.dim * sizeof(float);
-  char* const at = out_.Reserve(whole - values);
-  WriteRowFrameHead(head, rows, at);
+  const size_t values = ValueBytes(head);
+  if (writer_.has_value() || values <= kGathered || !IsContiguous(rows)) {
+    WriteRowFrame(head, rows, !writer_.has_value(), out_.Reserve(whole));
+    return out_.Commit(whole);
+  }
+  WriteRowFrameHead(head, rows, out_.Reserve(whole - values));
   out_.Commit(whole - values);
-  const char* from = reinterpret_cast<const char*>(rows.deltas[rows.first]);
-  std::array<iovec, 2> pieces = {iovec{out_.data(), out_.size()},
-                                 iovec{const_cast<char*>(from), values}};
-  msghdr message{};
-  message.msg_iov = pieces.data();
-  message.msg_iovlen = pieces.size();
-  const ssize_t result = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  size_t sent = result > 0 ? static_cast<size_t>(result) : 0;
-  // What the kernel did not take waits in the queue.
-  const size_t of_queue = std::min(sent, out_.size());
-  out_.Consume(of_queue);
-  sent -= of_queue;
-  out_.Append(from + sent, values - sent);
-  sent_ = asked_;
-  return true;
+  out_.Refer(rows.deltas[rows.first], values);
 }
 
 void ClientStream::Drain() {
   if (writer_.has_value()) {
     DrainToRing();
   } else {
-    DrainToSocket();
+    sent_ = asked_;
+    corked_ = false;
+    blocked_ = !out_.Send(fd_.get());
   }
   out_.ShrinkTo(kUsualBuffer);
 }
@@ -411,7 +400,7 @@ void ClientStream::DrainToRing() {
     if (writer_->broken()) {
       // Ends the connection where it is read.
       ::shutdown(fd_.get(), SHUT_RDWR);
-      return out_.Consume(out_.size());
+      return out_.Clear();
     }
     std::memcpy(writer_->At(), out_.data(), step);
     writer_->Advance(step);
@@ -421,24 +410,6 @@ void ClientStream::DrainToRing() {
       blocked_ = true;
       return;
     }
-  }
-}
-
-// Errors show up as the connection's end when it is read.
-void ClientStream::DrainToSocket() {
-  sent_ = asked_;
-  corked_ = false;
-  while (!out_.empty() && !blocked_) {
-    const long sent = SendSome(fd_.get(), out_.data(), out_.size());
-    if (sent < 0) {
-      if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        blocked_ = true;
-      } else {
-        out_.Consume(out_.size());
-      }
-      break;
-    }
-    out_.Consume(static_cast<size_t>(sent));
   }
 }
 

@@ -5,9 +5,9 @@
 // polled for some milliseconds, or all who did went to sleep (Rest), by the loop's thread: then the
 // socket is watched and the server knocks. A waiter that polls costs neither side a system call.
 //
-// Small frames for a socket wait for company while an answer is on its way: whoever receives it, or
+// Requests to a socket wait for company while an answer is on its way: whoever receives it, or
 // waits, sends them all in one system call. So a lone request goes out at once, and of many the
-// more go together the longer the server takes.
+// more go together the longer the server takes (docs/adr/0044-requests-wait-for-company.md).
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "ps/byte_buffer.h"
 #include "ps/client_loop.h"
+#include "ps/send_queue.h"
 #include "ps/shared_ring.h"
 #include "ps/transport.h"
 
@@ -77,11 +78,9 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   // Under out_mu_.
   bool MayWait();
   void QueueRows(FrameHeader head, const RowPart& rows);
-  bool SendContiguous(FrameHeader head, const RowPart& rows);
   bool WriteToRing(FrameHeader head, const RowPart& rows);
   void Drain();
   void DrainToRing();
-  void DrainToSocket();
 
   void Rewatch();
 
@@ -102,9 +101,10 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   std::atomic<bool> closed_{false};
 
   std::mutex out_mu_;
-  ByteBuffer out_;                    // guarded by out_mu_, with the rest
+  SendQueue out_;                     // guarded by out_mu_, with the rest
   std::optional<RingWriter> writer_;  //
   std::string scratch_;
+  bool shut_ = false;                 // nothing more is sent
   uint64_t asked_ = 0;                // requests that were queued or sent,
   uint64_t sent_ = 0;                 // and when the kernel was last offered all of them
   std::atomic<bool> blocked_{false};  // written under out_mu_
