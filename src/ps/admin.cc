@@ -99,6 +99,7 @@ class Course {
     TRY_ASSIGN(const int64_t crc, GetInt(object, "crc32c"));
     file.bytes = static_cast<uint64_t>(bytes);
     file.crc = static_cast<uint32_t>(crc);
+    file.base = GetIntOr(object, "base", -1);
     info_.bytes += file.bytes;
     manifest->files.push_back(std::move(file));
     return Status::Ok();

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <system_error>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -18,10 +20,17 @@ constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kManifest = "manifest.json";
 constexpr size_t kMaxManifestBytes = 16u << 20;
 constexpr size_t kMaxFiles = 65536;
+constexpr int64_t kFormat = 2;  // 1, without bases and a checksum, is read too
 
-// Believes nothing and keeps nothing: reading it through is the check.
-class NullVisitor final : public CheckpointVisitor {
+constexpr size_t kMaxChain = 4096;
+
+// Keeps nothing but the head: reading it through is the check.
+class CheckingVisitor final : public CheckpointVisitor {
  public:
+  Status OnHead(const CheckpointHead& read) override {
+    head = read;
+    return Status::Ok();
+  }
   Status OnTable(const TableSpec&) override { return Status::Ok(); }
   Status OnRows(const TableSpec&, size_t, std::span<const Key>, std::span<const float>) override {
     return Status::Ok();
@@ -30,23 +39,70 @@ class NullVisitor final : public CheckpointVisitor {
   Status OnBlob(std::string_view, uint64_t, uint64_t, std::string_view) override {
     return Status::Ok();
   }
+  CheckpointHead head;
 };
 
-Status CheckWhole(const std::filesystem::path& root, const Manifest& manifest) {
-  const auto directory = CheckpointPath(root, manifest.checkpoint);
-  for (const CheckpointFile& file : manifest.files) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(directory / file.name, error);
-    if (error || size != file.bytes) {
-      return DataLoss(fmt::format("{}: {}, expected {} bytes", (directory / file.name).string(),
-                                  error ? error.message() : fmt::format("{} bytes", size),
-                                  file.bytes));
-    }
-    NullVisitor visitor;
-    TRY(ReadCheckpoint(directory / file.name, manifest.checkpoint, &visitor));
-  }
-  return Status::Ok();
+std::filesystem::path PathOf(const std::filesystem::path& root, const ChainLink& link) {
+  return CheckpointPath(root, link.checkpoint) / link.file.name;
 }
+
+Status CheckSize(const std::filesystem::path& root, const ChainLink& link) {
+  std::error_code error;
+  const auto path = PathOf(root, link);
+  const auto size = std::filesystem::file_size(path, error);
+  if (!error && size == link.file.bytes) return Status::Ok();
+  return DataLoss(fmt::format("{}: {}, expected {} bytes", path.string(),
+                              error ? error.message() : fmt::format("{} bytes", size),
+                              link.file.bytes));
+}
+
+// Which files have been found whole or not: many checkpoints stand on one.
+class Checker {
+ public:
+  explicit Checker(std::filesystem::path root) : root_(std::move(root)) {}
+
+  Status Check(const Manifest& manifest) {
+    for (const CheckpointFile& file : manifest.files) {
+      TRY_ASSIGN(const auto chain, ChainOf(root_, manifest.checkpoint, file));
+      uint32_t base_crc = 0;
+      for (const ChainLink& link : chain) {
+        TRY(CheckFile(link, base_crc));
+        base_crc = link.file.crc;
+      }
+    }
+    return Status::Ok();
+  }
+
+ private:
+  Status CheckFile(const ChainLink& link, uint32_t base_crc) {
+    const auto path = PathOf(root_, link);
+    auto found = known_.find(path.string());
+    if (found == known_.end()) {
+      found = known_.emplace(path.string(), Read(path, link, base_crc)).first;
+    }
+    return found->second;
+  }
+
+  static Status Read(const std::filesystem::path& path, const ChainLink& link, uint32_t base_crc) {
+    CheckingVisitor visitor;
+    uint32_t crc = 0;
+    TRY(ReadCheckpoint(path, link.checkpoint, &visitor, &crc));
+    if (crc != link.file.crc) {
+      return DataLoss(fmt::format("{}: its checksum is {:08x}, its manifest says {:08x}",
+                                  path.string(), crc, link.file.crc));
+    }
+    if (visitor.head.base != link.file.base ||
+        (link.file.base >= 0 && visitor.head.base_crc != base_crc)) {
+      return DataLoss(
+          fmt::format("{}: it does not continue the file of checkpoint {} that is there",
+                      path.string(), link.file.base));
+    }
+    return Status::Ok();
+  }
+
+  const std::filesystem::path root_;
+  std::map<std::string, Status> known_;
+};
 
 bool IsCommitted(const std::filesystem::path& root, int64_t id) {
   std::error_code error;
@@ -62,16 +118,41 @@ void Remove(const std::filesystem::path& root, int64_t id) {
   if (error) LogWarning("cannot remove {}: {}", directory.string(), error.message());
 }
 
-void Prune(const std::filesystem::path& root, int64_t newest, int keep) {
+// The checkpoints that one stands on, with itself.
+std::set<int64_t> FoundationOf(const std::filesystem::path& root, int64_t id) {
+  std::set<int64_t> ids = {id};
+  const auto manifest = ReadManifest(root, id);
+  if (!manifest.ok()) return ids;
+  for (const CheckpointFile& file : manifest->files) {
+    const auto chain = ChainOf(root, id, file);
+    if (!chain.ok()) continue;
+    for (const ChainLink& link : *chain) ids.insert(link.checkpoint);
+  }
+  return ids;
+}
+
+bool Overlap(const std::set<int64_t>& a, const std::set<int64_t>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int64_t id) { return b.contains(id); });
+}
+
+void Prune(const std::filesystem::path& root, int64_t newest, const Retention& retention) {
   const std::vector<int64_t> ids = ListCheckpoints(root);
-  int kept = 0;
-  for (auto at = ids.rbegin(); at != ids.rend(); ++at) {
-    if (*at > newest) continue;
-    if (IsCommitted(root, *at) && kept < std::max(keep, 1)) {
-      ++kept;
-    } else {
-      Remove(root, *at);
-    }
+  const auto keep = static_cast<size_t>(std::max(retention.keep, 1));
+  std::set<int64_t> stay, first;
+  size_t kept = 0;
+  bool apart = keep < 2;  // two that share no file are among those that stay
+  for (auto at = ids.rbegin(); at != ids.rend() && (kept < keep || !apart); ++at) {
+    if (*at > newest || retention.damaged.contains(*at) || !IsCommitted(root, *at)) continue;
+    const auto foundation = FoundationOf(root, *at);
+    if (kept == 0) first = foundation;
+    const bool alone = kept > 0 && !Overlap(first, foundation);
+    if (kept >= keep && !alone) continue;
+    apart = apart || alone;
+    ++kept;
+    stay.insert(foundation.begin(), foundation.end());
+  }
+  for (const int64_t id : ids) {
+    if (id <= newest && !stay.contains(id)) Remove(root, id);
   }
 }
 
@@ -86,9 +167,20 @@ Result<CheckpointFile> DecodeFile(const json::value& value) {
       bytes < 0 || crc < 0 || crc > int64_t{UINT32_MAX}) {
     return InvalidArgument(fmt::format("files: '{}' is out of bounds", file.name));
   }
+  if (object.contains("base")) {
+    TRY_ASSIGN(file.base, GetInt(object, "base"));
+    if (file.base < 0) return InvalidArgument("files: base: expected 0 or more");
+  }
   file.bytes = static_cast<uint64_t>(bytes);
   file.crc = static_cast<uint32_t>(crc);
   return file;
+}
+
+// Of all fields but itself, in the order that they stand in.
+uint32_t SumOf(json::object object) {
+  object.erase("crc32c");
+  const std::string text = ToText(object);
+  return Crc32c(text.data(), text.size());
 }
 
 }  // namespace
@@ -118,20 +210,31 @@ std::vector<int64_t> ListCheckpoints(const std::filesystem::path& root) {
 std::string EncodeManifest(const Manifest& manifest) {
   json::array files;
   for (const CheckpointFile& file : manifest.files) {
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"crc32c", file.crc}});
+    json::object object = {{"name", file.name}, {"bytes", file.bytes}, {"crc32c", file.crc}};
+    if (file.base >= 0) object["base"] = file.base;
+    files.push_back(std::move(object));
   }
   json::array workers;
   for (const int worker : manifest.workers) workers.push_back(worker);
-  return ToPrettyText(json::object{{"format", 1},
-                                   {"checkpoint", manifest.checkpoint},
-                                   {"files", std::move(files)},
-                                   {"workers", std::move(workers)}});
+  json::object object = {{"format", kFormat},
+                         {"checkpoint", manifest.checkpoint},
+                         {"files", std::move(files)},
+                         {"workers", std::move(workers)}};
+  object["crc32c"] = SumOf(object);
+  return ToPrettyText(object);
 }
 
 Result<Manifest> DecodeManifest(std::string_view text) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(text));
   TRY_ASSIGN(const int64_t format, GetInt(object, "format"));
-  if (format != 1) return InvalidArgument(fmt::format("format: got {}, expected 1", format));
+  if (format < 1 || format > kFormat) {
+    return InvalidArgument(fmt::format(
+        "format: got {}, this program reads 1 to {}: use a newer one", format, kFormat));
+  }
+  if (format > 1 || object.contains("crc32c")) {
+    TRY_ASSIGN(const int64_t sum, GetInt(object, "crc32c"));
+    if (sum != int64_t{SumOf(object)}) return InvalidArgument("crc32c: it does not match");
+  }
   Manifest manifest;
   TRY_ASSIGN(manifest.checkpoint, GetInt(object, "checkpoint"));
   const json::value* files = object.if_contains("files");
@@ -166,21 +269,43 @@ Result<Manifest> ReadManifest(const std::filesystem::path& root, int64_t id) {
   return manifest;
 }
 
-Status CommitManifest(const std::filesystem::path& root, const Manifest& manifest, int keep) {
+Result<std::vector<ChainLink>> ChainOf(const std::filesystem::path& root, int64_t checkpoint,
+                                       const CheckpointFile& file) {
+  std::vector<ChainLink> chain = {{checkpoint, file}};
+  TRY(CheckSize(root, chain.back()));
+  while (chain.back().file.base >= 0) {
+    const ChainLink at = chain.back();
+    if (at.file.base >= at.checkpoint || chain.size() == kMaxChain) {
+      return DataLoss(fmt::format("{}: it continues checkpoint {}, expected an earlier one",
+                                  PathOf(root, at).string(), at.file.base));
+    }
+    TRY_ASSIGN(const Manifest manifest, ReadManifest(root, at.file.base));
+    const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                    [&](const auto& other) { return other.name == file.name; });
+    if (found == manifest.files.end()) {
+      return DataLoss(fmt::format("{}: checkpoint {}, which it continues, has no such file",
+                                  PathOf(root, at).string(), at.file.base));
+    }
+    chain.push_back({manifest.checkpoint, *found});
+    TRY(CheckSize(root, chain.back()));
+  }
+  std::reverse(chain.begin(), chain.end());
+  return chain;
+}
+
+Status CommitManifest(const std::filesystem::path& root, const Manifest& manifest,
+                      const Retention& retention) {
   const auto directory = CheckpointPath(root, manifest.checkpoint);
   for (const CheckpointFile& file : manifest.files) {
-    std::error_code error;
-    const auto size = std::filesystem::file_size(directory / file.name, error);
-    if (error || size != file.bytes) {
-      return FailedPrecondition(
-          fmt::format("{}: expected {} bytes there; is the checkpoint directory shared by all "
-                      "servers?",
-                      (directory / file.name).string(), file.bytes));
+    const auto chain = ChainOf(root, manifest.checkpoint, file);
+    if (!chain.ok()) {
+      return FailedPrecondition(fmt::format(
+          "{}; is the checkpoint directory shared by all servers?", chain.status().message()));
     }
   }
   TRY(WriteFileAtomically(directory / kManifest, EncodeManifest(manifest), 0600));
   TRY(SyncDirectory(root));
-  Prune(root, manifest.checkpoint, keep);
+  Prune(root, manifest.checkpoint, retention);
   return Status::Ok();
 }
 
@@ -188,18 +313,31 @@ void RemoveUncommitted(const std::filesystem::path& root, int64_t id) {
   if (!IsCommitted(root, id)) Remove(root, id);
 }
 
-Result<Manifest> NewestWhole(const std::filesystem::path& root) {
+Result<Manifest> NewestWhole(const std::filesystem::path& root, std::set<int64_t>* damaged) {
   const std::vector<int64_t> ids = ListCheckpoints(root);
+  Checker checker(root);
   Status newest = NotFound(fmt::format("{}: no checkpoint was committed", root.string()));
   for (auto at = ids.rbegin(); at != ids.rend(); ++at) {
     auto manifest = ReadManifest(root, *at);
     if (manifest.status().code() == Code::kNotFound) continue;
-    const Status whole = manifest.ok() ? CheckWhole(root, *manifest) : manifest.status();
+    const Status whole = manifest.ok() ? checker.Check(*manifest) : manifest.status();
     if (whole.ok()) return manifest;
-    LogWarning("checkpoint {} is not used: {}", *at, whole.message());
+    LogWarning("checkpoint {} is damaged and not used: {}", *at, whole.message());
+    if (damaged != nullptr) damaged->insert(*at);
     if (newest.code() == Code::kNotFound) newest = DataLoss(whole.message());
   }
   return newest;
+}
+
+Status ReadAll(const std::filesystem::path& root, const Manifest& manifest,
+               CheckpointVisitor* visitor) {
+  for (const CheckpointFile& file : manifest.files) {
+    TRY_ASSIGN(const auto chain, ChainOf(root, manifest.checkpoint, file));
+    for (const ChainLink& link : chain) {
+      TRY(ReadCheckpoint(PathOf(root, link), link.checkpoint, visitor));
+    }
+  }
+  return Status::Ok();
 }
 
 }  // namespace shoal::ps

@@ -17,7 +17,8 @@
 namespace shoal::ps {
 namespace {
 
-constexpr size_t kHeadBytes = 24;  // of the file: magic, version, zero, checkpoint
+constexpr size_t kHeadBytes = 24;      // of the file: magic, version, zero, checkpoint
+constexpr size_t kHeadRestBytes = 16;  // version 2: base, its checksum, that of all before
 constexpr size_t kRecordHeadBytes = 16;
 constexpr size_t kBlobRecord = 1u << 20;
 
@@ -31,12 +32,17 @@ class Source {
   virtual ~Source() = default;
   // Exactly `size` bytes, or OutOfRange at the end.
   virtual Status Read(char* to, size_t size) = 0;
+  virtual Status ExpectEnd() = 0;
 };
+
+Status TooLong() { return DataLoss("bytes follow its last record"); }
 
 class FileSource final : public Source {
  public:
-  explicit FileSource(UniqueFd fd) : fd_(std::move(fd)) {}
+  FileSource(UniqueFd fd, uint32_t* crc) : fd_(std::move(fd)), crc_(crc) {}
   Status Read(char* to, size_t size) override {
+    char* const first = to;
+    const size_t wanted = size;
     while (size > 0) {
       const ssize_t got = ::read(fd_.get(), to, size);
       if (got < 0 && errno == EINTR) continue;
@@ -45,11 +51,17 @@ class FileSource final : public Source {
       to += got;
       size -= static_cast<size_t>(got);
     }
+    if (crc_ != nullptr) *crc_ = Crc32c(first, wanted, *crc_);
     return Status::Ok();
+  }
+  Status ExpectEnd() override {
+    char more = 0;
+    return ::read(fd_.get(), &more, 1) == 0 ? Status::Ok() : TooLong();
   }
 
  private:
   UniqueFd fd_;
+  uint32_t* const crc_;  // of what was read; or null
 };
 
 class MemorySource final : public Source {
@@ -61,6 +73,7 @@ class MemorySource final : public Source {
     rest_.remove_prefix(size);
     return Status::Ok();
   }
+  Status ExpectEnd() override { return rest_.empty() ? Status::Ok() : TooLong(); }
 
  private:
   std::string_view rest_;
@@ -71,30 +84,55 @@ class Reader {
   Reader(Source* source, CheckpointVisitor* visitor) : source_(source), visitor_(visitor) {}
 
   Status Run(int64_t checkpoint) {
-    char head[kHeadBytes];
-    TRY(source_->Read(head, sizeof head));
-    ByteReader reader(std::string_view(head, sizeof head));
+    CheckpointHead head;
+    TRY(Head(&head));
+    if (head.checkpoint != checkpoint) {
+      return DataLoss(
+          fmt::format("it is of checkpoint {}, expected {}", head.checkpoint, checkpoint));
+    }
+    based_ = head.base >= 0;
+    TRY(visitor_->OnHead(head));
+    for (bool end = false; !end; ++records_) {
+      TRY(OneRecord(&end).With(fmt::format("record {}", records_)));
+    }
+    return source_->ExpectEnd();
+  }
+
+ private:
+  Status Head(CheckpointHead* head) {
+    char bytes[kHeadBytes + kHeadRestBytes];
+    TRY(source_->Read(bytes, kHeadBytes));
+    ByteReader reader(std::string_view(bytes, kHeadBytes));
     std::string_view magic;
     uint32_t version = 0, zero = 0;
-    int64_t id = 0;
     TRY(reader.GetRaw(sizeof kCheckpointMagic, &magic));
     TRY(reader.Get(&version));
     TRY(reader.Get(&zero));
-    TRY(reader.Get(&id));
+    TRY(reader.Get(&head->checkpoint));
     if (magic != std::string_view(kCheckpointMagic, sizeof kCheckpointMagic)) {
       return DataLoss("this is no checkpoint: its first bytes are wrong");
     }
-    if (version != kCheckpointVersion || zero != 0 || id != checkpoint) {
-      return DataLoss(fmt::format("version {} of checkpoint {}, expected version {} of {}", version,
-                                  id, kCheckpointVersion, checkpoint));
+    if (version < 1 || version > kCheckpointVersion || zero != 0) {
+      return DataLoss(fmt::format("it has version {}, this program reads 1 to {}", version,
+                                  kCheckpointVersion));
     }
-    for (bool end = false; !end; ++records_) {
-      TRY(OneRecord(&end).With(fmt::format("record {}", records_)));
+    if (version == 1) return Status::Ok();
+    TRY(source_->Read(bytes + kHeadBytes, kHeadRestBytes));
+    ByteReader rest(std::string_view(bytes + kHeadBytes, kHeadRestBytes));
+    uint32_t crc = 0;
+    TRY(rest.Get(&head->base));
+    TRY(rest.Get(&head->base_crc));
+    TRY(rest.Get(&crc));
+    if (crc != Crc32c(bytes, sizeof bytes - sizeof crc)) {
+      return DataLoss("its head does not match its checksum");
+    }
+    if (head->base < -1 || head->base >= head->checkpoint) {
+      return DataLoss(fmt::format("it continues checkpoint {}, expected one before {}", head->base,
+                                  head->checkpoint));
     }
     return Status::Ok();
   }
 
- private:
   Status OneRecord(bool* end) {
     char head[kRecordHeadBytes];
     TRY(source_->Read(head, sizeof head));
@@ -119,6 +157,8 @@ class Reader {
         return Progress(&body);
       case RecordType::kBlob:
         return Blob(&body);
+      case RecordType::kBlobNames:
+        return BlobNames(&body);
       case RecordType::kEnd:
         *end = true;
         return End(&body);
@@ -183,6 +223,17 @@ class Reader {
     return visitor_->OnBlob(name, total, offset, bytes);
   }
 
+  Status BlobNames(ByteReader* body) {
+    if (!based_) return DataLoss("it names blobs of a base, and there is none");
+    std::set<std::string, std::less<>> names;
+    while (body->remaining() > 0) {
+      std::string_view name;
+      TRY(body->GetString(&name, kMaxNameBytes));
+      names.emplace(name);
+    }
+    return visitor_->OnBlobNames(names);
+  }
+
   Status End(ByteReader* body) {
     uint64_t records = 0;
     TRY(body->Get(&records));
@@ -199,6 +250,7 @@ class Reader {
   std::vector<Key> keys_;
   std::vector<float> rows_;
   uint64_t records_ = 0;
+  bool based_ = false;
 };
 
 Status ReadFrom(Source* source, int64_t checkpoint, CheckpointVisitor* visitor) {
@@ -213,15 +265,18 @@ Status ReadFrom(Source* source, int64_t checkpoint, CheckpointVisitor* visitor) 
 }  // namespace
 
 Result<CheckpointWriter> CheckpointWriter::Create(const std::filesystem::path& path,
-                                                  int64_t checkpoint) {
+                                                  const CheckpointHead& head) {
   TRY_ASSIGN(auto file, AtomicFile::Create(path, 0600));
   CheckpointWriter writer(std::move(file));
-  std::string head(kCheckpointMagic, sizeof kCheckpointMagic);
-  ByteWriter bytes(&head);
-  bytes.Put(kCheckpointVersion);
-  bytes.Put(uint32_t{0});
-  bytes.Put(checkpoint);
-  TRY(writer.Write(head));
+  std::string bytes(kCheckpointMagic, sizeof kCheckpointMagic);
+  ByteWriter fields(&bytes);
+  fields.Put(kCheckpointVersion);
+  fields.Put(uint32_t{0});
+  fields.Put(head.checkpoint);
+  fields.Put(head.base);
+  fields.Put(head.base_crc);
+  fields.Put(Crc32c(bytes.data(), bytes.size()));
+  TRY(writer.Write(bytes));
   return writer;
 }
 
@@ -291,6 +346,17 @@ Status CheckpointWriter::Blob(std::string_view name, std::string_view content) {
   return Status::Ok();
 }
 
+Status CheckpointWriter::BlobNames(const std::vector<std::string>& names) {
+  std::string bytes;
+  ByteWriter writer(&bytes);
+  for (const std::string& name : names) writer.PutString(name);
+  if (bytes.size() > kMaxRecord) {
+    return ResourceExhausted(fmt::format(
+        "the names of {} blobs: a checkpoint takes {} bytes of them", names.size(), kMaxRecord));
+  }
+  return Record(RecordType::kBlobNames, bytes, {});
+}
+
 Status CheckpointWriter::Commit() {
   std::string head;
   ByteWriter(&head).Put(records_);
@@ -299,9 +365,10 @@ Status CheckpointWriter::Commit() {
 }
 
 Status ReadCheckpoint(const std::filesystem::path& path, int64_t checkpoint,
-                      CheckpointVisitor* visitor) {
+                      CheckpointVisitor* visitor, uint32_t* crc) {
   TRY_ASSIGN(auto fd, OpenFile(path, O_RDONLY));
-  FileSource source(std::move(fd));
+  if (crc != nullptr) *crc = 0;
+  FileSource source(std::move(fd), crc);
   return ReadFrom(&source, checkpoint, visitor).With(path.string());
 }
 

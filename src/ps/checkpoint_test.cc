@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "ps/checkpoint_dir.h"
 #include "ps/checkpoint_file.h"
+#include "ps/test_checkpoint.h"
 #include "ps/test_cluster.h"
 
 namespace shoal::ps {
@@ -22,6 +23,7 @@ struct Param {
   int threads;
   KeySpace space;
   OptimizerKind optimizer;
+  Key trained = 5000;  // keys that are pushed to; few: checkpoints hold only what changed
 };
 
 class PsCheckpoint : public ::testing::TestWithParam<Param> {
@@ -42,52 +44,21 @@ class PsCheckpoint : public ::testing::TestWithParam<Param> {
   static constexpr size_t kKeys = 5000, kDim = 6;
 };
 
-// What a checkpoint holds, added up.
-class Sum final : public CheckpointVisitor {
- public:
-  Status OnTable(const TableSpec&) override { return Status::Ok(); }
-  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
-                std::span<const float> rows) override {
-    for (size_t i = 0; i < keys.size(); ++i) {
-      for (size_t d = 0; d < spec.dim; ++d) values += rows[i * floats + d];
-      for (size_t d = spec.dim; d < floats; ++d) state += rows[i * floats + d];
-    }
-    return Status::Ok();
-  }
-  Status OnProgress(int, std::string_view bytes) override {
-    progress += std::stod(std::string(bytes));
-    return Status::Ok();
-  }
-  Status OnBlob(std::string_view, uint64_t, uint64_t, std::string_view) override {
-    return Status::Ok();
-  }
-  double values = 0;
-  double state = 0;
-  double progress = 0;
-};
-
-Sum SumOf(const std::filesystem::path& root, int64_t id) {
-  Sum sum;
-  const auto manifest = ReadManifest(root, id);
-  EXPECT_TRUE(manifest.ok()) << manifest.status().ToString();
-  if (!manifest.ok()) return sum;
-  for (const auto& file : manifest->files) {
-    const Status read = ReadCheckpoint(CheckpointPath(root, id) / file.name, id, &sum);
-    EXPECT_TRUE(read.ok()) << read.ToString();
-  }
-  return sum;
-}
-
 // Pushes integers to random keys and tells after each push how many there were.
-void Train(Client* client, const TableRef& table, uint64_t seed, const std::atomic<bool>* stop,
+struct Training {
+  uint64_t seed;
+  Key keys;
+};
+void Train(Client* client, const TableRef& table, Training training, const std::atomic<bool>* stop,
            std::atomic<int>* rounds) {
+  uint64_t seed = training.seed;
   constexpr size_t kBatch = 50;
   std::vector<Key> keys(kBatch);
   const std::vector<float> ones(kBatch * table.dim, 1.0f);
   uint64_t pushed = 0;
   while (!*stop) {
     for (Key& key : keys) key = (seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33;
-    for (Key& key : keys) key %= 5000;
+    for (Key& key : keys) key %= training.keys;
     Ticket ticket;
     {
       Client::IssueScope scope(*client);
@@ -118,10 +89,12 @@ TEST_P(PsCheckpoint, EveryCutHoldsExactlyWhatItsProgressSays) {
       auto client = cluster.Connect(w);
       const auto table = client->CreateTable(Spec());
       ASSERT_OK(table);
-      Train(client.get(), *table, static_cast<uint64_t>(w) + 1, &stop, &rounds[w]);
+      Train(client.get(), *table, {static_cast<uint64_t>(w) + 1, GetParam().trained}, &stop,
+            &rounds[w]);
     });
   }
   auto admin = cluster.ConnectAdmin();
+  bool chained = false;
   for (int taken = 0; taken < 6; ++taken) {
     for (const auto& done : rounds) {
       const int before = done;
@@ -135,16 +108,22 @@ TEST_P(PsCheckpoint, EveryCutHoldsExactlyWhatItsProgressSays) {
     const bool adagrad = GetParam().optimizer == OptimizerKind::kAdagrad;
     EXPECT_EQ(adagrad ? sum.state : sum.values, sum.progress) << "checkpoint " << info->id;
     EXPECT_GT(sum.progress, 0);
+    chained = chained || sum.chained;
   }
   stop = true;
   for (auto& worker : workers) worker.join();
-  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+  EXPECT_EQ(chained, GetParam().trained < kKeys);
+  if (!chained) {
+    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Doors, PsCheckpoint,
     ::testing::Values(Param{Door::kInProcess, 1, KeySpace::kDense, OptimizerKind::kAdd},
                       Param{Door::kTcp, 1, KeySpace::kDense, OptimizerKind::kAdd},
+                      Param{Door::kInProcess, 2, KeySpace::kDense, OptimizerKind::kAdd, 60},
+                      Param{Door::kShared, 1, KeySpace::kDense, OptimizerKind::kAdagrad, 60},
                       Param{Door::kTcp, 2, KeySpace::kSparse, OptimizerKind::kAdd},
                       Param{Door::kTcp, 1, KeySpace::kSparse, OptimizerKind::kAdagrad},
                       Param{Door::kInProcess, 2, KeySpace::kSparse, OptimizerKind::kAdd}));
@@ -311,8 +290,11 @@ TEST(PsRestore, AFullDiskLeavesThePreviousCheckpoint) {
   }
   PushOnes(client.get(), *table, 100);
   ASSERT_OK(admin->Checkpoint());
-  ASSERT_OK(admin->Checkpoint());
-  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+  const auto last = admin->Checkpoint();  // nothing changed: it stands on the one before
+  ASSERT_OK(last);
+  // That one and what it stands on, and the first, which shares no file with them.
+  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()),
+            (std::vector<int64_t>{0, last->id - 1, last->id}));
 }
 
 TEST(PsRestore, AWorkerThatDoesNotAnswerAbortsTheCheckpoint) {

@@ -82,7 +82,8 @@ Status Lane::CreateTable(const TableSpec& spec) {
   }
   const RowFunction* optimizer = nullptr;
   TRY(FindOptimizer(spec, &optimizer));
-  auto table = std::make_unique<Table>(spec, Table::Place{partition_, self_, optimizer}, &arena_);
+  auto table = std::make_unique<Table>(
+      spec, Table::Place{partition_, self_, optimizer, epoch_.number}, &arena_);
   // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
   if (snapshot_.id >= 0) {
     table->BeginSnapshot();
@@ -274,6 +275,20 @@ void Lane::EndCheckpoint(int64_t id, const Status& why) {
   if (snapshot_.on_frozen != nullptr) snapshot_.on_frozen(why, {});
   for (auto& [table_id, table] : tables_) table->EndSnapshot();
   snapshot_ = {};
+  NextEpoch();
+}
+
+// What came behind the cut is already marked with the next epoch. A byte holds so many of them that
+// to begin anew costs nothing worth saving: the next checkpoint is whole.
+void Lane::NextEpoch() {
+  if (epoch_.number == 0) return;
+  const bool full = epoch_.number >= UINT8_MAX - 1;
+  epoch_ = full ? Epoch{epoch_.generation + 1, 1}
+                : Epoch{epoch_.generation, static_cast<uint8_t>(epoch_.number + 1)};
+  for (auto& [table_id, table] : tables_) {
+    if (full) table->ForgetChanges();
+    table->SetEpoch(epoch_.number);
+  }
 }
 
 }  // namespace shoal::ps

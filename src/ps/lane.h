@@ -35,6 +35,13 @@ struct Session {
   KeyMemory key_memory;  // of the present connection
 };
 
+// A stretch between two cuts of a lane, to compare what was written before and after: numbers of
+// another generation mean nothing.
+struct Epoch {
+  uint32_t generation = 0;
+  uint8_t number = 0;  // 0: changes are not tracked
+};
+
 class Lane {
  public:
   // What is pointed to must outlive the lane; no functions: null.
@@ -68,6 +75,11 @@ class Lane {
   // Has a reply of this peer sent when the Guard ends.
   void Touch(std::shared_ptr<Peer> peer) { touched_.push_back(std::move(peer)); }
   std::vector<std::shared_ptr<Peer>>* touched() { return &touched_; }
+
+  // Rows remember from now on in which epoch they were pushed to last. Before there are tables.
+  void TrackChanges() { epoch_ = {1, 1}; }
+  // While a snapshot is open, the one that its cut ends.
+  Epoch epoch() const { return epoch_; }
 
   // Finds or makes a table.
   Status CreateTable(const TableSpec& spec);
@@ -110,6 +122,7 @@ class Lane {
   WriteMode ModeOf(const Session& session) const;
   void OpenSnapshot(int64_t id);
   void FreezeIfComplete();
+  void NextEpoch();
   // The function that the table's spec or the request names.
   Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
   Status FindCalled(const FrameHeader& head, Change* change) const;
@@ -128,6 +141,7 @@ class Lane {
   std::map<int, uint64_t> current_;  // worker → its present session
   std::set<uint64_t> replaced_;      // sessions that may not come back
   Snapshot snapshot_;
+  Epoch epoch_;
   RowRequest::Scratch scratch_;
   std::vector<std::shared_ptr<Peer>> touched_;
 };

@@ -29,6 +29,7 @@ float* RowStore::AllocateDense(size_t slots) {
   for (size_t first = 0; first < slots; first += mask() + 1) {
     blocks_.push_back({base + first * row_floats_, nullptr, false});
   }
+  if (tracked_) changed_.resize(slots);
   size_ = capacity_ = slots;
   return base;
 }
@@ -39,6 +40,7 @@ uint32_t RowStore::Append() {
     capacity_ += mask() + 1;
     if (open_ && !frozen_) snapshot_blocks_ = blocks_.size();
   }
+  if (tracked_) changed_.resize(size_ + 1);
   if (open_) late_.push_back(0);
   return static_cast<uint32_t>(size_++);
 }
@@ -59,6 +61,11 @@ void RowStore::EndSnapshot() {
   open_ = frozen_ = false;
   late_.clear();
   late_.shrink_to_fit();
+}
+
+size_t RowStore::CountChanged(uint8_t after) const {
+  return static_cast<size_t>(std::count_if(changed_.begin(), changed_.end(),
+                                           [after](uint8_t epoch) { return epoch > after; }));
 }
 
 size_t RowStore::FloatsOf(size_t block) const {

@@ -6,9 +6,11 @@
 // Not thread-safe: the lane's lock covers it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "ps/row_arena.h"
@@ -32,6 +34,17 @@ class RowStore {
   // Sparse: one more slot, zeroed.
   uint32_t Append();
 
+  // From now on remembers of every slot when it was written last. Only on an empty store.
+  void TrackChanges() { tracked_ = true; }
+  // The slot is written in this epoch, 1 or later. Epochs are the lane's (lane.h).
+  void Mark(size_t slot, uint8_t epoch) {
+    if (changed_[slot] < epoch) changed_[slot] = epoch;
+  }
+  // All slots are as if never written.
+  void ForgetChanges() { std::fill(changed_.begin(), changed_.end(), uint8_t{0}); }
+  // Slots written after that epoch.
+  size_t CountChanged(uint8_t after) const;
+
   size_t size() const { return size_; }
   float* Row(size_t slot) const {
     return blocks_[slot >> shift_].live + (slot & mask()) * row_floats_;
@@ -47,13 +60,16 @@ class RowStore {
   float* BeforeWrite(size_t slot, WriteMode mode, bool* fresh);
 
   // For the checkpoint's writer, once frozen. Rows of the block that belong to the snapshot:
-  // visit(slot, row). Then MarkWritten lets the copy go.
+  // visit(slot, row), with `after` only those written after that epoch. Then MarkWritten lets the
+  // copy go.
   size_t snapshot_blocks() const { return snapshot_blocks_; }
   template <typename Visit>
-  void VisitSnapshot(size_t block, const Visit& visit) const {
+  void VisitSnapshot(size_t block, std::optional<uint8_t> after, const Visit& visit) const {
     const Block& at = blocks_[block];
     const float* rows = at.saved != nullptr ? at.saved.get() : at.live;
-    for (size_t slot = block << shift_; slot < size_ && slot >> shift_ == block; ++slot) {
+    const size_t end = std::min(size_, (block + 1) << shift_);
+    for (size_t slot = block << shift_; slot < end; ++slot) {
+      if (after.has_value() && changed_[slot] <= *after) continue;
       if (InSnapshot(slot)) visit(slot, rows + (slot & mask()) * row_floats_);
     }
   }
@@ -78,6 +94,8 @@ class RowStore {
   std::vector<Block> blocks_;
   size_t size_ = 0;      // slots
   size_t capacity_ = 0;  // slots that have memory
+  bool tracked_ = false;
+  std::vector<uint8_t> changed_;  // by slot, if tracked: the epoch of its last write; 0: none
 
   bool open_ = false;
   bool frozen_ = false;

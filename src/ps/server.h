@@ -42,7 +42,9 @@ struct ServerOptions {
   uint32_t shards = 256;  // virtual shards of the job, a power of two; the same on all servers
   std::shared_ptr<const Functions> functions;  // that clients may call; the same on all servers
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints. Shared by all servers of the job
-  int keep_checkpoints = 2;
+  int keep_checkpoints = 2;    // and what they stand on; see Retention in checkpoint_dir.h
+  int checkpoint_deltas = 15;  // at most so many checkpoints after a whole one hold only the rows
+                               // that changed since the one before them
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
   Duration client_grace = std::chrono::seconds(10);  // a worker that lost its connections for this
                                                      // long counts as dead

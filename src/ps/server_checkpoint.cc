@@ -7,13 +7,25 @@
 #include "base/log.h"
 #include "ps/checkpoint_file.h"
 #include "ps/server_core.h"
+#include "ps/table.h"
 
 namespace shoal::ps {
 namespace {
 
 constexpr uint32_t kMaxSessions = 1u << 20;
+constexpr size_t kRecordBytes = 256u << 10;  // of rows: a write call each
+
+Status GivenUp(int64_t id) { return Aborted(fmt::format("checkpoint {} was given up", id)); }
 
 }  // namespace
+
+struct ServerCore::Writing {
+  CheckpointWriter writer;
+  const WrittenCheckpoint* base;  // whose file this one continues; null: it is whole
+  WrittenCheckpoint now;
+  std::set<uint32_t> described = {};  // tables
+  SavedRows rows = {};
+};
 
 // Answers with the id and the sessions whose markers make the cut; until it is frozen or aborted
 // nobody else joins, so that all servers agree on who takes part.
@@ -143,7 +155,8 @@ Status ServerCore::CheckpointCommit(Request* request) {
   return RunInBackground(
       [this, manifest = std::move(manifest)]() -> Result<std::string> {
         TRY(FaultPoint("ps.checkpoint.commit"));
-        TRY(CommitManifest(options_.checkpoint_dir, manifest, options_.keep_checkpoints));
+        TRY(CommitManifest(options_.checkpoint_dir, manifest,
+                           {options_.keep_checkpoints, damaged_}));
         Lane::Guard guard(*lanes_[0]);
         if (checkpoint_ == manifest.checkpoint) checkpoint_ = -1;
         std::string reply;
@@ -197,9 +210,125 @@ Result<std::string> ServerCore::WriteCheckpoint(int64_t id) {
   // Server 0 has made the directory; where it is missing, the checkpoint was given up or is not
   // shared.
   const auto directory = CheckpointPath(options_.checkpoint_dir, id);
-  const std::string name = CheckpointFileName(options_.index);
-  TRY_ASSIGN(CheckpointWriter writer, CheckpointWriter::Create(directory / name, id));
-  TRY(WriteTables(id, &writer));
+  TRY_ASSIGN(const std::vector<Epoch> epochs, FrozenEpochs(id));
+  TRY_ASSIGN(const WrittenCheckpoint* base, ChooseBase(id, epochs));
+  WrittenCheckpoint now;
+  now.id = id;
+  now.file.name = CheckpointFileName(options_.index);
+  now.ownership = partition_.version();
+  now.epochs = epochs;
+  CheckpointHead head{id};
+  if (base != nullptr) {
+    now.file.base = head.base = base->id;
+    head.base_crc = base->file.crc;
+  }
+  TRY_ASSIGN(CheckpointWriter file, CheckpointWriter::Create(directory / now.file.name, head));
+  Writing writing{std::move(file), base, std::move(now)};
+  TRY(WriteTables(&writing));
+  TRY(WriteBlobs(&writing));
+  TRY(writing.writer.Commit());
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    lane->EndCheckpoint(id, Status::Ok());
+  }
+  WrittenCheckpoint& done = writing.now;
+  done.file.bytes = writing.writer.bytes();
+  done.file.crc = writing.writer.crc();
+  done.deltas = base == nullptr ? 0 : base->deltas + 1;
+  done.whole_bytes = base == nullptr ? done.file.bytes : base->whole_bytes;
+  done.delta_bytes = base == nullptr ? 0 : base->delta_bytes + done.file.bytes;
+  json::object reply = {
+      {"name", done.file.name}, {"bytes", done.file.bytes}, {"crc32c", done.file.crc}};
+  if (base != nullptr) reply["base"] = done.file.base;
+  chain_.Wrote(std::move(done));
+  return ToText(reply);
+}
+
+Result<std::vector<Epoch>> ServerCore::FrozenEpochs(int64_t id) {
+  std::vector<Epoch> epochs;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    if (!lane->FrozenFor(id)) return GivenUp(id);
+    epochs.push_back(lane->epoch());
+  }
+  return epochs;
+}
+
+// Null: the file is to be whole.
+Result<const WrittenCheckpoint*> ServerCore::ChooseBase(int64_t id,
+                                                        const std::vector<Epoch>& epochs) {
+  const WrittenCheckpoint* base = chain_.Base(partition_.version(), epochs);
+  if (base == nullptr) return base;
+  TRY_ASSIGN(const uint64_t bytes, BytesSince(id, *base));
+  return chain_.Worthwhile(*base, bytes) ? base : nullptr;
+}
+
+// About what a file that continues `base` would have for rows.
+Result<uint64_t> ServerCore::BytesSince(int64_t id, const WrittenCheckpoint& base) {
+  uint64_t bytes = 0;
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    Lane::Guard guard(*lanes_[lane]);
+    if (!lanes_[lane]->FrozenFor(id)) return GivenUp(id);
+    for (const auto& [table_id, table] : lanes_[lane]->tables()) {
+      bytes += table->CountChanged(base.epochs[lane].number) *
+               (sizeof(Key) + table->saved_floats() * sizeof(float));
+    }
+  }
+  return bytes;
+}
+
+Status ServerCore::WriteTables(Writing* writing) {
+  for (uint32_t lane = 0; lane < lanes(); ++lane) {
+    std::vector<std::pair<uint32_t, TableSpec>> tables;
+    {
+      Lane::Guard guard(*lanes_[lane]);
+      if (!lanes_[lane]->FrozenFor(writing->now.id)) return GivenUp(writing->now.id);
+      for (const auto& [table_id, table] : lanes_[lane]->tables()) {
+        tables.emplace_back(table_id, table->spec());
+      }
+    }
+    for (const auto& [table_id, spec] : tables) {
+      if (writing->described.insert(table_id).second) TRY(writing->writer.Table(spec));
+      TRY(WriteOneTable(writing, lane, table_id));
+    }
+  }
+  return Status::Ok();
+}
+
+// Takes the lock for one block at a time, a few microseconds each, so that training goes on.
+Status ServerCore::WriteOneTable(Writing* writing, uint32_t lane_index, uint32_t table_id) {
+  Lane& lane = *lanes_[lane_index];
+  std::optional<uint8_t> after;
+  if (writing->base != nullptr) after = writing->base->epochs[lane_index].number;
+  SavedRows& rows = writing->rows;
+  size_t saved_floats = 0;
+  const auto flush = [&]() -> Status {
+    if (!rows.keys.empty()) {
+      TRY(writing->writer.Rows(table_id, saved_floats, rows.keys, rows.floats));
+    }
+    rows.clear();
+    return Status::Ok();
+  };
+  rows.clear();
+  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+    for (size_t block = 0;; ++block) {
+      {
+        Lane::Guard guard(lane);
+        // An abort ends the snapshot under the same lock: what is no longer frozen is not read.
+        if (stopped_ || !lane.FrozenFor(writing->now.id)) return GivenUp(writing->now.id);
+        Table* table = lane.FindTable(table_id);
+        if (block >= table->SnapshotBlocks(shard)) break;
+        table->TakeSnapshotBlock(shard, block, after, &rows);
+        saved_floats = table->saved_floats();
+      }
+      if (rows.floats.size() * sizeof(float) >= kRecordBytes) TRY(flush());
+    }
+  }
+  return flush();
+}
+
+// Progress, all of it, and blobs: those that the base has not, and the names of all.
+Status ServerCore::WriteBlobs(Writing* writing) {
   std::map<std::string, BlobStore::Content> blobs;
   std::map<int, std::string> progress;
   {
@@ -207,56 +336,18 @@ Result<std::string> ServerCore::WriteCheckpoint(int64_t id) {
     blobs = blobs_.All();
     progress = cut_progress_;
   }
-  for (const auto& [worker, bytes] : progress) TRY(writer.Progress(worker, bytes));
-  for (const auto& [blob, content] : blobs) TRY(writer.Blob(blob, *content));
-  TRY(writer.Commit());
-  for (auto& lane : lanes_) {
-    Lane::Guard guard(*lane);
-    lane->EndCheckpoint(id, Status::Ok());
-  }
-  return ToText(json::object{{"name", name}, {"bytes", writer.bytes()}, {"crc32c", writer.crc()}});
-}
-
-Status ServerCore::WriteTables(int64_t id, CheckpointWriter* writer) {
-  std::set<uint32_t> described;
-  for (auto& lane : lanes_) {
-    std::vector<std::pair<uint32_t, TableSpec>> tables;
-    {
-      Lane::Guard guard(*lane);
-      if (!lane->FrozenFor(id)) return Aborted(fmt::format("checkpoint {} was given up", id));
-      for (const auto& [table_id, table] : lane->tables()) {
-        tables.emplace_back(table_id, table->spec());
-      }
+  for (const auto& [worker, bytes] : progress) TRY(writing->writer.Progress(worker, bytes));
+  std::vector<std::string> names;
+  for (const auto& [name, content] : blobs) {
+    names.push_back(name);
+    writing->now.blobs.emplace(name, content);
+    if (writing->base != nullptr) {
+      const auto before = writing->base->blobs.find(name);
+      if (before != writing->base->blobs.end() && before->second.lock() == content) continue;
     }
-    for (const auto& [table_id, spec] : tables) {
-      if (described.insert(table_id).second) TRY(writer->Table(spec));
-      TRY(WriteOneTable(id, lane.get(), table_id, writer));
-    }
+    TRY(writing->writer.Blob(name, *content));
   }
-  return Status::Ok();
-}
-
-// Takes the lock for one block at a time, a few microseconds each, so that training goes on.
-Status ServerCore::WriteOneTable(int64_t id, Lane* lane, uint32_t table_id,
-                                 CheckpointWriter* writer) {
-  std::vector<Key> keys;
-  std::vector<float> rows;
-  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
-    for (size_t block = 0;; ++block) {
-      size_t floats = 0;
-      {
-        Lane::Guard guard(*lane);
-        // An abort ends the snapshot under the same lock: what is no longer frozen is not read.
-        if (stopped_ || !lane->FrozenFor(id)) return Aborted("the checkpoint was given up");
-        Table* table = lane->FindTable(table_id);
-        if (block >= table->SnapshotBlocks(shard)) break;
-        table->TakeSnapshotBlock(shard, block, &keys, &rows);
-        floats = table->saved_floats();
-      }
-      if (!keys.empty()) TRY(writer->Rows(table_id, floats, keys, rows));
-    }
-  }
-  return Status::Ok();
+  return writing->base == nullptr ? Status::Ok() : writing->writer.BlobNames(names);
 }
 
 }  // namespace shoal::ps

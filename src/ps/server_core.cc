@@ -55,6 +55,10 @@ class Restorer final : public CheckpointVisitor {
   };
   explicit Restorer(Target target) : to_(target) {}
 
+  Status OnHead(const CheckpointHead& head) override {
+    if (head.base < 0) chain_blobs_.clear();
+    return Status::Ok();
+  }
   Status OnTable(const TableSpec& spec) override {
     for (auto& lane : *to_.lanes) TRY(lane->CreateTable(spec));
     return Status::Ok();
@@ -81,12 +85,22 @@ class Restorer final : public CheckpointVisitor {
     if (blob_.size() < total) return Status::Ok();
     if (BlobOwner(name, to_.servers) == to_.server) to_.blobs->Set(name, std::move(blob_));
     blob_.clear();
+    chain_blobs_.emplace(name);
+    return Status::Ok();
+  }
+  Status OnBlobNames(const std::set<std::string, std::less<>>& names) override {
+    std::erase_if(chain_blobs_, [&](const std::string& name) {
+      if (names.contains(name)) return false;
+      to_.blobs->Delete(name);
+      return true;
+    });
     return Status::Ok();
   }
 
  private:
   Target to_;
   std::string blob_;
+  std::set<std::string> chain_blobs_;  // what the file and those that it continues hold
 };
 
 }  // namespace
@@ -98,11 +112,13 @@ ServerCore::ServerCore(ServerOptions options)
       partition_(options_.shards, std::vector<uint32_t>(static_cast<size_t>(options_.servers),
                                                         static_cast<uint32_t>(options_.threads))),
       blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
-      roll_(options_.workers) {
+      roll_(options_.workers),
+      chain_(options_.checkpoint_dir, options_.checkpoint_deltas) {
   for (int lane = 0; lane < options_.threads; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(
         &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)},
         options_.functions.get()));
+    if (!options_.checkpoint_dir.empty()) lanes_.back()->TrackChanges();
   }
 }
 
@@ -117,15 +133,13 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
 }
 
 Status ServerCore::Restore() {
-  auto newest = NewestWhole(options_.checkpoint_dir);
+  auto newest = NewestWhole(options_.checkpoint_dir, &damaged_);
   if (newest.status().code() == Code::kNotFound) return Status::Ok();
   TRY(newest.status().With("no checkpoint can be restored"));
   Restorer restorer({&partition_, options_.index, options_.servers, &lanes_, &blobs_, &progress_});
   const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
   try {
-    for (const CheckpointFile& file : newest->files) {
-      TRY(ReadCheckpoint(directory / file.name, newest->checkpoint, &restorer));
-    }
+    TRY(ReadAll(options_.checkpoint_dir, *newest, &restorer));
   } catch (const std::bad_alloc&) {
     return ResourceExhausted(
         fmt::format("{}: not enough memory to restore it", directory.string()));

@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "ps/blob_store.h"
+#include "ps/checkpoint_chain.h"
 #include "ps/checkpoint_dir.h"
 #include "ps/lane.h"
 #include "ps/roll.h"
@@ -26,6 +27,7 @@
 namespace shoal::ps {
 
 class CheckpointWriter;
+struct SavedRows;
 
 class ServerCore {
  public:
@@ -106,8 +108,13 @@ class ServerCore {
   void OnFrozen(int64_t id, const Status& status);
   // On the checkpoint thread.
   Result<std::string> WriteCheckpoint(int64_t id);
-  Status WriteTables(int64_t id, CheckpointWriter* writer);
-  Status WriteOneTable(int64_t id, Lane* lane, uint32_t table, CheckpointWriter* writer);
+  struct Writing;  // one checkpoint's file
+  Result<std::vector<Epoch>> FrozenEpochs(int64_t id);
+  Result<uint64_t> BytesSince(int64_t id, const WrittenCheckpoint& base);
+  Result<const WrittenCheckpoint*> ChooseBase(int64_t id, const std::vector<Epoch>& epochs);
+  Status WriteTables(Writing* writing);
+  Status WriteOneTable(Writing* writing, uint32_t lane, uint32_t table);
+  Status WriteBlobs(Writing* writing);
   Status RunInBackground(std::function<Result<std::string>()> work, Answer answer);
   void Background();
   void WhenIdle(std::function<void()> then);
@@ -118,6 +125,7 @@ class ServerCore {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> stopped_{false};
   int64_t restored_ = -1;
+  std::set<int64_t> damaged_;  // checkpoints that were passed over then
 
   // Under the first lane's lock.
   BlobStore blobs_;
@@ -140,6 +148,7 @@ class ServerCore {
   bool working_ = false;                           // guarded by work_mu_
   std::vector<std::function<void()>> after_work_;  // guarded by work_mu_
   std::thread worker_;                             // started with the first work
+  CheckpointChain chain_;                          // its own
 };
 
 }  // namespace shoal::ps

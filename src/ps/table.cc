@@ -12,11 +12,13 @@ Table::Table(TableSpec spec, const Place& place, RowArena* arena)
       self_(place.self),
       optimizer_{place.optimizer, spec_.optimizer.argument},
       layout_(RowLayout::Of(spec_.dim, spec_.optimizer)),
+      epoch_(place.epoch),
       shards_(partition_->shards()),
       dense_base_(partition_->shards()) {
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
     if (partition_->OwnerOf(shard) != self_) continue;
     shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
+    if (epoch_ != 0) shards_[shard]->store.TrackChanges();
     const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
     if (slots == 0) continue;
     dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
@@ -50,7 +52,14 @@ void Table::ResolveDense(const KeyBatch& batch, float** rows) const {
   }
 }
 
-void Table::FindSparse(const KeyBatch& batch, float** rows) const {
+void Table::MarkDense(const KeyBatch& batch, uint8_t epoch) {
+  const uint32_t bits = partition_->shard_bits();
+  for (size_t i = 0; i < batch.n; ++i) {
+    shards_[ShardOf(batch.keys[i])]->store.Mark(batch.keys[i] >> bits, epoch);
+  }
+}
+
+void Table::FindSparse(const KeyBatch& batch, float** rows, uint32_t* slots) const {
   std::array<uint64_t, kBatchRows> hashes;
   for (size_t i = 0; i < batch.n; ++i) {
     hashes[i] = Mix(batch.keys[i]);
@@ -60,19 +69,27 @@ void Table::FindSparse(const KeyBatch& batch, float** rows) const {
     const Shard& shard = *shards_[ShardOf(batch.keys[i])];
     const uint32_t slot = shard.index.Find(batch.keys[i], hashes[i]);
     rows[i] = slot == KeyIndex::kMissing ? nullptr : shard.store.Row(slot);
+    slots[i] = slot;
   }
 }
 
 void Table::FindOrInsertSparse(const KeyBatch& batch, WriteMode mode, float** rows) {
-  FindSparse(batch, rows);
+  std::array<uint32_t, kBatchRows> slots;
+  FindSparse(batch, rows, slots.data());
   for (size_t i = 0; i < batch.n; ++i) {
     if (rows[i] != nullptr) continue;
     const Key key = batch.keys[i];
     const uint64_t hash = Mix(key);
     Shard& shard = *shards_[ShardOf(key)];
-    uint32_t slot = shard.index.Find(key, hash);  // an earlier one of this batch may have made it
+    uint32_t& slot = slots[i];
+    slot = shard.index.Find(key, hash);  // an earlier one of this batch may have made it
     if (slot == KeyIndex::kMissing) slot = Insert(&shard, key, hash, mode);
     rows[i] = shard.store.Row(slot);
+  }
+  if (epoch_ == 0) return;
+  const uint8_t epoch = EpochOf(mode);
+  for (size_t i = 0; i < batch.n; ++i) {
+    shards_[ShardOf(batch.keys[i])]->store.Mark(slots[i], epoch);
   }
 }
 
@@ -141,6 +158,7 @@ Status Table::Push(const KeyBatch& batch, bool answer, WriteMode mode, const Cha
   std::array<float*, kBatchRows> rows;
   if (dense()) {
     ResolveDense(batch, rows.data());
+    if (epoch_ != 0) MarkDense(batch, EpochOf(mode));
   } else {
     FindOrInsertSparse(batch, mode, rows.data());
   }
@@ -157,7 +175,8 @@ void Table::Pull(const KeyBatch& batch) const {
     ResolveDense(batch, rows.data());
     return CopyBatch(rows.data(), batch.out.data(), batch.n, spec_.dim);
   }
-  FindSparse(batch, rows.data());
+  std::array<uint32_t, kBatchRows> slots;
+  FindSparse(batch, rows.data(), slots.data());
   std::array<float*, kBatchRows> out;
   size_t found = 0;
   for (size_t i = 0; i < batch.n; ++i) {
@@ -193,20 +212,31 @@ size_t Table::SnapshotBlocks(uint32_t shard) const {
   return shards_[shard] == nullptr ? 0 : shards_[shard]->store.snapshot_blocks();
 }
 
-void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* keys,
-                              std::vector<float>* rows) {
-  keys->clear();
-  rows->clear();
+void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::optional<uint8_t> after,
+                              SavedRows* rows) {
   Shard& from = *shards_[shard];
-  from.store.VisitSnapshot(block, [&](size_t slot, const float* row) {
-    keys->push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
+  std::vector<float>& floats = rows->floats;
+  from.store.VisitSnapshot(block, after, [&](size_t slot, const float* row) {
+    rows->keys.push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
     for (size_t plane = 0; plane <= layout_.planes; ++plane) {
       const float* values = row + plane * layout_.stride;
-      rows->insert(rows->end(), values, values + layout_.dim);
+      floats.insert(floats.end(), values, values + layout_.dim);
     }
-    if (layout_.step != 0) rows->push_back(row[layout_.step]);
+    if (layout_.step != 0) floats.push_back(row[layout_.step]);
   });
   from.store.MarkWritten(block);
+}
+
+void Table::ForgetChanges() {
+  for (auto& shard : shards_) {
+    if (shard != nullptr) shard->store.ForgetChanges();
+  }
+}
+
+size_t Table::CountChanged(uint8_t after) const {
+  size_t rows = 0;
+  for (const auto& shard : shards_) rows += shard == nullptr ? 0 : shard->store.CountChanged(after);
+  return rows;
 }
 
 void Table::RestoreRow(Key key, const float* values) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,6 +33,16 @@ struct Change {
   std::string_view argument;
 };
 
+// Rows as a checkpoint holds them, one after the other.
+struct SavedRows {
+  std::vector<Key> keys;
+  std::vector<float> floats;  // saved_floats of each
+  void clear() {
+    keys.clear();
+    floats.clear();
+  }
+};
+
 class Table {
  public:
   // Whose part of the table it is. What is pointed to must outlive the table.
@@ -39,6 +50,7 @@ class Table {
     const Partition* partition;
     Owner self;
     const RowFunction* optimizer;  // of kFunction; else null
+    uint8_t epoch = 0;             // as for SetEpoch; 0: changes are not tracked
   };
   // Allocates and initializes the dense rows that `self` owns. Throws std::bad_alloc.
   Table(TableSpec spec, const Place& place, RowArena* arena);
@@ -58,11 +70,17 @@ class Table {
   void BeginSnapshot();
   void Freeze();
   void EndSnapshot();
-  // For the checkpoint's writer, once frozen: the rows of one block of one shard as
-  // keys[] and rows[] of saved_floats each; then lets its copy go. Shards not owned have no blocks.
+  // For the checkpoint's writer, once frozen: the rows of one block of one shard, with `after` only
+  // those pushed to after that epoch; then lets its copy go. Shards not owned have no blocks.
   size_t SnapshotBlocks(uint32_t shard) const;
-  void TakeSnapshotBlock(uint32_t shard, size_t block, std::vector<Key>* keys,
-                         std::vector<float>* rows);
+  void TakeSnapshotBlock(uint32_t shard, size_t block, std::optional<uint8_t> after,
+                         SavedRows* rows);
+
+  // The epoch of pushes from now on; those behind an open snapshot's cut are of the next one.
+  void SetEpoch(uint8_t epoch) { epoch_ = epoch; }
+  void ForgetChanges();
+  // Rows pushed to after that epoch. O(rows), a byte each.
+  size_t CountChanged(uint8_t after) const;
 
   // Sets a row as a checkpoint held it. The key must have been checked. Throws std::bad_alloc.
   void RestoreRow(Key key, const float* values);
@@ -87,8 +105,12 @@ class Table {
   uint32_t ShardOf(Key key) const { return partition_->ShardOf(spec_.key_space, key); }
   void ResolveDense(const KeyBatch& batch, float** rows) const;
   // Missing keys get null, or a new row if `insert`.
-  void FindSparse(const KeyBatch& batch, float** rows) const;
+  void FindSparse(const KeyBatch& batch, float** rows, uint32_t* slots) const;
   void FindOrInsertSparse(const KeyBatch& batch, WriteMode mode, float** rows);
+  void MarkDense(const KeyBatch& batch, uint8_t epoch);
+  uint8_t EpochOf(WriteMode mode) const {
+    return static_cast<uint8_t>(epoch_ + (mode == WriteMode::kLiveOnly ? 1 : 0));
+  }
   uint32_t Insert(Shard* shard, Key key, uint64_t hash, WriteMode mode);
   // Brings the open snapshot in order before the batch is written to the live rows.
   Status PushToSnapshot(const KeyBatch& batch, WriteMode mode, const Change& change);
@@ -102,6 +124,7 @@ class Table {
   const Owner self_;
   const Change optimizer_;  // of kFunction
   const RowLayout layout_;
+  uint8_t epoch_;                               // 0: not tracked
   std::vector<std::unique_ptr<Shard>> shards_;  // by shard; null: another's
   std::vector<float*> dense_base_;              // by shard: its first row
 };

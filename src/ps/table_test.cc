@@ -153,7 +153,7 @@ Key OwnKey(bool sparse, uint64_t draw) {
 
 struct Harness {
   explicit Harness(TableSpec spec)
-      : model{spec, {}}, table(spec, {&kTwoServers, Owner{0, 0}, nullptr}, &arena) {}
+      : model{spec, {}}, table(spec, {&kTwoServers, Owner{0, 0}, nullptr, 1}, &arena) {}
   // One batch of pushes of `g` to random keys, mirrored in the models.
   void Push(std::mt19937* random, WriteMode mode, Model* snapshot) {
     const bool sparse = model.spec.key_space == KeySpace::kSparse;
@@ -187,14 +187,15 @@ struct Harness {
       for (size_t d = 0; d < model.spec.dim; ++d) EXPECT_NEAR(got[d], row[d], 1e-3) << key;
     }
   }
-  // The rows of the frozen snapshot; dense tables hold untouched ones, too.
-  std::map<Key, Row> TakeSnapshot() {
+  // The rows of the frozen snapshot, or those changed since; dense tables hold untouched ones, too.
+  std::map<Key, Row> TakeSnapshot(std::optional<uint8_t> after = std::nullopt) {
     std::map<Key, Row> taken;
-    std::vector<Key> keys;
-    std::vector<float> rows;
+    SavedRows saved;
+    const auto& [keys, rows] = saved;
     for (uint32_t shard = 0; shard < kTwoServers.shards(); ++shard) {
       for (size_t block = 0; block < table.SnapshotBlocks(shard); ++block) {
-        table.TakeSnapshotBlock(shard, block, &keys, &rows);
+        saved.clear();
+        table.TakeSnapshotBlock(shard, block, after, &saved);
         const size_t floats = table.saved_floats();
         for (size_t i = 0; i < keys.size(); ++i) {
           taken[keys[i]] = Row(rows.begin() + static_cast<long>(i * floats),
@@ -218,17 +219,31 @@ TEST_P(TableProperty, IsWhatAMapWouldBeAndItsSnapshotWhatTheMarkersSay) {
     std::mt19937 random(seed);
     Harness harness(SpecOf(sparse, kind));
     for (int i = 0; i < 10; ++i) harness.Push(&random, WriteMode::kPlain, nullptr);
-    for (int round = 0; round < 3; ++round) {
+    // As a chain of checkpoints holds them: a whole one, then what changed since the last that was
+    // committed.
+    std::map<Key, Row> taken;
+    std::optional<uint8_t> committed;
+    for (uint8_t round = 1; round <= 6; ++round) {
+      const int pushes = round % 3 == 1 ? 20 : 1;
+      harness.table.SetEpoch(round);
+      for (int i = 0; i < pushes; ++i) harness.Push(&random, WriteMode::kPlain, nullptr);
       Model snapshot = harness.model;
       harness.table.BeginSnapshot();
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < pushes; ++i) {
         const bool both = random() % 2 == 0;
         harness.Push(&random, both ? WriteMode::kBoth : WriteMode::kLiveOnly,
                      both ? &snapshot : nullptr);
       }
       harness.table.Freeze();
-      for (int i = 0; i < 5; ++i) harness.Push(&random, WriteMode::kLiveOnly, nullptr);
-      const auto taken = harness.TakeSnapshot();
+      for (int i = 0; i < pushes / 4; ++i) harness.Push(&random, WriteMode::kLiveOnly, nullptr);
+      const size_t changed = committed.has_value() ? harness.table.CountChanged(*committed) : 200;
+      const auto delta = harness.TakeSnapshot(committed);
+      EXPECT_LE(delta.size(), changed);
+      if (pushes == 1 && committed.has_value()) {
+        EXPECT_LE(delta.size(), 240u);  // of six rounds at most
+      }
+      const auto before = taken;
+      for (const auto& [key, row] : delta) taken[key] = row;
       for (int i = 0; i < 5; ++i) harness.Push(&random, WriteMode::kLiveOnly, nullptr);
       EXPECT_EQ(taken.size(), sparse ? snapshot.rows.size() : 200u);
       for (const auto& [key, row] : taken) {
@@ -240,6 +255,13 @@ TEST_P(TableProperty, IsWhatAMapWouldBeAndItsSnapshotWhatTheMarkersSay) {
         }
       }
       harness.table.EndSnapshot();
+      if (random() % 3 != 0) {
+        committed = round;
+      } else if (committed.has_value()) {
+        taken = before;  // it was never committed: the next one stands on the one before
+      } else {
+        taken.clear();
+      }
     }
     harness.ExpectLive();
   }

@@ -93,6 +93,8 @@ class Cluster {
     slot = std::move(server).value();
     members.Set(static_cast<size_t>(index), slot->address());
   }
+  // Of servers that are started from now on.
+  void SetThreads(int threads) { options_.threads = threads; }
   void KillServer(int index) { servers_[static_cast<size_t>(index)].reset(); }
   void Resize(int servers) {
     for (auto& server : servers_) server.reset();

@@ -17,6 +17,16 @@ using namespace shoal::ps;  // NOLINT
 
 class Visitor final : public CheckpointVisitor {
  public:
+  Status OnHead(const CheckpointHead& head) override {
+    if (head.base >= head.checkpoint || head.base < -1) std::abort();
+    return Status::Ok();
+  }
+  Status OnBlobNames(const std::set<std::string, std::less<>>& names) override {
+    for (const std::string& name : names) {
+      if (name.size() > kMaxNameBytes) std::abort();
+    }
+    return Status::Ok();
+  }
   Status OnTable(const TableSpec& spec) override { return Validate(spec); }
   Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
                 std::span<const float> rows) override {
@@ -43,6 +53,11 @@ class Visitor final : public CheckpointVisitor {
 std::string WithRightSums(std::string_view bytes) {
   std::string fixed(bytes);
   size_t at = 24;
+  if (fixed.size() >= 40 && fixed[8] == 2) {
+    const uint32_t head = Crc32c(fixed.data(), 36);
+    std::memcpy(fixed.data() + 36, &head, sizeof head);
+    at = 40;
+  }
   while (at + 16 <= fixed.size()) {
     uint32_t size = 0;
     std::memcpy(&size, fixed.data() + at + 4, sizeof size);
