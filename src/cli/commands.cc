@@ -12,6 +12,7 @@ const std::vector<Command>& Commands() {
       {"logs", "Jobs", AddLogs},
       {"stop", "Jobs", AddStop},
       {"tables", "Jobs", AddTables},
+      {"ps-server", "Jobs", AddPsServer},
       {"nearest", "Models", AddNearest},
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},

@@ -15,6 +15,7 @@ void AddShow(CLI::App& app, Run* chosen);
 void AddLogs(CLI::App& app, Run* chosen);
 void AddStop(CLI::App& app, Run* chosen);
 void AddTables(CLI::App& app, Run* chosen);
+void AddPsServer(CLI::App& app, Run* chosen);
 
 void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);

@@ -1,5 +1,5 @@
 // `shoal learn server|worker`: what the tasks of a built-in trainer run. Started by launchers, not
-// by people, hence hidden.
+// by people, hence hidden. And `shoal ps-server`, which job files name as a role's command.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -19,6 +19,26 @@ void AddLearn(CLI::App& app, Run* chosen) {
   sub->callback([chosen, role] {
     *chosen = [role](const Context& /*context*/) { return learn::RunTask(*role); };
   });
+}
+
+namespace {
+constexpr const char* kFooter =
+    R"help(In a job file, for workers of any kind that use the parameter server (docs/ps.md):
+
+  roles:
+    server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
+    worker: {replicas: 4, command: [python3, train.py]}
+
+The role must be called server. With `checkpoint: {every: 60s}` in the job its servers save what they
+hold, and begin with it when they are started again.)help";
+}  // namespace
+
+void AddPsServer(CLI::App& app, Run* chosen) {
+  CLI::App* const sub =
+      app.add_subcommand("ps-server", "Be a parameter server: the command of a job's role");
+  sub->footer(kFooter);
+  sub->callback(
+      [chosen] { *chosen = [](const Context& /*context*/) { return learn::RunServerTask(); }; });
 }
 
 }  // namespace shoal::cli

@@ -46,8 +46,11 @@ Status ShoalDialect::AddVariables(const job::Job& job, const ClusterDescription&
   return Status::Ok();
 }
 
-Status GenericDialect::AddVariables(const job::Job& /*job*/, const ClusterDescription& /*cluster*/,
-                                    const TaskContext& /*task*/, Environment* /*env*/) const {
+// A program of any framework may be a parameter server (`shoal ps-server`).
+Status GenericDialect::AddVariables(const job::Job& job, const ClusterDescription& /*cluster*/,
+                                    const TaskContext& task, Environment* env) const {
+  if (job.checkpoint.every.count() > 0)
+    (*env)["SHOAL_CHECKPOINT"] = ToText(CheckpointJson(job, task));
   return Status::Ok();
 }
 

@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 
 #include "base/log.h"
 #include "learn/logistic/logistic.h"
+#include "learn/parameter_server.h"
 #include "learn/task.h"
 #include "learn/word2vec/word2vec.h"
 
@@ -70,10 +72,20 @@ Status RunRole(std::string_view role, Task& task) {
   return InvalidArgument(fmt::format("role: got {}, expected server or worker", role));
 }
 
-int Complain(std::string_view role, const Status& status) {
-  std::fprintf(stderr, "shoal learn %.*s: %s\n", static_cast<int>(role.size()), role.data(),
-               status.message().c_str());
+int Complain(const std::string& command, const Status& status) {
+  std::fprintf(stderr, "shoal %s: %s\n", command.c_str(), status.message().c_str());
   return status.code() == Code::kInvalidArgument ? 2 : 1;
+}
+
+int Run(const std::string& command, const std::string& role,
+        const std::function<Status(Task&)>& body) {
+  Result<std::unique_ptr<Task>> task = Task::Make(role, RealEnvironment());
+  if (!task.ok()) return Complain(command, task.status());
+  SetLogName(fmt::format("{}-{}", role, (*task)->index));
+  InstallHandlers(**task);
+  const Status status = body(**task);
+  if (IsGoodEnd(status, **task)) return 0;
+  return Complain(command, status);
 }
 
 }  // namespace
@@ -97,13 +109,12 @@ Status ValidateLearn(const job::Job& job) {
 }
 
 int RunTask(std::string_view role) {
-  Result<std::unique_ptr<Task>> task = Task::Make(std::string(role), RealEnvironment());
-  if (!task.ok()) return Complain(role, task.status());
-  SetLogName(fmt::format("{}-{}", role, (*task)->index));
-  InstallHandlers(**task);
-  const Status status = RunRole(role, **task);
-  if (IsGoodEnd(status, **task)) return 0;
-  return Complain(role, status);
+  return Run("learn " + std::string(role), std::string(role),
+             [&](Task& task) { return RunRole(role, task); });
+}
+
+int RunServerTask() {
+  return Run("ps-server", "server", [](Task& task) { return RunParameterServer(task); });
 }
 
 }  // namespace shoal::learn

@@ -48,4 +48,8 @@ Status ValidateLearn(const job::Job& job);
 // error if it is not 0. Installs a SIGTERM handler: drain.
 int RunTask(std::string_view role);
 
+// The body of `shoal ps-server`: a parameter server for whatever the job's workers run. Exit codes
+// and signals as RunTask.
+int RunServerTask();
+
 }  // namespace shoal::learn

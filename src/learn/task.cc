@@ -141,7 +141,9 @@ Status Task::ReadCluster(const Environment& env) {
 }
 
 Status Task::ReadDescriptions(const Environment& env) {
-  TRY_ASSIGN(const json::object learn_json, ParseJsonObject(Variable(env, "SHOAL_LEARN")));
+  const std::string learn_text = Variable(env, "SHOAL_LEARN");
+  TRY_ASSIGN(const json::object learn_json,
+             ParseJsonObject(learn_text.empty() ? "{}" : learn_text));
   for (const auto& [name, value] : learn_json) {
     learn[std::string(name)] = {value.is_string() ? std::string(value.as_string()) : ToText(value)};
   }

@@ -1,0 +1,70 @@
+// One connection between two nodes of a ps-lite job: a proof of the token on both sides, then
+// messages (docs/formats/lite-wire.md). Blocking; post.cc gives each a thread that receives.
+#pragma once
+
+#include <shoal/lite/post.h>
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shoal::door {
+
+using ps::v1::lite::Message;
+
+// As it lies in memory and on the wire, little-endian; then body, then the parts.
+struct LetterHead {
+  uint32_t magic = 0x4c504853;  // "SHPL"
+  uint16_t version = 1;
+  uint8_t flags = 0;  // 1 request, 2 push, 4 pull, 8 simple
+  uint8_t parts = 0;
+  int32_t sender = 0;
+  int32_t recver = 0;
+  int32_t app = 0;
+  int32_t customer = 0;
+  int32_t timestamp = 0;
+  int32_t head = 0;
+  uint32_t body = 0;
+  uint64_t part[3] = {};
+  uint32_t crc = 0;  // CRC-32C of the bytes before
+} __attribute__((packed));
+static_assert(sizeof(LetterHead) == 64);
+
+inline constexpr uint32_t kMaxBody = 64u << 20;
+inline constexpr uint64_t kMaxParts = 16ull << 30;  // of one message, together
+
+// Checks magic, version, checksum and lengths; the bytes may be hostile.
+Status ReadLetterHead(std::string_view bytes, LetterHead* head);
+LetterHead HeadOf(const Message& message);
+
+class Line {
+ public:
+  // Both prove that they know the token. Unavailable, DeadlineExceeded, Unauthenticated.
+  static Result<std::unique_ptr<Line>> Dial(const std::string& address, std::string_view token,
+                                            Duration timeout);
+  static Result<std::unique_ptr<Line>> Accept(UniqueFd fd, std::string_view token);
+
+  // Any thread. Blocks while the other side does not read.
+  Status Send(const Message& message);
+  // One thread. Unavailable at the end.
+  Status Receive(Message* message);
+  // Wakes whoever sends or receives. Any thread.
+  void Shut();
+  const std::string& name() const { return name_; }
+
+ private:
+  Line(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  Status Write(const void* bytes, size_t size);
+  Status Read(void* to, size_t size);
+  Status Prove(std::string_view token, bool dials);
+
+  const UniqueFd fd_;
+  const std::string name_;
+  std::mutex send_mu_;
+};
+
+}  // namespace shoal::door

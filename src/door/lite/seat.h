@@ -1,0 +1,29 @@
+// Which node of a ps-lite job this process is: from DMLC_…, or from a Shoal job's environment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "door/environment.h"
+
+namespace shoal::door {
+
+enum class SeatRole : uint8_t { kScheduler, kServer, kWorker };
+
+struct Seat {
+  SeatRole role = SeatRole::kWorker;
+  int workers = 0;
+  int servers = 0;
+  std::string root;     // the scheduler's "host:port"
+  std::string host;     // to listen on, and to be reached at
+  uint16_t port = 0;    // likewise; 0: any
+  int wanted_rank = 0;  // in a Shoal job the task's index
+  std::string token;
+};
+
+// InvalidArgument names the variable that is missing or malformed. FailedPrecondition: without a
+// token nodes meet on the loopback interface only.
+Result<Seat> FindSeat(const Environment& env);
+
+}  // namespace shoal::door

@@ -1,0 +1,157 @@
+"""A program written for ps-lite runs over shoal/ps_lite_compat.h: as processes with DMLC_… variables, and as a job."""
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import harness  # noqa: E402
+
+BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"lite_test: {' '.join(command)} ended with {done.returncode}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def build(root):
+    if not os.path.exists(os.path.join(BUILD, "src", "door", "libshoal_ps.so")):
+        print("skipped: the library has not been built here")
+        sys.exit(77)
+    if "SHOAL_SANITIZE:STRING=\n" not in run("cmake", "-LA", "-N", BUILD):
+        print("skipped: an application without the sanitizer cannot load a sanitized library")
+        sys.exit(77)
+    prefix = os.path.join(root, "prefix")
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    run("cmake", "-S", os.path.join(HERE, "app"), "-B", os.path.join(root, "build"), f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_BUILD_TYPE=Debug", "-G", "Ninja")
+    run("cmake", "--build", os.path.join(root, "build"))
+    return os.path.join(root, "build", "lite_app")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Nodes:
+    """The processes of one job, as ps-lite's tests/local.sh starts them."""
+
+    def __init__(self, app, what, servers, workers, root):
+        self.env = {**os.environ, "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
+                    "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(free_port())}
+        self.processes = []
+        for role, count in (("worker", workers), ("server", servers), ("scheduler", 1)):
+            for index in range(count):
+                log = os.path.join(root, f"{what}-{role}-{index}.log")
+                with open(log, "wb") as out:
+                    process = subprocess.Popen([app, what], env={**self.env, "DMLC_ROLE": role}, stdout=out,
+                                               stderr=subprocess.STDOUT)
+                process.role, process.log = role, log
+                self.processes.append(process)
+
+    def of(self, role):
+        return [p for p in self.processes if p.role == role]
+
+    def wait(self, seconds=60):
+        end = time.monotonic() + seconds
+        for process in self.processes:
+            try:
+                process.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.kill()
+                sys.exit(f"lite_test: {process.role} did not end\n{self.said()}")
+        return [p.returncode for p in self.processes]
+
+    def kill(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def said(self):
+        return "".join(f"--- {p.log}\n" + open(p.log, errors="replace").read() for p in self.processes)
+
+
+def check_good_ends(app, root):
+    for what, servers, workers in (("sum", 2, 3), ("sum", 1, 1), ("lens", 3, 2), ("simple", 2, 2), ("threads", 2, 2)):
+        began = time.monotonic()
+        nodes = Nodes(app, what, servers, workers, root)
+        codes = nodes.wait()
+        assert codes == [0] * len(codes), (what, codes, nodes.said())
+        print(f"{what}: {servers} servers and {workers} workers, {time.monotonic() - began:.2f} s", flush=True)
+
+
+def check_a_death(app, root):
+    """With ps-lite everybody would wait for ever."""
+    nodes = Nodes(app, "slow", 2, 2, root)
+    ready = harness.poll_until(lambda: all("waiting" in open(p.log).read() for p in nodes.of("worker")), 30)
+    assert ready, nodes.said()
+    nodes.of("server")[0].send_signal(signal.SIGKILL)
+    nodes.wait(20)
+    for process in nodes.of("worker") + nodes.of("scheduler"):
+        text = open(process.log).read()
+        assert process.returncode == 3 and "has gone away without Finalize" in text, (process.role, text)
+        assert "error: " in text and "server " in text, text
+
+
+def check_refusals(app, root):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("DMLC_")}
+    done = subprocess.run([app], env=env, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and "DMLC_ROLE" in done.stderr, done
+    env.update(DMLC_ROLE="scheduler", DMLC_NUM_SERVER="1", DMLC_NUM_WORKER="1", DMLC_PS_ROOT_URI="0.0.0.0",
+               DMLC_PS_ROOT_PORT="0")
+    done = subprocess.run([app], env=env, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3 and "SHOAL_TOKEN_FILE" in done.stderr, done
+    # A stranger who knows no token, and one who sends rubbish, harm nothing.
+    nodes = Nodes(app, "slow", 1, 1, root)
+    assert harness.poll_until(lambda: "waiting" in open(nodes.of("worker")[0].log).read(), 30), nodes.said()
+    with socket.create_connection(("127.0.0.1", int(nodes.env["DMLC_PS_ROOT_PORT"]))) as stranger:
+        stranger.sendall(b"x" * 4096)
+        stranger.settimeout(10)
+        try:
+            while stranger.recv(4096):
+                pass
+        except ConnectionResetError:
+            pass
+    assert all(p.poll() is None for p in nodes.processes), nodes.said()
+    nodes.kill()
+
+
+JOB = """
+name: lite
+command: [{app}, sum]
+roles:
+  scheduler: {{replicas: 1, ports: [ps]}}
+  server: {{replicas: 2, ports: [ps]}}
+  worker: {{replicas: 2}}
+success: {{all: [scheduler, server, worker]}}
+"""
+
+
+def check_job(app, root):
+    with harness.Home(os.environ["SHOAL_BIN"]) as home:
+        path = home.write("job.yaml", JOB.format(app=app))
+        done = subprocess.run([home.binary, "run", path], env=home.environ(), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=100)
+        assert done.returncode == 0, done.stdout
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="shoal-lite-") as root:
+        app = build(root)
+        for check in (check_good_ends, check_a_death, check_refusals, check_job):
+            check(app, root)
+            print(f"{check.__name__}: ok", flush=True)
+
+
+if __name__ == "__main__":
+    main()
