@@ -85,6 +85,7 @@ SHOAL_PS_INLINE namespace v1 {
     const T& operator*() const& { return *value_; }
     T&& operator*() && { return std::move(*value_); }
     T* operator->() { return &*value_; }
+    const T* operator->() const { return &*value_; }
 
    private:
     void Check() const {

@@ -23,9 +23,8 @@ void AddLearn(CLI::App& app, Run* chosen) {
 
 namespace {
 constexpr const char* kFooter =
-    R"help(In a job file, for workers of any kind that use the parameter server (docs/ps.md):
-
-  roles:
+    R"help(Examples:
+  roles:                             in a job file, for workers that use it (docs/ps.md)
     server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
     worker: {replicas: 4, command: [python3, train.py]}
 

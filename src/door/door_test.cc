@@ -1,5 +1,6 @@
 // What the doors read: the environment of a task, ps-lite's variables, messages of nodes.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <thread>
@@ -160,7 +161,7 @@ std::pair<Status, Status> Meet(const std::string& dials, const std::string& list
   Status accepted;
   std::thread thread([&] {
     EXPECT_TRUE(
-        ps::WaitSocket(listener->get(), 1, RealClock::Get()->Now() + std::chrono::seconds(20))
+        ps::WaitSocket(listener->get(), POLLIN, RealClock::Get()->Now() + std::chrono::seconds(20))
             .ok());
     auto line = Line::Accept(UniqueFd(::accept(listener->get(), nullptr, nullptr)), listens);
     accepted = line.status();

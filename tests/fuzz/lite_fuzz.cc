@@ -16,8 +16,8 @@ void CheckHead(std::string_view bytes) {
   LetterHead head;
   if (!shoal::door::ReadLetterHead(bytes.substr(0, sizeof head), &head).ok()) return;
   if (head.parts > 3 || head.body > shoal::door::kMaxBody) std::abort();
-  for (const uint64_t part : head.part) {
-    if (part > shoal::door::kMaxParts) std::abort();
+  for (size_t i = 0; i < 3; ++i) {
+    if (head.part[i] > shoal::door::kMaxParts) std::abort();
   }
 }
 
