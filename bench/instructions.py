@@ -2,7 +2,8 @@
 
 Runs ps_counts (src/ps/counts_main.cc) twice a path, for 100 and 300 operations; the difference, divided, is the cost of
 one. With --check, fails when a path takes over 5 % more than docs/bench/instructions.json says. Counts are of the
-instruction sets that valgrind knows (AVX2), and of the compiler that the record names."""
+instruction sets that valgrind knows (AVX2), and of the compiler that the record names; a long memcpy counts a byte as one
+(rep movsb), which is most of what a dense push has more than a pull."""
 import json
 import os
 import re

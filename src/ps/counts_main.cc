@@ -14,6 +14,7 @@
 #include "ps/lane.h"
 #include "ps/row_frame.h"
 #include "ps/shared_ring.h"
+#include "ps/spec_codec.h"
 
 namespace shoal::ps {
 namespace {
