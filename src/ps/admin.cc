@@ -20,8 +20,9 @@ class Course {
                core_->Ask(&core_->leader(), FrameType::kCheckpointStart, 0, {}, deadline_));
     TRY(ReadStart(started));
     auto done = Take();
-    if (!done.ok()) Abort();
-    return done;
+    if (done.ok()) return done;
+    const std::string late = Abort();
+    return late.empty() ? done.status() : done.status().With(late);
   }
 
  private:
@@ -105,7 +106,8 @@ class Course {
     return Status::Ok();
   }
 
-  void Abort() {
+  // Says whose markers were missing, if the servers can say.
+  std::string Abort() {
     const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(5);
     FrameHeader head;
     head.type = FrameType::kCheckpointAbort;
@@ -115,8 +117,10 @@ class Course {
     for (int server = core_->servers() - 1; server >= 0; --server) {
       const auto call = core_->channel(server).StartCall(head, {}, true);
       // A server that is not there has nothing to abort.
-      const auto reply = core_->channel(server).FinishCall(call, deadline);
+      auto reply = core_->channel(server).FinishCall(call, deadline);
+      if (server == 0 && reply.ok()) return std::move(reply).value();
     }
+    return {};
   }
 
   ClientCore* const core_;

@@ -46,6 +46,9 @@ class BlobStore {
   // For restore.
   void Set(std::string_view name, std::string content);
   std::map<std::string, Content> All() const;
+  size_t count() const { return blobs_.size(); }
+  // Of all blobs and of uploads under way.
+  uint64_t bytes() const { return used_; }
 
  private:
   struct Blob {

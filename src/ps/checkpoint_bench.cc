@@ -131,7 +131,7 @@ void Checkpoint(benchmark::State& state) {
 BENCHMARK(Checkpoint)
     ->ArgNames({"changed_only", "training"})
     ->ArgsProduct({{0, 1}, {0, 1}})
-    ->Iterations(5)
+    ->Iterations(3)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -307,6 +307,8 @@ TEST(PsRestore, AWorkerThatDoesNotAnswerAbortsTheCheckpoint) {
     Client::IssueScope open(*client);
     const auto late = admin->Checkpoint(milliseconds(50));
     EXPECT_EQ(late.status().code(), Code::kDeadlineExceeded) << late.status().message();
+    EXPECT_NE(late.status().message().find("worker 0 has not sent its marker"), std::string::npos)
+        << late.status().message();
   }
   EXPECT_TRUE(ListCheckpoints(cluster.checkpoint_dir()).empty());
   // Two at once: the second is refused, the first not disturbed.
@@ -363,6 +365,35 @@ TEST(PsRestore, AWorkerThatIsStartedAgainDoesNotWaitForTheMarkerOfTheDeadOne) {
   if (!info.ok()) {
     EXPECT_EQ(info.status().code(), Code::kAborted) << info.status().message();
   }
+}
+
+// Whoever drives it is alive and does nothing: the server ends it by its own clock.
+TEST(PsRestore, ACheckpointThatNobodyEndsIsGivenUpByTheServer) {
+  FakeClock clock;
+  auto options = WithCheckpoints();
+  options.clock = &clock;
+  Cluster cluster(options);
+  auto client = cluster.Connect(0);
+  auto admin = cluster.ConnectAdmin(), other = cluster.ConnectAdmin();
+  std::optional<Client::IssueScope> open(*client);  // its marker cannot come
+  std::thread hands([&] {
+    EXPECT_TRUE(Eventually([&] { return cluster.server(0).metrics().checkpoint.under_way; }));
+    clock.Advance(std::chrono::minutes(11));
+  });
+  const auto info = admin->Checkpoint(seconds(60));
+  hands.join();
+  EXPECT_EQ(info.status().code(), Code::kDeadlineExceeded) << info.status().message();
+  EXPECT_NE(info.status().message().find("server 0 gave the checkpoint up after"),
+            std::string::npos)
+      << info.status().message();
+  open.reset();
+  ASSERT_OK(other->Checkpoint());
+  const ServerMetrics metrics = cluster.server(1).metrics();
+  EXPECT_EQ(metrics.checkpoint.written, 1u);
+  EXPECT_EQ(metrics.checkpoint.age_seconds, 0);
+  EXPECT_GT(metrics.checkpoint.bytes, 0u);
+  EXPECT_FALSE(metrics.checkpoint.under_way);
+  EXPECT_NE(Describe(metrics).find("checkpoint"), std::string::npos) << Describe(metrics);
 }
 
 class ServerDeath : public ::testing::TestWithParam<Door> {};

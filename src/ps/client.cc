@@ -90,10 +90,7 @@ Status Client::Clock(uint64_t n, Duration timeout) { return core_->Clock(n, Dead
 
 Status Client::Barrier(std::string_view name, Duration timeout) {
   if (name.size() > kMaxNameBytes) return InvalidArgument("a barrier's name is too long");
-  return core_
-      ->Ask(&core_->leader(), FrameType::kBarrier, 0, std::string(name), DeadlineIn(timeout))
-      .status()
-      .With("barrier '" + std::string(name) + "'");
+  return core_->Barrier(std::string(name), DeadlineIn(timeout));
 }
 
 Status Client::PutBlob(std::string_view name, std::string_view bytes, Duration timeout) {

@@ -114,7 +114,9 @@ class Client {
   // Waits until all row operations issued so far (by all threads) are answered.
   Status Flush(Duration timeout = std::chrono::seconds(60));
 
-  // Rows [first, first + count) of a dense table, pipelined in bounded pieces. Blocks.
+  // Rows [first, first + count) of a dense table, pipelined in bounded pieces. Blocks; after a
+  // timeout for up to reconnect_timeout more, until nothing can be written to `out` any longer, and
+  // a server that has not answered by then is given up.
   Status PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
                    Duration timeout = std::chrono::seconds(600));
 

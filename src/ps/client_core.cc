@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
+constexpr Duration kShortestDial = std::chrono::milliseconds(50);
+constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to hear who is late
 
 uint64_t FreshSession() {
   const uint64_t seed = RandomSeed();
@@ -48,7 +50,7 @@ ClientCore::~ClientCore() {
 }
 
 Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_seq,
-                                     std::string* address) {
+                                     std::string* address, Duration timeout) {
   const MemberView view = members_->Current();
   if (static_cast<size_t>(server) >= view.servers.size() ||
       view.servers[static_cast<size_t>(server)].empty()) {
@@ -65,13 +67,14 @@ Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_s
   if (local && inproc_ == nullptr) {
     return FailedPrecondition(fmt::format("{}: this client was given no hub", *address));
   }
-  return (local ? inproc_ : tcp_)->Dial(*address, hello, kDialTimeout);
+  return (local ? inproc_ : tcp_)
+      ->Dial(*address, hello, std::clamp<Duration>(timeout, kShortestDial, kDialTimeout));
 }
 
 Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, TimePoint deadline,
                                       std::string* address) {
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
-    auto dialled = DialOnce(server, lane, 1, address);
+    auto dialled = DialOnce(server, lane, 1, address, deadline - RealClock::Get()->Now());
     if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
     if (RealClock::Get()->Now() + backoff >= deadline) {
       return Unavailable(
@@ -216,8 +219,8 @@ void ClientCore::Redial() {
 // True when there is nothing more to do for this channel.
 bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
   std::string address;
-  auto dialled =
-      DialOnce(channel->server(), channel->lane(), channel->first_unanswered(), &address);
+  auto dialled = DialOnce(channel->server(), channel->lane(), channel->first_unanswered(), &address,
+                          lost_at + options_.reconnect_timeout - RealClock::Get()->Now());
   Status status = dialled.status();
   if (dialled.ok()) status = CheckWelcome(channel->server(), dialled->welcome).With(address);
   if (status.ok()) {
@@ -320,8 +323,26 @@ Status ClientCore::Clock(uint64_t n, TimePoint deadline) {
   ByteWriter writer(&body);
   writer.Put(static_cast<uint8_t>(rule.kind != Consistency::Kind::kAsp));
   writer.Put(rule.kind == Consistency::Kind::kSsp ? rule.staleness : uint32_t{0});
-  const auto reply = Ask(&leader(), FrameType::kClock, n, std::move(body), deadline);
-  return reply.status().With(fmt::format("clock {}", n));
+  const auto reply = Ask(&leader(), FrameType::kClock, n, body, deadline);
+  body[0] = kAsksWhoIsLate;
+  return WithTheLate(reply.status(), FrameType::kClock, n, std::move(body))
+      .With(fmt::format("clock {}", n));
+}
+
+Status ClientCore::Barrier(const std::string& name, TimePoint deadline) {
+  const auto reply = Ask(&leader(), FrameType::kBarrier, 0, name, deadline);
+  return WithTheLate(reply.status(), FrameType::kBarrier, kAsksWhoIsLate, name)
+      .With("barrier '" + name + "'");
+}
+
+// A wait that was too long for its caller names the workers that it was for, if server 0 can still
+// say.
+Status ClientCore::WithTheLate(const Status& status, FrameType type, uint64_t argument,
+                               std::string body) {
+  if (status.code() != Code::kDeadlineExceeded) return status;
+  const TimePoint deadline = RealClock::Get()->Now() + kLastWord;
+  const auto late = Ask(&leader(), type, argument, std::move(body), deadline);
+  return late.ok() && !late->empty() ? status.With(*late) : status;
 }
 
 Status ClientCore::SetProgress(std::string bytes) {

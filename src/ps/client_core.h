@@ -65,13 +65,15 @@ class ClientCore {
   Status PutBlob(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlob(std::string_view name, TimePoint deadline);
   Status Clock(uint64_t n, TimePoint deadline);
+  Status Barrier(const std::string& name, TimePoint deadline);
   Status SetProgress(std::string bytes);
   Status Leave(TimePoint deadline);
 
  private:
   static constexpr Duration kDialTimeout = std::chrono::seconds(5);
 
-  Result<Dialled> DialOnce(int server, uint32_t lane, uint64_t first_seq, std::string* address);
+  Result<Dialled> DialOnce(int server, uint32_t lane, uint64_t first_seq, std::string* address,
+                           Duration timeout);
   Result<Dialled> DialUntil(int server, uint32_t lane, TimePoint deadline, std::string* address);
   Status ConnectAll();
   Status CheckWelcome(int server, const Welcome& welcome) const;
@@ -85,6 +87,8 @@ class ClientCore {
   size_t ChannelOf(const TableRef& table, Key key) const;
 
   void PollFor(Ticket ticket, TimePoint deadline);
+  void Abandon(Ticket ticket);
+  Status WithTheLate(const Status& status, FrameType type, uint64_t argument, std::string body);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
 

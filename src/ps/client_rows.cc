@@ -188,6 +188,19 @@ Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
   return DeadlineExceeded("no answer in time from " + (who.empty() ? "the servers" : who));
 }
 
+// Returns when nothing more will be written to the request's memory: it is answered, or servers
+// that are there and do not answer are given up as those are that are away for so long.
+void ClientCore::Abandon(Ticket ticket) {
+  const Duration patience = options_.reconnect_timeout;
+  if (Wait(ticket, RealClock::Get()->Now() + patience).code() != Code::kDeadlineExceeded) return;
+  for (const auto& channel : channels_) {
+    if (!channel->Owes(ticket.slot)) continue;
+    channel->Fail(Unavailable(fmt::format("{} has not answered a request for more than {}",
+                                          channel->Name(), FormatDuration(patience))));
+  }
+  const Status ended = Wait(ticket, TimePoint::max());
+}
+
 Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
                              TimePoint deadline) {
   if (table.key_space != KeySpace::kDense || count > table.rows || first > table.rows - count) {
@@ -200,17 +213,15 @@ Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t cou
     Ticket ticket;
   };
   // Two pieces are under way at a time. Keys and row pointers live until theirs is over, whatever
-  // happens, so a timeout waits for the channel to be done with them.
+  // happens, so a timeout waits for the channel to be done with them, or ends it.
   std::vector<Piece> pieces((count + kRangeRows - 1) / kRangeRows);
   Status status;
   size_t waited = 0;
   const auto finish = [&] {
     Piece& piece = pieces[waited++];
-    const Status done = Wait(piece.ticket, status.ok() ? deadline : TimePoint::max());
+    const Status done = Wait(piece.ticket, status.ok() ? deadline : TimePoint{});
     if (status.ok()) status = done;
-    if (done.code() == Code::kDeadlineExceeded) {
-      const Status late = Wait(piece.ticket, TimePoint::max());
-    }
+    if (done.code() == Code::kDeadlineExceeded) Abandon(piece.ticket);
     piece = {};
   };
   size_t issued = 0;

@@ -3,18 +3,30 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <cstring>
+#include <fstream>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "base/bytes.h"
 #include "ps/handshake.h"
+#include "ps/local_socket.h"
+#include "ps/shared_ring.h"
 #include "ps/socket.h"
 #include "ps/test_cluster.h"
 #include "ps/test_proxy.h"
 
 namespace shoal::ps {
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -233,39 +245,208 @@ TEST(PsConnection, ProvenClientsThatBreakTheRulesAreClosed) {
   }
 }
 
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// A pull of all 1000 rows of 4000 bytes each: 4 MB of answer.
+struct BigPull {
+  explicit BigPull(uint32_t table) {
+    head.type = FrameType::kPull;
+    head.table = table;
+    head.rows = 1000;
+    head.dim = 1000;
+    head.key_bytes = 4;
+    for (uint32_t key = 0; key < 1000; ++key) ByteWriter(&keys).Put(key);
+    head.payload = static_cast<uint32_t>(keys.size());
+    head.payload_crc = Crc32c(keys.data(), keys.size());
+  }
+  std::string Next() {
+    ++head.id;
+    SealHeader(&head);
+    return std::string(reinterpret_cast<const char*>(&head), sizeof head) + keys;
+  }
+  FrameHeader head;
+  std::string keys;
+};
+
+// Asks for 4 MB again and again and reads nothing, until the server takes no more or has been asked
+// for 80 GB.
+template <typename Slow>
+void AskWithoutReading(Cluster* cluster, Client* other, const TableRef& table, Slow* slow) {
+  std::vector<float> rows(1000 * 1000);
+  ASSERT_OK(other->PullRange(table, 0, 1000, Rows(rows.data(), 1000)));  // memory is as it will be
+  const uint64_t pulled = cluster->server(0).counters().rows_pulled;
+  const uint64_t before = ResidentBytes();
+  BigPull pull(table.id);
+  bool taken = true;
+  for (int asked = 0; taken && asked < 20'000; ++asked) taken = slow->SendRaw(pull.Next());
+  EXPECT_FALSE(taken);
+  EXPECT_LT(cluster->server(0).counters().rows_pulled - pulled, 1000u * 40);
+  const ServerMetrics metrics = cluster->server(0).metrics();
+  EXPECT_LE(metrics.longest_queue_bytes, (8u << 20) + (5u << 20));
+  // What is queued, and what the requests lie in; nothing that grows with them.
+  if (!kSanitized) {
+    EXPECT_LT(ResidentBytes() - std::min(before, ResidentBytes()), 64u << 20);
+  }
+  // Others are served meanwhile.
+  ASSERT_OK(other->PullRange(table, 0, 1000, Rows(rows.data(), 1000)));
+}
+
 TEST(PsConnection, WhoDoesNotReadIsNotListenedTo) {
   ClusterOptions options;
   options.servers = 1;
   options.workers = 1;
   Cluster cluster(options);
-  auto setup = cluster.Connect(0);
-  const auto table = setup->CreateTable(DenseSpec("t", 1000, 1000));
+  auto other = cluster.Connect(0);
+  const auto table = other->CreateTable(DenseSpec("t", 1000, 1000));
   ASSERT_OK(table);
   RawClient slow(cluster.server(0).address(), Cluster::kToken, 1);
-  FrameHeader head;
-  head.type = FrameType::kPull;
-  head.table = table->id;
-  head.rows = 1000;
-  head.dim = 1000;
-  head.key_bytes = 4;
-  std::string keys;
-  for (uint32_t key = 0; key < 1000; ++key) ByteWriter(&keys).Put(key);
-  head.payload = static_cast<uint32_t>(keys.size());
-  head.payload_crc = Crc32c(keys.data(), keys.size());
-  bool taken = true;
-  uint64_t asked = 0;
-  // Every request asks for 4 MB; the server must stop to take them long before they all are in.
-  for (; taken && asked < 20'000; ++asked) {
-    head.id = asked + 1;
-    SealHeader(&head);
-    std::string frame(reinterpret_cast<const char*>(&head), sizeof head);
-    taken = slow.SendRaw(frame + keys);
+  AskWithoutReading(&cluster, other.get(), *table, &slow);
+}
+
+// The same over shared memory.
+class RawRings {
+ public:
+  RawRings(const std::string& address, int worker) {
+    fd_ = ConnectLocal(address).value();
+    Nonces nonces;
+    nonces.client = NewNonce();
+    EXPECT_TRUE(DecodeChallenge(ReadFrame(), &nonces.server).ok());
+    Hello hello;
+    hello.client = worker;
+    hello.session = 4711;
+    FrameHeader head;
+    head.type = FrameType::kProof;
+    std::string bytes;
+    AppendControlFrame(head, EncodeProof(Cluster::kToken, nonces, hello), &bytes);
+    EXPECT_EQ(SendSome(fd_.get(), bytes.data(), bytes.size()), static_cast<long>(bytes.size()));
+    Welcome welcome;
+    EXPECT_TRUE(DecodeWelcome(ReadFrame(), Cluster::kToken, nonces, &welcome).ok());
+    memory_.emplace(SharedRings::Open(std::move(handed_)).value());
+    writer_.emplace(*memory_, SharedRings::kToServer);
   }
-  EXPECT_FALSE(taken);
-  EXPECT_LT(cluster.server(0).counters().rows_pulled, 1000u * 40);
-  // Others are served meanwhile.
-  std::vector<float> rows(1000 * 1000);
-  ASSERT_OK(setup->PullRange(*table, 0, 1000, Rows(rows.data(), 1000)));
+  // False when the server takes no more for a moment.
+  bool SendRaw(std::string_view bytes) {
+    const TimePoint until = RealClock::Get()->Now() + milliseconds(300);
+    while (writer_->Room(bytes.size()) < bytes.size()) {
+      if (RealClock::Get()->Now() > until) return false;
+      std::this_thread::yield();
+    }
+    std::copy(bytes.begin(), bytes.end(), writer_->At());
+    writer_->Advance(bytes.size());
+    if (writer_->Publish()) Knock(fd_.get());
+    return true;
+  }
+
+ private:
+  std::string ReadFrame() {
+    FrameHeader head;
+    std::string bytes;
+    const TimePoint until = RealClock::Get()->Now() + seconds(10);
+    while (bytes.size() < sizeof head || (std::memcpy(&head, bytes.data(), sizeof head),
+                                          bytes.size() < sizeof head + head.payload)) {
+      char some[4096];
+      if (!WaitSocket(fd_.get(), POLLIN, until).ok()) return "";
+      const size_t want = bytes.size() < sizeof head ? sizeof head - bytes.size()
+                                                     : sizeof head + head.payload - bytes.size();
+      const long got =
+          ReceiveWithDescriptor(fd_.get(), some, std::min(want, sizeof some), &handed_);
+      if (got <= 0) return "";
+      bytes.append(some, static_cast<size_t>(got));
+    }
+    return bytes.substr(sizeof head, head.body);
+  }
+
+  UniqueFd fd_, handed_;
+  std::optional<SharedRings> memory_;
+  std::optional<RingWriter> writer_;
+};
+
+TEST(PsConnection, WhoDoesNotReadItsRingIsNotListenedTo) {
+  ClusterOptions options;
+  options.door = Door::kShared;
+  options.servers = 1;
+  options.workers = 1;
+  Cluster cluster(options);
+  auto other = cluster.Connect(0);
+  const auto table = other->CreateTable(DenseSpec("t", 1000, 1000));
+  ASSERT_OK(table);
+  RawRings slow(cluster.server(0).address(), 1);
+  AskWithoutReading(&cluster, other.get(), *table, &slow);
+}
+
+// A server that is there and says nothing: every wait ends when its caller says, and names it.
+TEST(PsConnection, EveryWaitForASilentServerEndsAndNamesIt) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  options.reconnect = milliseconds(100);
+  Cluster cluster(options);
+  TestProxy proxy(cluster.server(0).address());
+  cluster.members.Set(0, proxy.address());
+  auto client = cluster.Connect(0);
+  auto admin = cluster.ConnectAdmin();
+  const auto table = client->CreateTable(DenseSpec("t", 10, 4));
+  ASSERT_OK(table);
+  proxy.Stall();
+  constexpr auto kShort = milliseconds(20);
+  std::vector<float> rows(40);
+  const Key key = 1;
+  const auto ticket = client->Pull(*table, {&key, 1}, Rows(rows.data(), 4));
+  ASSERT_OK(ticket);
+  const std::vector<std::pair<const char*, Status>> waits = {
+      {"wait", client->Wait(*ticket, kShort)},
+      {"flush", client->Flush(kShort)},
+      {"table", client->CreateTable(DenseSpec("u", 10, 4), kShort).status()},
+      {"clock", client->Clock(1, kShort)},
+      {"put", client->PutBlob("b", std::string(9 << 20, 'b'), kShort)},
+      {"get", client->GetBlob("b", kShort).status()},
+      {"list", client->ListBlobs("", kShort).status()},
+      {"delete", client->DeleteBlob("b", kShort)},
+      {"progress", client->GetProgress(0, kShort).status()},
+      {"leave", client->Leave(kShort)},
+      {"dead", admin->ReportDead(1, kShort)},
+      // The last one: it gives the server up, lest it write to `rows` later.
+      {"range", client->PullRange(*table, 0, 10, Rows(rows.data(), 4), kShort)},
+  };
+  for (const auto& [what, status] : waits) {
+    EXPECT_EQ(status.code(), Code::kDeadlineExceeded) << what << ": " << status.message();
+    EXPECT_NE(status.message().find("server 0"), std::string::npos)
+        << what << ": " << status.message();
+  }
+  EXPECT_EQ(client->Flush().code(), Code::kUnavailable);
+  // Neither does a handshake last longer than the caller waits for it.
+  auto late = cluster.ClientOptionsOf(1);
+  late.connect_timeout = milliseconds(100);
+  const TimePoint begin = RealClock::Get()->Now();
+  const auto connected = Client::Connect(late, &cluster.members);
+  EXPECT_LT(RealClock::Get()->Now() - begin, seconds(2));
+  EXPECT_EQ(connected.status().code(), Code::kUnavailable);
+  EXPECT_NE(connected.status().message().find("server 0"), std::string::npos)
+      << connected.status().message();
+}
+
+TEST(PsConnection, WaitsForWorkersNameThem) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 3;
+  Cluster cluster(options);
+  auto client = cluster.Connect(0, Consistency::Bsp()), other = cluster.Connect(1);
+  ASSERT_OK(other->Clock(5));
+  const Status clock = client->Clock(1, milliseconds(30));
+  EXPECT_EQ(clock.code(), Code::kDeadlineExceeded);
+  EXPECT_NE(clock.message().find("worker 2 has not come so far"), std::string::npos)
+      << clock.message();
+  EXPECT_EQ(clock.message().find("worker 1 has"), std::string::npos) << clock.message();
+  const Status barrier = client->Barrier("b", milliseconds(30));
+  EXPECT_EQ(barrier.code(), Code::kDeadlineExceeded);
+  EXPECT_NE(barrier.message().find("worker 1 has not entered, worker 2 has not entered"),
+            std::string::npos)
+      << barrier.message();
 }
 
 TEST(PsConnection, AWorkerLostForTheGraceCountsAsDead) {

@@ -62,6 +62,9 @@ enum class FrameType : uint8_t {
 };
 
 // As it lies in memory and on the wire, little-endian.
+// In a clock's `waits` or a barrier's argument: do not wait, but say who would be waited for.
+inline constexpr char kAsksWhoIsLate = 2;
+
 struct FrameHeader {
   uint32_t magic = kFrameMagic;
   uint16_t version = kFrameVersion;

@@ -80,6 +80,7 @@ class Lane {
   void TrackChanges() { epoch_ = {1, 1}; }
   // While a snapshot is open, the one that its cut ends.
   Epoch epoch() const { return epoch_; }
+  size_t memory_bytes() const { return arena_.bytes(); }
 
   // Finds or makes a table.
   Status CreateTable(const TableSpec& spec);

@@ -20,6 +20,8 @@ class Peer {
   // The connection is closed once what was queued before is out.
   virtual void Shut(const Status& why) = 0;
   virtual void FlushReplies() = 0;
+  // Bytes of answers that the client has not taken, when last looked at. Any thread.
+  virtual size_t queued() const { return 0; }
 };
 
 // Answers one control request, at once or later, at most once. Called under the lane's lock. Does

@@ -1,6 +1,7 @@
 #include "ps/roll.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace shoal::ps {
@@ -81,6 +82,32 @@ void Roll::Release() {
   std::erase_if(clock_waits_, [](const ClockWait& wait) { return wait.answer == nullptr; });
   for (const auto& wait : ready) wait.answer(Status::Ok(), {});
   ReleaseBarriers();
+}
+
+std::vector<int> Roll::Counting() const {
+  std::set<int> all;
+  for (int worker = 0; worker < expected_; ++worker) all.insert(worker);
+  for (const auto& [worker, state] : workers_) all.insert(worker);
+  std::erase_if(all, [this](int worker) { return !Counts(worker); });
+  return {all.begin(), all.end()};
+}
+
+std::vector<int> Roll::Behind(uint64_t n, uint32_t staleness) const {
+  std::vector<int> behind = Counting();
+  std::erase_if(behind, [&](int worker) {
+    const auto found = workers_.find(worker);
+    return found != workers_.end() && n <= found->second.clock + staleness;
+  });
+  return behind;
+}
+
+std::vector<int> Roll::NotEntered(const std::string& name) const {
+  std::vector<int> missing = Counting();
+  const auto entered = barriers_.find(name);
+  std::erase_if(missing, [&](int worker) {
+    return entered != barriers_.end() && entered->second.contains(worker);
+  });
+  return missing;
 }
 
 bool Roll::AllEntered(const std::map<int, BarrierWait>& entered) const {

@@ -35,6 +35,10 @@ class Roll {
   // session from a new one.
   void Barrier(int worker, const std::string& name, uint64_t id, Answer answer);
 
+  // Whom a wait of this kind waits for, ascending.
+  std::vector<int> Behind(uint64_t n, uint32_t staleness) const;
+  std::vector<int> NotEntered(const std::string& name) const;
+
  private:
   static constexpr size_t kRemembered = 64;
   struct Worker {
@@ -57,6 +61,7 @@ class Roll {
 
   void Release();
   void ReleaseBarriers();
+  std::vector<int> Counting() const;
   bool AllEntered(const std::map<int, BarrierWait>& entered) const;
   void ForgetWaits(int worker);
 

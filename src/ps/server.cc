@@ -46,5 +46,6 @@ uint64_t Server::incarnation() const { return impl_->core->incarnation(); }
 void Server::ReportDead(int worker) { impl_->core->ReportDead(worker); }
 Counters Server::counters() const { return impl_->core->counters(); }
 std::vector<HotKey> Server::hot_keys(size_t n) const { return impl_->core->hot_keys(n); }
+ServerMetrics Server::metrics() const { return impl_->core->metrics(); }
 
 }  // namespace shoal::ps

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ps/function.h"
+#include "ps/metrics.h"
 #include "ps/transport.h"
 #include "ps/types.h"
 
@@ -45,6 +46,8 @@ struct ServerOptions {
   int keep_checkpoints = 2;    // and what they stand on; see Retention in checkpoint_dir.h
   int checkpoint_deltas = 15;  // at most so many checkpoints after a whole one hold only the rows
                                // that changed since the one before them
+  // Server 0 gives up one that takes longer, whatever has become of whoever drives it.
+  Duration checkpoint_timeout = std::chrono::minutes(10);
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
   Duration client_grace = std::chrono::seconds(10);  // a worker that lost its connections for this
                                                      // long counts as dead
@@ -78,6 +81,9 @@ class Server {
   Counters counters() const;
   // The keys that it is asked for most, at most n and 64 a thread. Thread-safe snapshot.
   std::vector<HotKey> hot_keys(size_t n) const;
+  // All of that and more. Takes each lane's lock for as long as it has tables and clients: not for
+  // every millisecond.
+  ServerMetrics metrics() const;
 
  private:
   struct Impl;

@@ -44,6 +44,7 @@ Status ServerCore::CheckpointStart(Request* request) {
   if (!there.empty()) id = std::max(id, there.back() + 1);
   TRY(MakeDirectories(CheckpointPath(options_.checkpoint_dir, id), 0700));
   last_checkpoint_ = checkpoint_ = id;
+  checkpoint_began_ = options_.clock->Now();
   checkpoint_owner_ = request->from.session;
   marking_ = true;
   must_mark_.clear();
@@ -207,6 +208,22 @@ void ServerCore::Background() {
 }
 
 Result<std::string> ServerCore::WriteCheckpoint(int64_t id) {
+  const TimePoint begin = options_.clock->Now();
+  auto written = WriteFile(id);
+  const TimePoint end = options_.clock->Now();
+  Lane::Guard guard(*lanes_[0]);
+  if (!written.ok()) {
+    ++checkpointing_.failed;
+    return written;
+  }
+  ++checkpointing_.written;
+  checkpointing_.last = id;
+  checkpointing_.seconds = std::chrono::duration<double>(end - begin).count();
+  checkpoint_written_ = end;
+  return written;
+}
+
+Result<std::string> ServerCore::WriteFile(int64_t id) {
   // Server 0 has made the directory; where it is missing, the checkpoint was given up or is not
   // shared.
   const auto directory = CheckpointPath(options_.checkpoint_dir, id);
@@ -240,6 +257,11 @@ Result<std::string> ServerCore::WriteCheckpoint(int64_t id) {
   json::object reply = {
       {"name", done.file.name}, {"bytes", done.file.bytes}, {"crc32c", done.file.crc}};
   if (base != nullptr) reply["base"] = done.file.base;
+  {
+    Lane::Guard guard(*lanes_[0]);
+    checkpointing_.bytes = done.file.bytes;
+    checkpointing_.continues = base != nullptr;
+  }
   chain_.Wrote(std::move(done));
   return ToText(reply);
 }

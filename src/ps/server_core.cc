@@ -42,6 +42,17 @@ Status CheckOptions(const ServerOptions& options) {
   return Status::Ok();
 }
 
+// "worker 3 has not entered, worker 4 has not entered, and 2 more"; empty if nobody is late.
+std::string Waiting(std::string_view what, const std::vector<int>& workers) {
+  constexpr size_t kNamed = 8;
+  std::string text;
+  for (size_t i = 0; i < std::min(workers.size(), kNamed); ++i) {
+    text += fmt::format("{}worker {} {}", i == 0 ? "" : ", ", workers[i], what);
+  }
+  if (workers.size() > kNamed) text += fmt::format(", and {} more", workers.size() - kNamed);
+  return text;
+}
+
 // Puts the rows, progress and blobs of all servers' files where they belong now.
 class Restorer final : public CheckpointVisitor {
  public:
@@ -144,7 +155,7 @@ Status ServerCore::Restore() {
     return ResourceExhausted(
         fmt::format("{}: not enough memory to restore it", directory.string()));
   }
-  restored_ = newest->checkpoint;
+  restored_ = checkpointing_.last = newest->checkpoint;
   LogInfo("server {}: restored from {}", options_.index, directory.string());
   return Status::Ok();
 }
@@ -205,6 +216,30 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   welcome.restored_checkpoint = restored_;
   welcome.last_seq = session->last_seq;
   return welcome;
+}
+
+// By what has come to this lane.
+std::vector<int> ServerCore::WithoutMarker() const {
+  std::vector<int> workers;
+  for (const uint64_t id : must_mark_) {
+    const Session* session = lanes_[0]->FindSession(id);
+    if (session != nullptr && session->marked != checkpoint_ && !session->left)
+      workers.push_back(session->client);
+  }
+  std::sort(workers.begin(), workers.end());
+  return workers;
+}
+
+// Answers, once nothing of it is left, with whose markers it still waited for.
+Status ServerCore::CheckpointAbort(Request* request) {
+  const auto id = static_cast<int64_t>(request->head.argument);
+  std::string late;
+  if (leads() && id == checkpoint_ && marking_) {
+    late = Waiting("has not sent its marker", WithoutMarker());
+  }
+  AbortCheckpoint(id, Aborted("it was given up"));
+  WhenIdle([answer = std::move(request->answer), late] { answer(Status::Ok(), late); });
+  return Status::Ok();
 }
 
 // Whether the checkpoint that is being cut waits for a session of this worker.
@@ -332,9 +367,7 @@ Status ServerCore::Handle(Request* request) {
     case FrameType::kCheckpointWrite:
       return CheckpointWrite(request);
     case FrameType::kCheckpointAbort:
-      AbortCheckpoint(static_cast<int64_t>(request->head.argument), Aborted("it was given up"));
-      WhenIdle([answer = std::move(request->answer)] { answer(Status::Ok(), {}); });
-      return Status::Ok();
+      return CheckpointAbort(request);
     default:
       return HandleLeader(request);
   }
@@ -420,10 +453,15 @@ Status ServerCore::GetBlob(Request* request) {
 Status ServerCore::Clock(Request* request) {
   if (request->from.client < 0) return FailedPrecondition("an observer has no clock");
   uint32_t staleness = 0;
-  uint8_t waits = 0;
+  char waits = 0;
   ByteReader reader(request->body);
   TRY(reader.Get(&waits));
   TRY(reader.Get(&staleness));
+  if (waits == kAsksWhoIsLate) {
+    request->answer(Status::Ok(), Waiting("has not come so far",
+                                          roll_.Behind(request->head.argument, staleness)));
+    return Status::Ok();
+  }
   roll_.Clock(request->from.client, request->head.argument,
               waits != 0 ? std::optional<uint32_t>(staleness) : std::nullopt,
               std::move(request->answer));
@@ -433,6 +471,11 @@ Status ServerCore::Clock(Request* request) {
 Status ServerCore::Barrier(Request* request) {
   if (request->from.client < 0) return FailedPrecondition("an observer takes no part in barriers");
   if (request->body.size() > kMaxNameBytes) return InvalidArgument("a barrier's name is too long");
+  if (request->head.argument == kAsksWhoIsLate) {
+    request->answer(Status::Ok(),
+                    Waiting("has not entered", roll_.NotEntered(std::string(request->body))));
+    return Status::Ok();
+  }
   roll_.Barrier(request->from.client, std::string(request->body), request->head.id,
                 std::move(request->answer));
   return Status::Ok();
@@ -488,48 +531,15 @@ bool ServerCore::Tick() {
                worker, FormatDuration(options_.client_grace));
     Dead(worker);
   }
-  return !lost_.empty();
-}
-
-Counters ServerCore::counters() {
-  Counters sum;
-  for (auto& lane : lanes_) {
-    Lane::Guard guard(*lane);
-    const Counters& part = lane->counters;
-    sum.rows_pushed += part.rows_pushed;
-    sum.rows_pulled += part.rows_pulled;
-    sum.bytes_pushed += part.bytes_pushed;
-    sum.bytes_pulled += part.bytes_pulled;
-    sum.requests += part.requests;
-    sum.duplicates += part.duplicates;
+  if (checkpoint_ >= 0 && now - checkpoint_began_ >= options_.checkpoint_timeout) {
+    LogWarning("checkpoint {} is given up after {}{}", checkpoint_,
+               FormatDuration(options_.checkpoint_timeout),
+               marking_ ? ": " + Waiting("has not sent its marker", WithoutMarker()) : "");
+    AbortCheckpoint(checkpoint_,
+                    DeadlineExceeded(fmt::format("server 0 gave the checkpoint up after {}",
+                                                 FormatDuration(options_.checkpoint_timeout))));
   }
-  sum.refused_connections = refused_connections;
-  sum.wire_bytes_in = wire_bytes_in;
-  sum.wire_bytes_out = wire_bytes_out;
-  return sum;
-}
-
-// Lanes share no keys, so their tops need no adding up.
-std::vector<HotKey> ServerCore::hot_keys(size_t n) {
-  std::vector<HotKey> all;
-  uint64_t samples = 0;
-  for (auto& lane : lanes_) {
-    Lane::Guard guard(*lane);
-    samples += lane->hot_keys.samples();
-    for (const HotKeys::Entry& entry : lane->hot_keys.Top()) {
-      const Table* table = lane->FindTable(entry.table);
-      if (table == nullptr) continue;
-      all.push_back({table->spec().name, entry.key, entry.count - entry.error, 0});
-    }
-  }
-  std::sort(all.begin(), all.end(),
-            [](const HotKey& a, const HotKey& b) { return a.rows > b.rows; });
-  if (all.size() > n) all.resize(n);
-  for (HotKey& key : all) {
-    key.share = static_cast<double>(key.rows) / static_cast<double>(samples);
-    key.rows *= HotKeys::kEvery;
-  }
-  return all;
+  return !lost_.empty() || checkpoint_ >= 0;
 }
 
 }  // namespace shoal::ps

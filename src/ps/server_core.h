@@ -63,6 +63,7 @@ class ServerCore {
   bool Tick();
   Counters counters();
   std::vector<HotKey> hot_keys(size_t n);
+  ServerMetrics metrics();
 
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> wire_bytes_in{0};
@@ -102,12 +103,15 @@ class ServerCore {
   Status CheckpointBegin(Request* request);
   Status CheckpointWrite(Request* request);
   Status CheckpointCommit(Request* request);
+  Status CheckpointAbort(Request* request);
   bool MustMark(int worker) const;
+  std::vector<int> WithoutMarker() const;
   void AbortCheckpoint(int64_t id, const Status& why);
   void RequestMarkers(const std::set<uint64_t>& sessions, int64_t id);
   void OnFrozen(int64_t id, const Status& status);
   // On the checkpoint thread.
   Result<std::string> WriteCheckpoint(int64_t id);
+  Result<std::string> WriteFile(int64_t id);
   struct Writing;  // one checkpoint's file
   Result<std::vector<Epoch>> FrozenEpochs(int64_t id);
   Result<uint64_t> BytesSince(int64_t id, const WrittenCheckpoint& base);
@@ -135,8 +139,11 @@ class ServerCore {
   std::map<int, std::string> cut_progress_;     // what goes into the checkpoint
   std::map<int, TimePoint> lost_;               // workers without a connection, since when
   int64_t last_checkpoint_ = -1;
-  int64_t checkpoint_ = -1;        // in progress; leader only
-  bool marking_ = false;           // newcomers wait
+  int64_t checkpoint_ = -1;  // in progress; leader only
+  bool marking_ = false;     // newcomers wait
+  TimePoint checkpoint_began_{};
+  CheckpointMetrics checkpointing_;  // without what follows from the present time
+  TimePoint checkpoint_written_{};
   uint64_t checkpoint_owner_ = 0;  // session of the Admin that drives it
   std::set<uint64_t> must_mark_;
 

@@ -144,18 +144,18 @@ TcpPeer::Next TcpPeer::Handle() {
     const size_t limit = core_->options().max_queue_bytes;
     // `more` while the kernel takes nothing: the rest waits until it does.
     LookAtQueue();
-    held_back_ = queued_ > limit || (more && (blocked_ || wants_room_));
+    held_back_ = queued() > limit || (more && (blocked_ || wants_room_));
     if (!more || held_back_) break;
   }
   in_.ShrinkTo(kUsualBuffer);
-  if (closing_ && queued_ == 0) return Fail(Status::Ok());
+  if (closing_ && queued() == 0) return Fail(Status::Ok());
   return Next::kWait;
 }
 
 void TcpPeer::LookAtQueue() {
   std::optional<Lane::Guard> guard;
   if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
-  queued_ = out_.size() + sending_.size();
+  queued_.store(out_.size() + sending_.size(), std::memory_order_relaxed);
   closing_ = shut_;
 }
 

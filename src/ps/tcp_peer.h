@@ -4,6 +4,7 @@
 // Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others (peer.h).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,6 +43,7 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   void Reply(const FrameHeader& head, std::string_view body) override;
   void Shut(const Status& why) override;
   void FlushReplies() override;
+  size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 
   // The lane's thread.
   // Sends the challenge; may be followed by WantsToWrite.
@@ -107,12 +109,12 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Nonces nonces_;
   Hello hello_;
   ByteBuffer in_;
-  ByteBuffer sending_;      // the lane's thread's
-  bool blocked_ = false;    // the kernel took less than was offered
-  size_t read_ = 0;         // bytes, from the socket
-  bool held_back_ = false;  // too many answers are unread
-  size_t queued_ = 0;       // bytes of answers, when last looked at
-  bool closing_ = false;    // shut_, likewise
+  ByteBuffer sending_;             // the lane's thread's
+  bool blocked_ = false;           // the kernel took less than was offered
+  size_t read_ = 0;                // bytes, from the socket
+  bool held_back_ = false;         // too many answers are unread
+  std::atomic<size_t> queued_{0};  // bytes of answers, when last looked at
+  bool closing_ = false;           // shut_, likewise
   Status end_;
 
   std::optional<SharedRings> memory_;

@@ -30,6 +30,8 @@ class TestProxy {
   // All connections end, wherever their bytes are.
   void Cut() { cut_ = true; }
   bool cutting() const { return cut_; }
+  // From now on nothing gets through, and nobody hears of it.
+  void Stall() { stalled_ = true; }
 
  private:
   struct Pair {
@@ -44,6 +46,7 @@ class TestProxy {
       }
       std::vector<pollfd> polls = {{listener_.get(), POLLIN, 0}};
       for (const Pair& pair : pairs_) {
+        if (stalled_) break;
         polls.push_back({pair.client.get(), POLLIN, 0});
         polls.push_back({pair.server.get(), POLLIN, 0});
       }
@@ -89,6 +92,7 @@ class TestProxy {
   std::list<Pair> pairs_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> cut_{false};
+  std::atomic<bool> stalled_{false};
   std::thread thread_;
 };
 
