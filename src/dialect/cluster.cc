@@ -1,5 +1,6 @@
 #include "dialect/cluster.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "dialect/dialect.h"
@@ -108,6 +109,32 @@ json::object PortsJson(const ClusterRole& role) {
   return names;
 }
 
+Status ParseEnded(const json::object& object, ClusterDescription* cluster) {
+  const json::value* value = object.if_contains("ended");
+  if (value == nullptr) return Status::Ok();
+  const auto wrong = [](std::string_view what) {
+    return InvalidArgument("cluster description: field 'ended': " + std::string(what));
+  };
+  if (!value->is_object()) return wrong("expected an object");
+  for (const auto& [name, list] : value->get_object()) {
+    const auto role = std::find_if(cluster->roles.begin(), cluster->roles.end(),
+                                   [&](const ClusterRole& one) { return one.name == name; });
+    if (role == cluster->roles.end()) {
+      return wrong("role '" + std::string(name) + "' is not among the roles");
+    }
+    if (!list.is_array()) return wrong("expected arrays");
+    for (const json::value& item : list.get_array()) {
+      const int64_t least = role->ended.empty() ? 0 : role->ended.back() + 1;
+      if (!item.is_int64() || item.get_int64() < least ||
+          item.get_int64() >= static_cast<int64_t>(role->members.size())) {
+        return wrong("role '" + role->name + "': expected ascending indices of its tasks");
+      }
+      role->ended.push_back(static_cast<int>(item.get_int64()));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 const ClusterRole* ClusterDescription::FindRole(std::string_view name) const {
@@ -136,10 +163,15 @@ json::object ToJson(const ClusterDescription& cluster) {
     roles[role.name] = std::move(members);
     if (!role.port_names.empty()) ports[role.name] = PortsJson(role);
   }
+  json::object ended;
+  for (const ClusterRole& role : cluster.roles) {
+    if (!role.ended.empty()) ended[role.name] = json::array(role.ended.begin(), role.ended.end());
+  }
   json::object object;
   object["generation"] = cluster.generation;
   object["roles"] = std::move(roles);
   if (!ports.empty()) object["ports"] = std::move(ports);
+  if (!ended.empty()) object["ended"] = std::move(ended);
   return object;
 }
 
@@ -163,6 +195,7 @@ Result<ClusterDescription> ClusterFromJson(const json::object& object) {
     }
     cluster.roles.push_back(std::move(role));
   }
+  TRY(ParseEnded(object, &cluster));
   const json::value* ports = object.if_contains("ports");
   if (ports == nullptr) return cluster;
   if (!ports->is_object()) {

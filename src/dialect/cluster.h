@@ -26,6 +26,7 @@ struct ClusterRole {
   std::vector<std::string> port_names;  // in the job file's order
   std::vector<Member> members;          // by index; an empty host stands for a task that is not
                                         // there (elastic roles)
+  std::vector<int> ended = {};          // indices of those that ended well, for good; ascending
 
   bool operator==(const ClusterRole&) const = default;
 };
@@ -39,8 +40,8 @@ struct ClusterDescription {
 };
 
 // {"generation":1,"roles":{"server":["127.0.0.1:4001"],"worker":["127.0.0.1:0"]},
-//  "ports":{"server":{"ps":[4001]}}}: a role's address is host:first port, or host:0 without
-// ports.
+//  "ports":{"server":{"ps":[4001]}},"ended":{"worker":[0]}}: a role's address is host:first
+// port, or host:0 without ports.
 json::object ToJson(const ClusterDescription& cluster);
 // Checks everything; InvalidArgument says which role and index is wrong. "ports" may be missing:
 // then a role whose addresses have ports has one port with the name "".

@@ -67,6 +67,7 @@ TEST(Cluster, RoundTripIsExact) {
         for (int p = 0; p < ports; ++p) {
           member.ports.push_back(*rc::gen::inRange<uint16_t>(0, 65535));
         }
+        if (*rc::gen::inRange(0, 3) == 0) role.ended.push_back(m);
         role.members.push_back(std::move(member));
       }
       cluster.roles.push_back(std::move(role));
@@ -77,6 +78,19 @@ TEST(Cluster, RoundTripIsExact) {
     RC_ASSERT(again.ok());
     RC_ASSERT(*again == cluster);
   }));
+}
+
+TEST(Cluster, SaysWhoHasEnded) {
+  ClusterDescription cluster = TwoRoles();
+  cluster.roles[1].ended = {0, 2};
+  const std::string text = ToText(ToJson(cluster));
+  EXPECT_NE(text.find(R"("ended":{"worker":[0,2]})"), std::string::npos) << text;
+  for (const char* bad : {R"({"worker":[2,0]})", R"({"worker":[3]})", R"({"worker":[-1]})",
+                          R"({"worker":["0"]})", R"({"worker":0})", R"({"nobody":[0]})", "[]"}) {
+    json::object object = ToJson(cluster);
+    object["ended"] = *ParseJson(bad);
+    EXPECT_FALSE(ClusterFromJson(object).ok()) << bad;
+  }
 }
 
 TEST(Cluster, WithoutPortNamesTheAddressesHoldOnePort) {

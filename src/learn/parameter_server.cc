@@ -14,7 +14,9 @@ namespace {
 
 constexpr auto kFirstCheckpoint = std::chrono::seconds(5);
 constexpr auto kRetry = std::chrono::seconds(2);
-constexpr auto kLook = std::chrono::milliseconds(20);  // how soon a wish to stop is seen
+constexpr auto kLook = std::chrono::milliseconds(20);    // how soon a wish to stop is seen
+constexpr auto kTell = std::chrono::minutes(1);          // how often a server says how it is
+constexpr auto kEnded = std::chrono::milliseconds(500);  // and who has ended
 
 ps::ServerOptions OptionsOf(const Task& task) {
   ps::ServerOptions options;
@@ -116,7 +118,23 @@ Status RunParameterServer(Task& task) {
     task.reporter().Event({{"restored_checkpoint", server->restored_checkpoint()}});
   std::unique_ptr<CheckpointTimer> timer;
   if (task.index == 0) timer = CheckpointTimer::Start(task, &task.members(), nullptr);
-  while (!task.stop.load()) std::this_thread::sleep_for(kLook);
+  // A server that came back must not wait for workers that have ended: they will not join again.
+  std::vector<int> ended;
+  TimePoint look{}, tell = RealClock::Get()->Now() + kTell;
+  for (; !task.stop.load(); std::this_thread::sleep_for(kLook)) {
+    const TimePoint time = RealClock::Get()->Now();
+    if (time < look) continue;
+    look = time + kEnded;
+    if (time >= tell) {
+      LogInfo("{}", ps::Describe(server->metrics()));
+      tell = time + kTell;
+    }
+    const std::vector<int> now = task.EndedWorkers();
+    for (const int worker : now) {
+      if (!std::binary_search(ended.begin(), ended.end(), worker)) server->ReportDead(worker);
+    }
+    ended = now;
+  }
   return Status::Ok();
 }
 

@@ -49,16 +49,6 @@ Result<std::vector<std::string>> AddressesOf(const json::object& cluster, const 
   return addresses;
 }
 
-Result<ps::MemberView> ViewOf(const std::string& text) {
-  TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
-  ps::MemberView view;
-  view.generation = GetIntOr(cluster, "generation", 1);
-  TRY_ASSIGN(view.servers, AddressesOf(cluster, "server"));
-  TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
-  view.workers = static_cast<int>(workers.size());
-  return view;
-}
-
 std::string HostOf(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return address;
@@ -91,9 +81,28 @@ void Reporter::Write(const char* kind, const json::object& value) const {
   }
 }
 
+Result<FileMembers::View> FileMembers::ViewOf(const std::string& text) {
+  TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
+  View view;
+  view.members.generation = GetIntOr(cluster, "generation", 1);
+  TRY_ASSIGN(view.members.servers, AddressesOf(cluster, "server"));
+  TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
+  view.members.workers = static_cast<int>(workers.size());
+  const json::value* const ended = cluster.if_contains("ended");
+  const json::value* const ours =
+      ended != nullptr && ended->is_object() ? ended->as_object().if_contains("worker") : nullptr;
+  if (ours == nullptr || !ours->is_array()) return view;
+  for (const json::value& index : ours->as_array()) {
+    if (!index.is_int64() || index.as_int64() < 0 || index.as_int64() >= view.members.workers)
+      return InvalidArgument("ended: expected indices of workers");
+    view.ended.push_back(static_cast<int>(index.as_int64()));
+  }
+  return view;
+}
+
 Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
   TRY_ASSIGN(const std::string text, ClusterText(env));
-  Result<ps::MemberView> view = ViewOf(text);
+  Result<View> view = ViewOf(text);
   if (!view.ok()) return view.status().With("cluster description");
   return std::unique_ptr<FileMembers>(
       new FileMembers(Variable(env, "SHOAL_CLUSTER_FILE"), std::move(*view)));
@@ -101,20 +110,30 @@ Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
 
 ps::MemberView FileMembers::Current() {
   const std::lock_guard lock(mu_);
+  Refresh();
+  return view_.members;
+}
+
+std::vector<int> FileMembers::EndedWorkers() {
+  const std::lock_guard lock(mu_);
+  Refresh();
+  return view_.ended;
+}
+
+void FileMembers::Refresh() {
   struct stat info = {};
-  if (file_.empty() || stat(file_.c_str(), &info) != 0) return view_;
+  if (file_.empty() || stat(file_.c_str(), &info) != 0) return;
   const Stamp stamp{info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec, info.st_ino};
-  if (stamp == stamp_) return view_;
+  if (stamp == stamp_) return;
   const Result<std::string> text = ReadFile(file_, kMaxClusterBytes);
-  if (!text.ok()) return view_;
-  Result<ps::MemberView> view = ViewOf(*text);
+  if (!text.ok()) return;
+  Result<View> view = ViewOf(*text);
   if (!view.ok()) {
     LogWarning("cluster description {}: {}", file_.string(), view.status().message());
-    return view_;
+    return;
   }
   stamp_ = stamp;
   view_ = std::move(*view);
-  return view_;
 }
 
 Status Task::ReadCluster(const Environment& env) {

@@ -47,10 +47,18 @@ class FileMembers final : public ps::Members {
   // FailedPrecondition if neither is there; InvalidArgument if it is not a cluster description.
   static Result<std::unique_ptr<FileMembers>> Make(const Environment& env);
   ps::MemberView Current() override;
+  // Workers that ended well, for good, by what the coordinator last said; ascending.
+  std::vector<int> EndedWorkers();
 
  private:
-  FileMembers(std::filesystem::path file, ps::MemberView view)
+  struct View {
+    ps::MemberView members;
+    std::vector<int> ended;
+  };
+  FileMembers(std::filesystem::path file, View view)
       : file_(std::move(file)), view_(std::move(view)) {}
+  static Result<View> ViewOf(const std::string& text);
+  void Refresh();
   struct Stamp {
     int64_t mtime_ns = 0;
     uint64_t inode = 0;
@@ -58,8 +66,8 @@ class FileMembers final : public ps::Members {
   };
   const std::filesystem::path file_;  // empty: the description never changes
   std::mutex mu_;
-  ps::MemberView view_;  // guarded by mu_
-  Stamp stamp_;          // guarded by mu_
+  View view_;    // guarded by mu_
+  Stamp stamp_;  // guarded by mu_
 };
 
 // Constant after Make, except `stop`.
@@ -90,6 +98,8 @@ class Task {
   // Cores that this worker may use: the machine's, shared among the workers on it. At least 1.
   int64_t OwnThreads() const;
   ps::Members& members() const { return *members_; }
+  // As FileMembers. Thread-safe.
+  std::vector<int> EndedWorkers() const { return members_->EndedWorkers(); }
   const Reporter& reporter() const { return reporter_; }
   // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
   // handlers too.

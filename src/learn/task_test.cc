@@ -37,6 +37,25 @@ class TaskTest : public testing::Test {
   Environment env_;
 };
 
+TEST_F(TaskTest, HearsFromTheFileWhoHasEnded) {
+  const std::string file = (dir_.path() / "cluster.json").string();
+  env_["SHOAL_CLUSTER_FILE"] = file;
+  const auto write = [&](const std::string& ended) {
+    std::string text = kCluster;
+    text.insert(1, "\"ended\":{\"worker\":" + ended + "},");
+    EXPECT_TRUE(WriteFileAtomically(file, text, 0600, false).ok());
+  };
+  write("[2]");
+  const auto made = Task::Make("worker", env_);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ((*made)->EndedWorkers(), std::vector<int>{2});
+  write("[0,2]");
+  EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
+  write("[7]");  // no worker: what was heard before stays
+  EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
+  EXPECT_EQ((*made)->members().Current().servers.size(), 2u);
+}
+
 TEST_F(TaskTest, ReadsWhatTheLauncherSays) {
   const auto made = Task::Make("worker", env_);
   ASSERT_TRUE(made.ok()) << made.status().message();
@@ -53,6 +72,7 @@ TEST_F(TaskTest, ReadsWhatTheLauncherSays) {
   EXPECT_EQ(task.checkpoint_every, std::chrono::minutes(1));
   EXPECT_EQ(task.checkpoint_keep, 3);
   EXPECT_EQ(task.checkpoint_dir, dir_.path() / "checkpoints");
+  EXPECT_TRUE(task.EndedWorkers().empty());
   const ps::MemberView view = task.members().Current();
   EXPECT_EQ(view.generation, 3);
   EXPECT_EQ(view.workers, 3);

@@ -392,12 +392,16 @@ class Shell final : public Coordinator {
     }
   }
 
-  // One text a generation, shared by all who get it.
+  // One text for each state of the cluster, shared by all who get it.
   const std::shared_ptr<const std::string>& Description() {
-    if (described_ != core_.generation()) {
+    size_t ended = 0;
+    const dialect::ClusterDescription cluster = core_.Cluster();
+    for (const dialect::ClusterRole& role : cluster.roles) ended += role.ended.size();
+    if (described_ != core_.generation() || described_ended_ != ended) {
       described_ = core_.generation();
-      description_ = std::make_shared<const std::string>(Message(
-          "describe", {{"generation", described_}, {"cluster", dialect::ToJson(core_.Cluster())}}));
+      described_ended_ = ended;
+      description_ = std::make_shared<const std::string>(
+          Message("describe", {{"generation", described_}, {"cluster", dialect::ToJson(cluster)}}));
     }
     return description_;
   }
@@ -565,6 +569,7 @@ class Shell final : public Coordinator {
   bool ended_ = false;
   Status end_;
   int64_t described_ = 0;
+  size_t described_ended_ = 0;  // tasks that had ended by then
   std::shared_ptr<const std::string> description_;
   std::optional<Millis> armed_;
   net::Loop::Id tick_timer_ = 0;

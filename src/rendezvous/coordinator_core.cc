@@ -73,7 +73,9 @@ dialect::ClusterDescription CoordinatorCore::Cluster() const {
     cluster.roles.push_back(std::move(described));
   }
   for (const Task& task : tasks_) {
-    cluster.roles[task.role].members.push_back({task.host, task.ports});
+    dialect::ClusterRole& role = cluster.roles[task.role];
+    if (EndedWell(task)) role.ended.push_back(static_cast<int>(role.members.size()));
+    role.members.push_back({task.host, task.ports});
   }
   return cluster;
 }
@@ -216,7 +218,13 @@ void CoordinatorCore::StartIfDue(int number) {
   if (generation_ == 0 || task.active || task.final || stop_ != StopMode::kNone) return;
   if (!task.holder || !task.holder->leased || task.holder->member == 0 || task.due > now_) return;
   Record(FactOf(Fact::Kind::kStarted, number));
+  // Who comes back may have been the only one who knew who has ended.
+  if (task.attempt > 0) DescribeEnds(0);
   Do(Kind::kStart, number).attempt = task.attempt;
+}
+
+void CoordinatorCore::DescribeEnds(int64_t after) {
+  if (std::any_of(tasks_.begin(), tasks_.end(), EndedWell)) Do(Kind::kDescribe).after = after;
 }
 
 // ---- Losing -------------------------------------------------------------------------------------
@@ -351,6 +359,10 @@ void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string
     ack.after = stored;
     if (task.final) Do(Kind::kRelease, number).after = stored;
   }
+  // What an ending task told others they may lose with whom they told it to.
+  const bool restarted =
+      std::any_of(tasks_.begin(), tasks_.end(), [](const Task& one) { return one.attempt > 0; });
+  if (EndedWell(task) && restarted) DescribeEnds(stored);
   StartIfDue(number);
 }
 

@@ -195,6 +195,7 @@ class CoordinatorCore {
     Millis kill_at{0};  // while draining
     bool killed = false;
   };
+  static bool EndedWell(const Task& task) { return task.final && task.end && task.end->ok(); }
   struct Waiting {
     Joined hello;
     int task;
@@ -218,6 +219,8 @@ class CoordinatorCore {
   void LoseHolder(int task, const std::string& why);
   void StartIfDue(int task);
   void IssueGeneration();
+  // Tells all tasks who has ended, once `after` is stored.
+  void DescribeEnds(int64_t after);
 
   // core_stop.cc: gathering, following, judging, stopping, deadlines.
   void On(const Tick& event);

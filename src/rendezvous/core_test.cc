@@ -175,6 +175,26 @@ TEST(Core, ALostLauncherCostsARestartAndItsNewAddressANewGeneration) {
   EXPECT_EQ(d.core.Cluster().FindRole("server")->members[0].host, "h9");
 }
 
+TEST(Core, WhoComesBackIsToldWhoHasEnded) {
+  Driver d(Make(3, 1));
+  d.JoinAll();
+  d.End(2, job::Exited(0));
+  EXPECT_EQ(d.Count(Kind::kDescribe), 0);  // nobody has lost what worker 1 told before it ended
+  EXPECT_EQ(d.core.Cluster().FindRole("worker")->ended, std::vector<int>{1});
+  d.End(4, job::Signaled(9));  // the server, and worker 0 with it
+  d.End(1, job::Signaled(9));
+  EXPECT_EQ(d.Count(Kind::kDescribe), 0);
+  d.Pass(Millis(5'000));
+  EXPECT_EQ(d.core.attempt_of(3), 1);
+  EXPECT_EQ(d.core.attempt_of(0), 1);
+  EXPECT_EQ(d.Count(Kind::kDescribe), 2);  // to all, before each start
+  EXPECT_EQ(d.Count(Kind::kStart), 2);
+  // From now on the end of another may be what a server forgets that has just come back.
+  d.End(3, job::Exited(0));
+  EXPECT_EQ(d.Count(Kind::kDescribe), 1);
+  EXPECT_EQ(d.core.Cluster().FindRole("worker")->ended, (std::vector<int>{1, 2}));
+}
+
 TEST(Core, SilenceIsSuspectThenDeathAndTheEnginesWordIsDeathAtOnce) {
   Driver d(Make(2, 0));
   d.JoinAll();

@@ -1,6 +1,9 @@
 // Whole jobs in one process: servers, workers with clients of their own, a text with a planted
 // structure, a model on disk.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -14,6 +17,7 @@
 #include "learn/word2vec/worker.h"
 #include "model/save.h"
 #include "model/vectors.h"
+#include "ps/admin.h"
 #include "ps/server.h"
 
 namespace shoal::learn::word2vec {
@@ -41,12 +45,42 @@ class FixedMembers final : public ps::Members {
 // A job: servers, and workers that run until they are done.
 class TestJob {
  public:
-  TestJob(int servers, int workers, bool tcp) : servers_(servers), workers_(workers), tcp_(tcp) {
+  TestJob(int servers, int workers, bool tcp)
+      : servers_(servers),
+        workers_(workers),
+        tcp_(tcp),
+        reporter_(pipe2(reports_, O_CLOEXEC | O_NONBLOCK) == 0 ? reports_[1] : -1) {
     members_.SetWorkers(workers);
     stops_ = std::vector<std::atomic<bool>>(static_cast<size_t>(workers));
     restarts_ = std::vector<std::atomic<uint64_t>>(static_cast<size_t>(workers));
     running_.resize(static_cast<size_t>(servers));
     for (int server = 0; server < servers; ++server) StartServer(server);
+  }
+
+  ~TestJob() {
+    running_.clear();
+    for (const int end : reports_) close(end);
+  }
+
+  // Returns when a worker has reported that it has trained words; false after 30 s.
+  bool AwaitTraining() {
+    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
+    std::string told;
+    for (;;) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - RealClock::Get()->Now());
+      pollfd wait = {reports_[0], POLLIN, 0};
+      if (left.count() <= 0 || poll(&wait, 1, static_cast<int>(left.count())) <= 0) return false;
+      char bytes[4096];
+      const ssize_t got = read(reports_[0], bytes, sizeof bytes);
+      if (got > 0) told.append(bytes, static_cast<size_t>(got));
+      for (size_t end; (end = told.find('\n')) != std::string::npos; told.erase(0, end + 1)) {
+        const std::string line = told.substr(0, end);
+        if (line.find("\"phase\":\"train\"") != std::string::npos &&
+            line.find("{\"step\":0,") == std::string::npos)
+          return true;
+      }
+    }
   }
 
   void StartServer(int index) {
@@ -85,6 +119,14 @@ class TestJob {
     return client.ok() ? std::move(*client) : nullptr;
   }
 
+  bool Checkpoint() {
+    ps::ClientOptions options;
+    options.token = "token";
+    options.hub = hub_;
+    auto admin = ps::Admin::Connect(std::move(options), &members_);
+    return admin.ok() && (*admin)->Checkpoint().ok();
+  }
+
   Result<WorkerOutcome> RunOne(int index) {
     const std::unique_ptr<ps::Client> client = Connect(index);
     if (client == nullptr) return Internal("no client");
@@ -99,6 +141,7 @@ class TestJob {
     setup.checkpoints = checkpoints;
     setup.client = client.get();
     setup.reporter = &reporter_;
+    setup.ended = [this] { return ended; };
     setup.stop = &stops_[static_cast<size_t>(index)];
     setup.restarted_servers = &restarts_[static_cast<size_t>(index)];
     return RunWorker(setup);
@@ -128,6 +171,7 @@ class TestJob {
   TempDir dir = std::move(*TempDir::Create());
   std::filesystem::path output = dir.path() / "model";
   std::filesystem::path checkpoint_dir;
+  std::vector<int> ended;  // as the coordinator says; set while nobody runs
   std::vector<std::string> sources;
   Params params;
   bool checkpoints = false;
@@ -138,7 +182,8 @@ class TestJob {
   const bool tcp_;
   std::shared_ptr<ps::InProcessHub> hub_ = std::make_shared<ps::InProcessHub>();
   FixedMembers members_;
-  Reporter reporter_{-1};
+  int reports_[2] = {-1, -1};
+  Reporter reporter_;
   std::vector<std::atomic<bool>> stops_;
   std::vector<std::atomic<uint64_t>> restarts_;
   std::vector<std::unique_ptr<ps::Server>> running_;
@@ -303,11 +348,7 @@ TEST(Worker, ADrainedJobSavesWhatItHas) {
   job.params.epochs = 100000;  // nobody waits for that
   job.WriteText("a.txt", PlantedText(2000, 1));
   std::thread stopper([&] {
-    // As soon as training has moved the words.
-    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
-    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
-    while (RealClock::Get()->Now() < deadline && !client->GetProgress(0).ok())
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(job.AwaitTraining());
     job.Stop(0);
     job.Stop(1);
   });
@@ -332,10 +373,7 @@ TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   job.WriteText("a.txt", PlantedText(2000, 1));
   // The first life is stopped when it has told where it is; what the servers know stays.
   std::thread stopper([&] {
-    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
-    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
-    while (RealClock::Get()->Now() < deadline && !client->GetProgress(0).ok())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(job.AwaitTraining());
     job.Stop(0);
   });
   const auto first = job.RunOne(0);
@@ -376,6 +414,35 @@ TEST(Worker, WhoHasEndedStaysEndedWhenAServerForgetsIt) {
   EXPECT_EQ(all->words, 1010u);
 }
 
+// Worker 1 has ended, which only the server knew and worker 0 had heard; then both of these die.
+TEST(Worker, WhoHasEndedIsTheCoordinatorsWord) {
+  TestJob job(1, 2, true);
+  job.params = SmallParams();
+  job.params.epochs = 40;
+  job.params.exchange_words = 2000;
+  job.params.stale_words = 60000;
+  job.checkpoints = true;
+  job.checkpoint_dir = job.dir.path() / "checkpoints";
+  job.StartServer(0);
+  job.WriteText("a.txt", PlantedText(2000, 1));
+  std::thread saver([&] {
+    EXPECT_TRUE(job.AwaitTraining());
+    EXPECT_TRUE(job.Checkpoint());  // in which both workers run
+    job.Stop(0);
+  });
+  const auto outcomes = job.RunAll();
+  saver.join();
+  for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  std::filesystem::remove_all(job.output);
+
+  job.StartServer(0);
+  job.Go(0);
+  job.ended = {1};
+  const auto again = job.RunOne(0);  // for ever, if it waited for worker 1
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  ExpectGoodModel(job);
+}
+
 TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {
   TestJob job(2, 2, true);
   job.params = SmallParams();
@@ -383,10 +450,7 @@ TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {
   job.params.stale_words = 60000;
   job.WriteText("a.txt", PlantedText(2000, 1));
   std::thread killer([&] {
-    const std::unique_ptr<ps::Client> client = job.Connect(ps::kObserver);
-    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
-    while (RealClock::Get()->Now() < deadline && !client->GetProgress(1).ok())
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(job.AwaitTraining());
     job.StartServer(1);
   });
   const auto outcomes = job.RunAll();

@@ -43,9 +43,9 @@ uint64_t Whole(float low, float high) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int worker,
-                                                       int workers) {
-  std::unique_ptr<JobProgress> progress(new JobProgress(client, worker, workers));
+Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int worker, int workers,
+                                                       Ended ended) {
+  std::unique_ptr<JobProgress> progress(new JobProgress(client, worker, workers, std::move(ended)));
   ps::TableSpec spec;
   spec.name = "progress";
   spec.rows = static_cast<uint64_t>(workers);
@@ -77,6 +77,7 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
   }
 
   KeepLatest(rows.data());
+  KeepEnded(rows.data());
   All all;
   uint64_t others = 0;
   uint64_t others_running = 0;
@@ -124,6 +125,16 @@ void JobProgress::KeepLatest(float* rows) {
     } else {
       std::copy_n(then, kColumns, now);
     }
+  }
+}
+
+void JobProgress::KeepEnded(float* rows) const {
+  if (!ended_) return;
+  for (const int worker : ended_()) {
+    if (worker < 0 || worker >= workers_ || worker == worker_) continue;
+    float& state = rows[static_cast<size_t>(worker) * kColumns + kState];
+    if (std::lround(state) == static_cast<long>(WorkerState::kRunning))
+      state = static_cast<float>(WorkerState::kFinished);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,8 +20,13 @@ enum class WorkerState : uint8_t { kRunning = 0, kFinished = 1, kDrained = 2 };
 // Thread-safe.
 class JobProgress {
  public:
-  // `client` outlives it. Creates the table or finds it.
-  static Result<std::unique_ptr<JobProgress>> Make(ps::Client* client, int worker, int workers);
+  // The workers of whom the coordinator says that they have ended.
+  using Ended = std::function<std::vector<int>()>;
+
+  // `client` outlives it. Creates the table or finds it. `ended` may be empty; it is asked at every
+  // Exchange, as those it names will not tell again what servers that died have forgotten.
+  static Result<std::unique_ptr<JobProgress>> Make(ps::Client* client, int worker, int workers,
+                                                   Ended ended = {});
 
   struct Mine {
     uint64_t words = 0;   // trained, over all epochs
@@ -51,14 +57,16 @@ class JobProgress {
   }
 
  private:
-  JobProgress(ps::Client* client, int worker, int workers)
-      : client_(client), worker_(worker), workers_(workers) {}
+  JobProgress(ps::Client* client, int worker, int workers, Ended ended)
+      : client_(client), worker_(worker), workers_(workers), ended_(std::move(ended)) {}
 
   void KeepLatest(float* rows);
+  void KeepEnded(float* rows) const;
 
   ps::Client* const client_;
   const int worker_;
   const int workers_;
+  const Ended ended_;
   ps::TableRef table_;
   std::mutex mu_;
   std::vector<float> seen_;    // guarded by mu_; this worker's row as the servers have it

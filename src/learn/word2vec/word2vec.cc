@@ -51,6 +51,7 @@ Status TrainAsWorker(Task& task) {
   setup.scratch = task.scratch;
   setup.checkpoints = !task.checkpoint_dir.empty();
   setup.reporter = &task.reporter();
+  setup.ended = [&task] { return task.EndedWorkers(); };
   setup.stop = &task.stop;
   std::atomic<uint64_t> restarted{0};
   setup.restarted_servers = &restarted;

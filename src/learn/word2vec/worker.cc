@@ -161,7 +161,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
                                  SpecOf(kind, setup.params, vocabulary.size()), kServerPatience));
   }
   TRY_ASSIGN(const std::unique_ptr<JobProgress> progress,
-             JobProgress::Make(setup.client, setup.index, setup.workers));
+             JobProgress::Make(setup.client, setup.index, setup.workers, setup.ended));
   TRY_ASSIGN(const std::vector<data::EncodedShard> shards, EncodeShards(setup, corpus, vocabulary));
   TRY_ASSIGN(const std::unique_ptr<RowCache> cache,
              RowCache::Make(setup.client, kernels, tables,

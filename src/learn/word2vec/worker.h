@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct WorkerSetup {
   ps::Client* client = nullptr;             // not owned
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
+  std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
   // Set by the client's on_server_restart: bit s for server s (servers ≥ 64: bit 63).
   std::atomic<uint64_t>* restarted_servers = nullptr;  // not owned; may be null
 };
