@@ -11,9 +11,8 @@
 //     }
 //     if (ps::IsWorker()) {
 //       ps::KVWorker<float> worker(0, 0);
-//       std::vector<ps::Key> keys = {1, 3};
-//       std::vector<float> vals = {1, 1, 2, 2}, rets;
-//       worker.Wait(worker.Push({1, 3}, {1, 2}));
+//       std::vector<float> rets;
+//       worker.Wait(worker.Push({1, 3}, {0.5f, 2}));
 //       worker.Wait(worker.Pull({1, 3}, &rets));
 //     }
 //     ps::Finalize(0);

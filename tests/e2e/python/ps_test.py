@@ -172,6 +172,13 @@ def test_checkpoint():
             assert client.get_progress(0) == b"epoch 1"
 
 
+def test_the_guide():
+    """The first Python program of docs/ps.md is one."""
+    with open(os.path.join(os.environ["SHOAL_SOURCE"], "docs", "ps.md"), encoding="utf-8") as f:
+        source = f.read().split("```python\n")[1].split("```")[0]
+    exec(compile(source, "docs/ps.md", "exec"), {})  # noqa: S102
+
+
 def test_wheel():
     maker = os.path.join(os.environ["SHOAL_SOURCE"], "python", "make_wheel.py")
     with tempfile.TemporaryDirectory() as directory:
