@@ -1,10 +1,12 @@
-// `shoal predict`: what a linear model says of examples, and how right it is.
+// `shoal predict`: what a linear model or factorization machine says of examples, and how right it
+// is.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -12,27 +14,37 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "learn/logistic/predict.h"
-#include "model/linear.h"
+#include "learn/sparse/predict.h"
+#include "model/factors.h"
+#include "model/save.h"
 
 namespace shoal::cli {
 namespace {
 
-using learn::logistic::Predictions;
+using learn::sparse::Predictions;
 
 struct Arguments {
   std::string model;
   std::vector<std::string> data;
   std::string output;
+  std::string format;
   int64_t threads = 0;
 };
 
 Result<Predictions> Predict(const Arguments& arguments) {
-  TRY_ASSIGN(const model::LinearModel model, model::ReadLinearModel(arguments.model));
-  const auto threads = arguments.threads > 0
-                           ? static_cast<uint64_t>(arguments.threads)
-                           : std::max<uint64_t>(1, std::thread::hardware_concurrency());
-  return learn::logistic::Predict(model, arguments.data, threads);
+  TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(arguments.model));
+  learn::sparse::PredictOptions options;
+  options.format = arguments.format;
+  options.threads = arguments.threads > 0
+                        ? static_cast<uint64_t>(arguments.threads)
+                        : std::max<uint64_t>(1, std::thread::hardware_concurrency());
+  // A weights.bin alone says nothing of how its data was read.
+  Result<json::object> facts = model::ReadModelFacts(arguments.model);
+  if (!facts.ok()) {
+    if (std::filesystem::is_directory(arguments.model)) return facts.status();
+    facts = json::object();
+  }
+  return learn::sparse::Predict(model, *facts, arguments.data, options);
 }
 
 std::string LinesOf(const Predictions& predictions) {
@@ -84,22 +96,26 @@ constexpr const char* kFooter = R"help(Examples:
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
 
-MODEL is a directory that `shoal train logistic` made. Files are in libsvm's format, plain, .gz or
-.zst; the label of an example that has none is 0. The output has the probability of label 1 of every
+MODEL is a directory that `shoal train logistic` or `shoal train fm` made. Files are in the format
+that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
+were in training. The label of an example that has none is 0. The output has the probability of label 1 of every
 example, one a line. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
 
 }  // namespace
 
 void AddPredict(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("predict", "Predict examples with a linear model");
+  CLI::App* sub = app.add_subcommand(
+      "predict", "Predict examples with a linear model or factorization machine");
   sub->add_option("model", arguments->model, "Model directory")->required()->type_name("MODEL");
-  sub->add_option("--data", arguments->data, "Files with examples, in libsvm's format")
-      ->required()
-      ->type_name("FILE");
+  sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
   sub->add_option("-o,--output", arguments->output,
                   "File that gets the probabilities; -: standard output, and nothing else there")
       ->type_name("FILE");
+  sub->add_option("--format", arguments->format,
+                  "What the files are: libsvm, libffm, csv [as the training data]")
+      ->check(CLI::IsMember({"libsvm", "libffm", "csv"}).description(""))
+      ->type_name("");
   sub->add_option("--threads", arguments->threads, "Threads [the machine's cores]")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");

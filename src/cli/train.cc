@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <regex>
+#include <sstream>
 
 #include "base/json.h"
 #include "cli/commands.h"
@@ -22,6 +23,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> data;
   std::vector<std::string> test;
+  std::string format;  // empty: by the files' names
   std::string output;
   std::string name;
   int workers = 1;
@@ -79,10 +81,30 @@ std::string WithoutPlaces(std::string text) {
   return std::regex_replace(text, place, "$1");
 }
 
-json::object DataOf(const learn::Algorithm& algorithm, const std::vector<std::string>& files) {
+std::vector<std::string> FormatsOf(const learn::Algorithm& algorithm) {
+  std::vector<std::string> formats;
+  std::istringstream words{std::string(algorithm.formats)};
+  for (std::string format; words >> format;) formats.push_back(format);
+  return formats;
+}
+
+// "clicks.csv.zst" is csv, where the algorithm reads that; the algorithm's first format otherwise.
+std::string FormatByName(const learn::Algorithm& algorithm, std::string path) {
+  for (const char* packed : {".gz", ".zst"}) {
+    if (path.ends_with(packed)) path.resize(path.size() - std::string_view(packed).size());
+  }
+  const std::vector<std::string> formats = FormatsOf(algorithm);
+  for (const std::string& format : formats) {
+    if (path.ends_with("." + format) || (format == "libffm" && path.ends_with(".ffm")))
+      return format;
+  }
+  return formats.front();
+}
+
+json::object DataOf(const std::string& format, const std::vector<std::string>& files) {
   json::array sources;
   for (const std::string& path : files) sources.emplace_back(path);
-  return {{"source", std::move(sources)}, {"format", algorithm.format}, {"shard_by", "worker"}};
+  return {{"source", std::move(sources)}, {"format", format}, {"shard_by", "worker"}};
 }
 
 // The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
@@ -92,8 +114,10 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
   json::object roles;
   if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
   roles["worker"] = json::object{{"replicas", arguments.workers}};
-  json::object data{{"train", DataOf(algorithm, arguments.data)}};
-  if (!arguments.test.empty()) data["test"] = DataOf(algorithm, arguments.test);
+  const std::string format =
+      arguments.format.empty() ? FormatByName(algorithm, arguments.data.front()) : arguments.format;
+  json::object data{{"train", DataOf(format, arguments.data)}};
+  if (!arguments.test.empty()) data["test"] = DataOf(format, arguments.test);
   const json::object file{
       {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
       {"framework", "shoal"},
@@ -122,17 +146,21 @@ int Train(const Context& context, const learn::Algorithm& algorithm, const Argum
 constexpr const char* kLinearFooter = R"help(Examples:
   shoal train logistic --data train.svm --test test.svm --output model
   shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
+  shoal train logistic --data people.csv --label income --categorical zip --output model
   shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
+  shoal train fm --data train.ffm --test test.ffm --output model --factors 16
 
-A line of a file is `LABEL NUMBER:VALUE …` (libsvm), the label -1, 0 or 1; files may be plain, .gz or
-.zst. With --test its examples are predicted after every epoch and at the end: AUC and log-loss. The
-output directory gets weights.bin and model.json, for `shoal predict`. Ctrl-C lets the workers save;
-a second one stops at once.)help";
+Labels are -1, 0 or 1. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
+FIELD:NUMBER:VALUE …` (the fields are ignored). A cell of csv that is a number is its column's value;
+any other text, and every cell of the columns in --categorical, is a feature of its own. Files may be
+plain, .gz or .zst. With --test its examples are predicted after every epoch and at the end: AUC and
+log-loss. The output directory gets the model, for `shoal predict`. Ctrl-C lets the workers save; a
+second one stops at once.)help";
 
 constexpr const char* kTextFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors
   shoal train word2vec --data news/*.txt.zst --output vectors --dim 200 --epochs 3
-  shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --json
+  shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --wire int8
 
 Every word of the files is read once an epoch, whatever the number of workers; files may be plain,
 .gz or .zst. The output directory gets vectors.bin and vectors.txt (word2vec's formats), vocab.txt
@@ -142,10 +170,17 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = train->add_subcommand(std::string(algorithm.name), std::string(algorithm.doc));
   sub->add_option("--data", arguments->data,
-                  algorithm.format == "text" ? "Text files to train on, in this order"
-                                             : "Files to train on, in libsvm's format")
+                  algorithm.formats == "text" ? "Text files to train on, in this order"
+                                              : "Files with examples to train on")
       ->required()
       ->type_name("FILE");
+  if (const auto formats = FormatsOf(algorithm); formats.size() > 1) {
+    sub->add_option("--format", arguments->format,
+                    fmt::format("What the files are: {} [by the first one's name, else {}]",
+                                fmt::join(formats, ", "), formats.front()))
+        ->check(CLI::IsMember(formats).description(""))
+        ->type_name("");
+  }
   if (algorithm.held_out) {
     sub->add_option("--test", arguments->test, "Files held out, to measure the model with")
         ->type_name("FILE");
@@ -167,7 +202,7 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
   for (const learn::Param& param : algorithm.params) AddParam(sub, param, arguments);
-  sub->footer(algorithm.format == "text" ? kTextFooter : kLinearFooter);
+  sub->footer(algorithm.formats == "text" ? kTextFooter : kLinearFooter);
   sub->callback([arguments, chosen, &algorithm] {
     *chosen = [arguments, &algorithm](const Context& context) {
       return Train(context, algorithm, *arguments);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/decimal.h"
+#include "data/example_parser.h"
 
 namespace shoal::data {
 namespace {
@@ -18,144 +18,11 @@ namespace {
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kSlack = 16;  // readable bytes behind the text, for eight digits at a time
 
-bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-bool EndsToken(char c) { return IsBlank(c) || c == '\n' || c == '#'; }
-
-// What is wrong with a line, and where.
-struct Fault {
-  const char* at = nullptr;  // null: nothing
-  const char* expected = "";
-};
-
-constexpr const char* kPair = "NUMBER:VALUE, the feature's number and a finite value";
-constexpr const char* kNumber =
-    "a feature number below 4294967295; with hash_bits any 64-bit number does";
-
-// Appends one line after another to a set. The text of a line ends with a newline.
-class LineParser {
- public:
-  LineParser(const ExampleOptions& options, ExampleSet* set) : options_(options), set_(*set) {}
-
-  // Throws std::bad_alloc. Lines without an example (empty, a comment) add nothing.
-  Fault Parse(const char* text, const char* newline) {
-    while (IsBlank(*text)) ++text;
-    if (*text == '\n' || *text == '#') return {};
-    float label = 0;
-    const char* at = ParseLabel(text, newline, &label);
-    if (at == nullptr) {
-      return {text, options_.binary_labels ? "a label: -1, 0 or 1" : "a label: a finite number"};
-    }
-    // A feature takes three bytes at least: "1:1" and a blank before it.
-    const size_t most = static_cast<size_t>(newline - at) / 3 + 1;
-    set_.features.Reserve(most);
-    if (!set_.values.empty()) set_.values.Reserve(most);
-    begin_ = size_ = set_.features.size();
-    rises_ = true;
-    if (const Fault fault = ParseFeatures(at, newline); fault.at != nullptr) return fault;
-    if (!rises_) SortAndMerge();
-    Finish(label);
-    return {};
-  }
-
- private:
-  const char* ParseLabel(const char* text, const char* newline, float* label) const {
-    const char* const end = ParseReal(text, newline, label);
-    if (end == nullptr || !EndsToken(*end)) return nullptr;
-    if (!options_.binary_labels) return end;
-    if (*label != 0 && *label != 1 && *label != -1) return nullptr;
-    *label = *label == 1 ? 1.0f : 0.0f;
-    return end;
-  }
-
-  Fault ParseFeatures(const char* at, const char* newline) {
-    uint32_t* features = set_.features.data();
-    uint64_t next = 0;  // the least number that rises
-    for (;;) {
-      while (IsBlank(*at)) ++at;
-      if (*at == '\n' || *at == '#') return {};
-      uint64_t number = 0;
-      const char* const colon = ParseDigits(at, &number);
-      if (colon == nullptr || *colon != ':') return {at, kPair};
-      const char* const value = colon + 1;
-      if (options_.hash_bits > 0) {
-        number = HashFeature(number, options_.hash_bits);
-      } else if (number > kMaxFeature) {
-        return {at, kNumber};
-      }
-      rises_ &= number >= next;
-      next = number + 1;
-      features[size_] = static_cast<uint32_t>(number);
-      if (value[0] == '1' && EndsToken(value[1])) {
-        if (!set_.values.empty()) set_.values[size_] = 1;
-        at = value + 1;
-      } else {
-        const char* const pair = at;
-        at = ParseValue(value, newline);
-        if (at == nullptr) return {pair, kPair};
-      }
-      ++size_;
-    }
-  }
-
-  const char* ParseValue(const char* text, const char* newline) {
-    float value = 0;
-    const char* const end = ParseReal(text, newline, &value);
-    if (end == nullptr || !EndsToken(*end)) return nullptr;
-    if (set_.values.empty()) StartValues(static_cast<size_t>(newline - text));
-    set_.values[size_] = value;
-    return end;
-  }
-
-  // The first value that is not 1: all before it were.
-  void StartValues(size_t rest) {
-    set_.values.Reserve(size_ + rest / 3 + 2);
-    std::fill(set_.values.data(), set_.values.data() + size_, 1.0f);
-    set_.values.SetSize(std::max<size_t>(size_, 1));
-  }
-
-  void SortAndMerge() {
-    const bool ones = set_.values.empty();
-    pairs_.clear();
-    for (size_t i = begin_; i < size_; ++i)
-      pairs_.emplace_back(set_.features[i], ones ? 1.0f : set_.values[i]);
-    std::stable_sort(pairs_.begin(), pairs_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    const auto twice =
-        std::adjacent_find(pairs_.begin(), pairs_.end(),
-                           [](const auto& a, const auto& b) { return a.first == b.first; });
-    if (twice != pairs_.end() && ones) StartValues(3 * (size_ - begin_));
-    size_ = begin_;
-    for (const auto& [feature, value] : pairs_) {
-      if (size_ > begin_ && set_.features[size_ - 1] == feature) {
-        set_.values[size_ - 1] += value;
-        continue;
-      }
-      set_.features[size_] = feature;
-      if (!set_.values.empty()) set_.values[size_] = value;
-      ++size_;
-    }
-  }
-
-  void Finish(float label) {
-    set_.features.SetSize(size_);
-    if (!set_.values.empty()) set_.values.SetSize(size_);
-    set_.labels.Push(label);
-    set_.starts.Push(size_);
-    if (size_ > begin_)
-      set_.feature_end = std::max<uint64_t>(set_.feature_end, set_.features[size_ - 1] + 1ull);
-  }
-
-  const ExampleOptions& options_;
-  ExampleSet& set_;
-  std::vector<std::pair<uint32_t, float>> pairs_;
-  size_t begin_ = 0;  // of the line's features in the columns
-  size_t size_ = 0;   // their end so far
-  bool rises_ = true;
-};
+bool EndsWord(char c) { return IsBlank(c) || c == '\n' || c == '#'; }
 
 // The word at `at`, for a message.
 std::string WordAt(const char* at, const char* newline) {
-  const char* const end = std::find_if(at, newline, EndsToken);
+  const char* const end = std::find_if(at, newline, EndsWord);
   std::string word(at, static_cast<size_t>(std::min<std::ptrdiff_t>(end - at, 40)));
   for (char& c : word) {
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = '?';
@@ -225,7 +92,7 @@ struct ExampleReader::State {
   }
 
   Status TooLong() const {
-    return InvalidArgument(fmt::format("{}:{}: got a line of more than {} MiB, expected libsvm",
+    return InvalidArgument(fmt::format("{}:{}: got a line of more than {} MiB",
                                        file().path.string(), LineOf(file(), buffer_at),
                                        kMaxExampleLine >> 20));
   }
@@ -258,7 +125,9 @@ struct ExampleReader::State {
   // Parses the whole lines of the buffer and moves the rest to its front. True at the segment's
   // end.
   Result<bool> ParseBuffer(ExampleSet* set) {
-    LineParser parser(options, set);
+    const std::unique_ptr<ExampleParser> parser = options.format == ExampleFormat::kCsv
+                                                      ? MakeCsvParser(options, set)
+                                                      : MakeSvmParser(options, set);
     const char* line = buffer.data();
     const char* const end = buffer.data() + filled;
     const uint64_t limit = current().end - std::min(current().end, buffer_at);
@@ -270,7 +139,10 @@ struct ExampleReader::State {
           static_cast<const char*>(std::memchr(line, '\n', static_cast<size_t>(end - line)));
       if (newline == nullptr) break;
       if (!skipping) {
-        const Fault fault = parser.Parse(line, newline);
+        Fault fault;
+        const bool first = buffer_at == 0 && line == buffer.data();
+        if (!first || !parser->IsHeader(line, newline, &fault))
+          fault = parser->Parse(line, newline);
         if (fault.at != nullptr) return Malformed(fault, line, newline);
       }
       skipping = false;

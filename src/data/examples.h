@@ -1,5 +1,5 @@
-// Labelled examples with sparse features, read from libsvm text over exact, disjoint byte ranges:
-// the linear trainers (learn/logistic) and `shoal predict` call this.
+// Labelled examples with sparse features, read from libsvm, libffm or CSV text over exact, disjoint
+// byte ranges: the trainers on sparse examples (learn/sparse) and `shoal predict` call this.
 //
 // A line belongs to the shard in which its first byte lies, whatever its length, so each example is
 // in exactly one shard, and the shards in order give the examples in order. (Text's own rule moves
@@ -8,6 +8,9 @@
 //   line    = [label *(blank number ":" value)] [blank] ["#" anything]
 //   number  = 1*20 digits; below 2^32 − 1 unless hashed
 //   value   = a finite decimal number
+//
+// libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; the fields are left out. csv.h says what
+// the cells of CSV are.
 //
 // Formats: docs/formats/examples.md.
 #pragma once
@@ -18,6 +21,7 @@
 
 #include "base/status.h"
 #include "data/column.h"
+#include "data/csv.h"
 #include "data/shard.h"
 
 namespace shoal::data {
@@ -26,11 +30,16 @@ inline constexpr size_t kMaxExampleLine = 64u << 20;
 inline constexpr uint64_t kMaxFeature = UINT32_MAX - 1;
 inline constexpr int kMaxHashBits = 31;
 
+enum class ExampleFormat : uint8_t { kLibsvm = 0, kLibffm = 1, kCsv = 2 };
+
 struct ExampleOptions {
   // 0: features keep their numbers. b > 0: a feature is HashFeature(number, b).
   int hash_bits = 0;
   // Labels must be −1, 0 or 1, and become 0 or 1; otherwise any finite number.
   bool binary_labels = true;
+  ExampleFormat format = ExampleFormat::kLibsvm;
+  // kCsv: not null, and hash_bits is not 0.
+  std::shared_ptr<const CsvColumns> csv = nullptr;
 };
 
 // Multiplicative hash to [0, 2^bits), 1 ≤ bits ≤ kMaxHashBits (Knuth, vol. 3, 6.4).

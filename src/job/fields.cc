@@ -70,7 +70,7 @@ constexpr Field kFields[] = {
    .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
   {.path = "data.*.format", .type = Type::kChoice,
-   .choices = "text|libsvm|csv|json|parquet|tfrecord", .fallback = "text",
+   .choices = "text|libsvm|libffm|csv|json|parquet|tfrecord", .fallback = "text",
    .doc = "What the data is.",
    .apply = [](V v, T t) { t.data->format = v.text; }},
   {.path = "data.*.shard_by", .type = Type::kRole,

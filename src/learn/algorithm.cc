@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/log.h"
+#include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
 #include "learn/parameter_server.h"
 #include "learn/task.h"
@@ -91,7 +92,8 @@ int Run(const std::string& command, const std::string& role,
 }  // namespace
 
 std::span<const Algorithm> Algorithms() {
-  static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetAlgorithm()};
+  static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetAlgorithm(),
+                                        fm::GetAlgorithm()};
   return algorithms;
 }
 

@@ -28,8 +28,9 @@ struct Algorithm {
   // Bodies of the two roles; they return when the task has done its part or must stop.
   Status (*run_server)(Task& task) = nullptr;
   Status (*run_worker)(Task& task) = nullptr;
-  std::string_view format = "text";  // of its data, as a job file says it
-  bool held_out = false;             // measures a data entry named test
+  // Formats of its data, as a job file says them, separated by spaces; the first is the default.
+  std::string_view formats = "text";
+  bool held_out = false;  // measures a data entry named test
 };
 
 // All of them; constant, lives for ever.

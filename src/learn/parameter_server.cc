@@ -138,6 +138,32 @@ Status RunParameterServer(Task& task) {
   return Status::Ok();
 }
 
+Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
+                                   std::atomic<uint64_t>* restarted) {
+  ps::ClientOptions options;
+  options.poll_for = kPollFor;
+  options.index = task.index;
+  options.token = task.token;
+  options.consistency = consistency;
+  options.reconnect_timeout = std::chrono::seconds(120);
+  options.on_server_restart = [restarted](int index, int64_t /*checkpoint*/) {
+    restarted->fetch_or(uint64_t{1} << std::min(index, 63));
+  };
+  WorkerClient connected;
+  ps::Members* members = &task.members();
+  if (task.servers == 0) {
+    TRY_ASSIGN(connected.server, InProcessServer::Start(task));
+    options.hub = connected.server->hub();
+    members = &connected.server->members();
+  }
+  TRY_ASSIGN(connected.client, ps::Client::Connect(std::move(options), members));
+  return connected;
+}
+
+int ServerOfRow(uint64_t row, int servers) {
+  return static_cast<int>(row % kShards) % std::max(1, servers);
+}
+
 Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
   const job::Role* const worker = job.FindRole("worker");
   if (worker == nullptr) {

@@ -2,6 +2,7 @@
 // inside the worker of a job that has no server role.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "job/job.h"
 #include "learn/task.h"
+#include "ps/client.h"
 #include "ps/members.h"
 #include "ps/server.h"
 #include "ps/transport.h"
@@ -61,5 +63,19 @@ class InProcessServer {
   std::unique_ptr<ps::Server> server_;
   std::unique_ptr<CheckpointTimer> timer_;
 };
+
+// A worker's client, and the server that it talks to where the job has no role for one. Movable.
+struct WorkerClient {
+  std::unique_ptr<InProcessServer> server;  // may be null
+  std::unique_ptr<ps::Client> client;
+};
+
+// `restarted` (not owned; outlives the result) gets bit s when server s (≥ 64: bit 63) came back
+// without what was pushed to it lately. Errors as ps::Client::Connect.
+Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
+                                   std::atomic<uint64_t>* restarted);
+
+// Which of `servers` has row `row` of a dense table.
+int ServerOfRow(uint64_t row, int servers);
 
 }  // namespace shoal::learn

@@ -109,6 +109,9 @@ bool ParseValue(const Param& param, std::string_view text, ParamValue* out) {
       }
       return false;
     }
+    case ParamType::kText:
+      *out = std::string(text);
+      return text.size() <= kMaxParamText;
   }
   return false;
 }
@@ -142,6 +145,8 @@ std::string Expected(const Param& param) {
       return "true or false";
     case ParamType::kChoice:
       return fmt::format("one of {}", fmt::join(Split(param.choices), ", "));
+    case ParamType::kText:
+      return fmt::format("text of at most {} bytes", kMaxParamText);
   }
   return "";
 }

@@ -18,7 +18,9 @@
 
 namespace shoal::learn {
 
-enum class ParamType : uint8_t { kInt, kReal, kBool, kChoice };
+enum class ParamType : uint8_t { kInt, kReal, kBool, kChoice, kText };
+
+inline constexpr size_t kMaxParamText = 4096;
 
 // One parameter. Constant data; the views point to literals.
 struct Param {

@@ -174,12 +174,13 @@ Status Task::ReadDescriptions(const Environment& env) {
         entry.is_object() ? entry.as_object().if_contains("sources") : nullptr;
     if (list == nullptr || !list->is_array())
       return InvalidArgument("SHOAL_DATA: expected objects with a list of sources");
-    auto& [name, own] =
-        data.emplace_back(GetStringOr(entry.as_object(), "name", ""), std::vector<std::string>());
+    job::DataSource& own = data.emplace_back();
+    own.name = GetStringOr(entry.as_object(), "name", "");
+    own.format = GetStringOr(entry.as_object(), "format", own.format);
     for (const json::value& source : list->as_array()) {
-      if (source.is_string()) own.emplace_back(source.as_string());
+      if (source.is_string()) own.sources.emplace_back(source.as_string());
     }
-    sources.insert(sources.end(), own.begin(), own.end());
+    sources.insert(sources.end(), own.sources.begin(), own.sources.end());
   }
   const std::string outputs = Variable(env, "SHOAL_OUTPUTS");
   TRY_ASSIGN(const json::object outputs_json, ParseJsonObject(outputs.empty() ? "{}" : outputs));

@@ -89,8 +89,8 @@ class Task {
   std::filesystem::path scratch;  // an existing directory
   std::filesystem::path output;   // of outputs.model; may be empty
   std::map<std::string, job::LearnValue> learn;
-  std::vector<std::string> sources;  // of all data entries, in order
-  std::vector<std::pair<std::string, std::vector<std::string>>> data;  // likewise, by entry's name
+  std::vector<std::string> sources;   // of all data entries, in order
+  std::vector<job::DataSource> data;  // all entries, in order
   std::chrono::milliseconds checkpoint_every{0};
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints

@@ -42,21 +42,21 @@ struct Lanes {
 };
 
 // The row's states and values side by side in `scratch`, with zeros up to a whole vector.
-HWY_INLINE void Collect(const float* state, const Row& row, Scratch* scratch) {
+HWY_INLINE void Collect(const float* state, size_t width, const Row& row, Scratch* scratch) {
   scratch->Reserve(row.count);
   float* const to = scratch->state.data();
   for (uint32_t i = 0; i < row.count; ++i)
-    std::memcpy(to + 2 * size_t{i}, state + 2 * size_t{row.features[i]}, 8);
+    std::memcpy(to + 2 * size_t{i}, state + width * row.features[i], 8);
   std::memset(to + 2 * size_t{row.count}, 0, 2 * Scratch::kPad * sizeof(float));
   if (row.values == nullptr) return;
   std::memcpy(scratch->values.data(), row.values, row.count * sizeof(float));
   std::memset(scratch->values.data() + row.count, 0, Scratch::kPad * sizeof(float));
 }
 
-HWY_INLINE void PutBack(const Scratch& scratch, const Row& row, float* state) {
+HWY_INLINE void PutBack(const Scratch& scratch, const Row& row, size_t width, float* state) {
   const float* const from = scratch.state.data();
   for (uint32_t i = 0; i < row.count; ++i)
-    std::memcpy(state + 2 * size_t{row.features[i]}, from + 2 * size_t{i}, 8);
+    std::memcpy(state + width * row.features[i], from + 2 * size_t{i}, 8);
 }
 
 // x of lanes [i, i + lanes): times the scale, or in an example of ones the scale alone.
@@ -72,11 +72,11 @@ HWY_INLINE V WeightOf(const Lanes& rule, V z, V root) {
   return hn::Div(hn::Mul(pull, rule.alpha), hn::Add(rule.beta_l2, root));
 }
 
-float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float label,
-           Scratch* scratch) {
+// w·x; the row's states, weights and roots of n stay in `scratch`.
+HWY_INLINE float CollectAndSum(const Lanes& rule, const float* state, size_t width, const Row& row,
+                               Scratch* scratch) {
   const D d;
-  const Lanes rule(given);
-  Collect(state, row, scratch);
+  Collect(state, width, row, scratch);
   const V scale = hn::Set(d, row.scale);
   V sums = hn::Zero(d);
   for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
@@ -88,9 +88,11 @@ float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float l
     hn::StoreU(weight, d, scratch->weights.data() + i);
     sums = hn::MulAdd(weight, ValuesAt(row, *scratch, i, scale), sums);
   }
-  const float bias_weight = bias == nullptr ? 0 : FtrlWeight(given, bias);
-  const float margin = bias_weight + hn::GetLane(hn::SumOfLanes(d, sums));
-  const float error = Probability(margin) - label;
+  return hn::GetLane(hn::SumOfLanes(d, sums));
+}
+
+HWY_INLINE void StepAll(const Lanes& rule, const Row& row, float error, Scratch* scratch) {
+  const D d;
   const V step = hn::Set(d, error * row.scale);
   const V tiny = hn::Set(d, kTiny);
   for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
@@ -105,16 +107,36 @@ float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float l
     z = hn::NegMulAdd(hn::Mul(root_step, rule.inverse_alpha), weight, hn::Add(z, g));
     hn::StoreInterleaved2(z, grown, d, scratch->state.data() + 2 * i);
   }
-  PutBack(*scratch, row, state);
+}
+
+float Ftrl(const Rule& given, float* state, float* bias, const Row& row, float label,
+           Scratch* scratch) {
+  const Lanes rule(given);
+  const float bias_weight = bias == nullptr ? 0 : FtrlWeight(given, bias);
+  const float margin = bias_weight + CollectAndSum(rule, state, 2, row, scratch);
+  const float error = sparse::Probability(margin) - label;
+  StepAll(rule, row, error, scratch);
+  PutBack(*scratch, row, 2, state);
   if (bias != nullptr) FtrlStep(given, bias, bias_weight, error);
   return margin;
+}
+
+float FtrlMargin(const Rule& given, const float* state, uint32_t width, const Row& row,
+                 Scratch* scratch) {
+  return CollectAndSum(Lanes(given), state, width, row, scratch);
+}
+
+void FtrlStepAll(const Rule& given, float* state, uint32_t width, const Row& row, float error,
+                 Scratch* scratch) {
+  StepAll(Lanes(given), row, error, scratch);
+  PutBack(*scratch, row, width, state);
 }
 
 float Adagrad(const Rule& given, float* state, float* bias, const Row& row, float label,
               Scratch* scratch) {
   const D d;
   const Lanes rule(given);
-  Collect(state, row, scratch);
+  Collect(state, 2, row, scratch);
   const V scale = hn::Set(d, row.scale);
   V sums = hn::Zero(d);
   for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
@@ -123,7 +145,7 @@ float Adagrad(const Rule& given, float* state, float* bias, const Row& row, floa
     sums = hn::MulAdd(w, ValuesAt(row, *scratch, i, scale), sums);
   }
   const float margin = (bias == nullptr ? 0 : *bias) + hn::GetLane(hn::SumOfLanes(d, sums));
-  const float error = Probability(margin) - label;
+  const float error = sparse::Probability(margin) - label;
   const V step = hn::Set(d, error * row.scale);
   for (size_t i = 0; i < row.count; i += hn::Lanes(d)) {
     V w, n;
@@ -135,7 +157,7 @@ float Adagrad(const Rule& given, float* state, float* bias, const Row& row, floa
     const V kept = hn::Max(hn::NegMulAdd(rate, rule.l1, hn::Abs(moved)), hn::Zero(d));
     hn::StoreInterleaved2(hn::CopySign(kept, moved), n, d, scratch->state.data() + 2 * i);
   }
-  PutBack(*scratch, row, state);
+  PutBack(*scratch, row, 2, state);
   if (bias != nullptr) AdagradStep(given, bias, error);
   return margin;
 }
@@ -155,7 +177,7 @@ void FtrlWeights(const Rule& given, const float* state, size_t count, float* wei
 constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
                               : HWY_TARGET == HWY_AVX2 ? "avx2"
                                                        : "sse4";
-constexpr Kernels kTable = {kName, Ftrl, Adagrad, FtrlWeights};
+constexpr Kernels kTable = {kName, Ftrl, Adagrad, FtrlWeights, FtrlMargin, FtrlStepAll};
 
 }  // namespace
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/sparse/learner.h"
 
 namespace shoal::learn::logistic {
 
@@ -30,32 +31,8 @@ struct Rule {
   float l2 = 0;
 };
 
-// An example x: values[i] · scale at features[i], which differ from each other.
-struct Row {
-  const uint32_t* features = nullptr;  // [count]
-  const float* values = nullptr;       // [count]; null: all are 1
-  uint32_t count = 0;
-  float scale = 1;
-};
-
-// Working memory of one thread; grows to the longest row.
-class Scratch {
- public:
-  // Lanes are filled up to whole vectors with zeros.
-  static constexpr size_t kPad = 16;
-  void Reserve(size_t count) {
-    if (state.size() >= 2 * (count + kPad)) return;
-    const size_t size = count + count / 2 + kPad;
-    state.resize(2 * size);
-    weights.resize(size);
-    roots.resize(size);
-    values.resize(size);
-  }
-  std::vector<float> state;    // [first, second] of the row's features
-  std::vector<float> weights;  // w
-  std::vector<float> roots;    // √n
-  std::vector<float> values;   // x
-};
+using sparse::Row;
+using sparse::Scratch;
 
 // Functions for one instruction set. Constant, lives for ever; thread-safe (states are read and
 // written without synchronisation, as Hogwild does).
@@ -71,6 +48,14 @@ struct Kernels {
   // weights[i] of `count` FTRL states.
   void (*ftrl_weights)(const Rule& rule, const float* state, size_t count,
                        float* weights) = nullptr;
+
+  // The two halves of `ftrl`, for models that have more terms than w·x: [z, n] of feature f is at
+  // state + width·f. The first gives w·x and leaves in `scratch` what the second needs; `error` is
+  // p − y.
+  float (*ftrl_margin)(const Rule& rule, const float* state, uint32_t width, const Row& row,
+                       Scratch* scratch) = nullptr;
+  void (*ftrl_step)(const Rule& rule, float* state, uint32_t width, const Row& row, float error,
+                    Scratch* scratch) = nullptr;
 };
 
 // The names that this machine can run, best first: of "avx512", "avx2", "sse4", and always
@@ -80,14 +65,5 @@ std::vector<std::string_view> AvailableKernels();
 // "auto" is what SHOAL_SIMD names, else the best. InvalidArgument for a name that this machine
 // cannot run.
 Result<const Kernels*> ChooseKernels(std::string_view name);
-
-// w·x by plain weights. O(count).
-float Margin(const float* weights, float bias, const Row& row);
-
-// 1 / (1 + exp(−margin)).
-float Probability(float margin);
-
-// 1 / ‖values‖, or 1 for an example of zeros.
-float UnitScale(const float* values, size_t count);
 
 }  // namespace shoal::learn::logistic

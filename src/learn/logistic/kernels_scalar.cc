@@ -10,30 +10,12 @@ float Value(const Row& row, uint32_t i) {
   return row.values == nullptr ? row.scale : row.scale * row.values[i];
 }
 
-float Ftrl(const Rule& rule, float* state, float* bias, const Row& row, float label,
-           Scratch* scratch) {
-  scratch->Reserve(row.count);
-  float margin = 0;
-  for (uint32_t i = 0; i < row.count; ++i) {
-    scratch->weights[i] = FtrlWeight(rule, state + 2 * size_t{row.features[i]});
-    margin += scratch->weights[i] * Value(row, i);
-  }
-  const float bias_weight = bias == nullptr ? 0 : FtrlWeight(rule, bias);
-  margin += bias_weight;
-  const float error = Probability(margin) - label;
-  for (uint32_t i = 0; i < row.count; ++i) {
-    FtrlStep(rule, state + 2 * size_t{row.features[i]}, scratch->weights[i], error * Value(row, i));
-  }
-  if (bias != nullptr) FtrlStep(rule, bias, bias_weight, error);
-  return margin;
-}
-
 float Adagrad(const Rule& rule, float* state, float* bias, const Row& row, float label,
               Scratch* /*scratch*/) {
   float margin = bias == nullptr ? 0 : *bias;
   for (uint32_t i = 0; i < row.count; ++i)
     margin += state[2 * size_t{row.features[i]}] * Value(row, i);
-  const float error = Probability(margin) - label;
+  const float error = sparse::Probability(margin) - label;
   for (uint32_t i = 0; i < row.count; ++i)
     AdagradStep(rule, state + 2 * size_t{row.features[i]}, error * Value(row, i));
   if (bias != nullptr) AdagradStep(rule, bias, error);
@@ -44,7 +26,36 @@ void FtrlWeights(const Rule& rule, const float* state, size_t count, float* weig
   for (size_t i = 0; i < count; ++i) weights[i] = FtrlWeight(rule, state + 2 * i);
 }
 
-constexpr Kernels kTable = {"scalar", Ftrl, Adagrad, FtrlWeights};
+float FtrlMargin(const Rule& rule, const float* state, uint32_t width, const Row& row,
+                 Scratch* scratch) {
+  scratch->Reserve(row.count);
+  float margin = 0;
+  for (uint32_t i = 0; i < row.count; ++i) {
+    scratch->weights[i] = FtrlWeight(rule, state + size_t{width} * row.features[i]);
+    margin += scratch->weights[i] * Value(row, i);
+  }
+  return margin;
+}
+
+void FtrlStepAll(const Rule& rule, float* state, uint32_t width, const Row& row, float error,
+                 Scratch* scratch) {
+  for (uint32_t i = 0; i < row.count; ++i) {
+    FtrlStep(rule, state + size_t{width} * row.features[i], scratch->weights[i],
+             error * Value(row, i));
+  }
+}
+
+float Ftrl(const Rule& rule, float* state, float* bias, const Row& row, float label,
+           Scratch* scratch) {
+  const float bias_weight = bias == nullptr ? 0 : FtrlWeight(rule, bias);
+  const float margin = bias_weight + FtrlMargin(rule, state, 2, row, scratch);
+  const float error = sparse::Probability(margin) - label;
+  FtrlStepAll(rule, state, 2, row, error, scratch);
+  if (bias != nullptr) FtrlStep(rule, bias, bias_weight, error);
+  return margin;
+}
+
+constexpr Kernels kTable = {"scalar", Ftrl, Adagrad, FtrlWeights, FtrlMargin, FtrlStepAll};
 
 }  // namespace
 
@@ -71,32 +82,6 @@ void AdagradStep(const Rule& rule, float* state, float g) {
   const float rate = rule.alpha / (rule.beta + std::sqrt(state[1]));
   const float moved = state[0] - rate * gradient;
   state[0] = std::copysign(std::max(std::abs(moved) - rate * rule.l1, 0.0f), moved);
-}
-
-float Margin(const float* weights, float bias, const Row& row) {
-  float sums[4] = {};
-  uint32_t i = 0;
-  if (row.values == nullptr) {
-    for (; i + 4 <= row.count; i += 4) {
-      for (uint32_t k = 0; k < 4; ++k) sums[k] += weights[row.features[i + k]];
-    }
-    for (; i < row.count; ++i) sums[0] += weights[row.features[i]];
-  } else {
-    for (; i < row.count; ++i) sums[i % 4] += weights[row.features[i]] * row.values[i];
-  }
-  return bias + row.scale * (sums[0] + sums[1] + sums[2] + sums[3]);
-}
-
-float Probability(float margin) { return 1 / (1 + std::exp(-margin)); }
-
-float UnitScale(const float* values, size_t count) {
-  double sum = static_cast<double>(count);
-  if (values != nullptr) {
-    sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += static_cast<double>(values[i]) * values[i];
-  }
-  const auto scale = static_cast<float>(1 / std::sqrt(sum));
-  return std::isfinite(scale) ? scale : 1.0f;
 }
 
 }  // namespace shoal::learn::logistic

@@ -20,7 +20,7 @@ struct Example {
   Row row() const {
     const float* const data = values.empty() ? nullptr : values.data();
     return {features.data(), data, static_cast<uint32_t>(features.size()),
-            UnitScale(data, features.size())};
+            sparse::UnitScale(data, features.size())};
   }
 };
 

@@ -71,8 +71,7 @@ Status RowCache::Restore(int server, int servers) {
     TRY_ASSIGN(Matrix values, Matrix::Make(most, local_[kind].dim()));
     const uint64_t rows = local_[kind].rows();
     for (uint64_t row = 0; row <= rows; ++row) {
-      const bool theirs =
-          row < rows && static_cast<int>(row % kShards) % std::max(1, servers) == server;
+      const bool theirs = row < rows && ServerOfRow(row, servers) == server;
       if (theirs) keys.push_back(row);
       if (keys.empty() || (row < rows && keys.size() < most)) continue;
       const ps::Rows all(values.data(), values.stride());

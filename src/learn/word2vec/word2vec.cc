@@ -56,24 +56,8 @@ Status TrainAsWorker(Task& task) {
   std::atomic<uint64_t> restarted{0};
   setup.restarted_servers = &restarted;
 
-  std::unique_ptr<InProcessServer> server;
-  ps::ClientOptions options;
-  options.poll_for = kPollFor;
-  options.index = task.index;
-  options.token = task.token;
-  options.reconnect_timeout = std::chrono::seconds(120);
-  options.on_server_restart = [&restarted](int index, int64_t /*checkpoint*/) {
-    restarted.fetch_or(uint64_t{1} << std::min(index, 63));
-  };
-  ps::Members* members = &task.members();
-  if (task.servers == 0) {
-    TRY_ASSIGN(server, InProcessServer::Start(task));
-    options.hub = server->hub();
-    members = &server->members();
-  }
-  TRY_ASSIGN(const std::unique_ptr<ps::Client> client,
-             ps::Client::Connect(std::move(options), members));
-  setup.client = client.get();
+  TRY_ASSIGN(const WorkerClient connected, ConnectWorker(task, ps::Consistency::Asp(), &restarted));
+  setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
   if (task.index != 0) return Status::Ok();
   task.reporter().Result({{"words_per_second", outcome.words_per_second},

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <mutex>
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 class Meeting {
  public:
@@ -34,4 +34,4 @@ class Meeting {
   uint64_t turn_ = 0;  // guarded by mu_
 };
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

@@ -1,10 +1,10 @@
-#include "learn/logistic/quality.h"
+#include "learn/sparse/quality.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 float LogLoss(float margin, float label) {
   const float right = label > 0 ? margin : -margin;
@@ -42,4 +42,4 @@ Quality MeasureQuality(std::span<Scored> scored) {
   return quality;
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

@@ -1,8 +1,8 @@
-#include "learn/logistic/position.h"
+#include "learn/sparse/position.h"
 
 #include "base/bytes.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 namespace {
 
 constexpr uint32_t kVersion = 1;
@@ -28,7 +28,7 @@ Result<std::vector<Position>> DecodePositions(std::string_view bytes) {
   uint32_t threads = 0;
   if (!reader.Get(&version).ok() || version != kVersion || !reader.Get(&threads).ok() ||
       threads == 0 || threads > kMaxThreads || reader.remaining() != size_t{threads} * 16) {
-    return DataLoss("the saved position of a worker is none of logistic regression's");
+    return DataLoss("the saved position of a worker is not of this kind of training");
   }
   std::vector<Position> positions(threads);
   for (Position& position : positions) {
@@ -38,4 +38,4 @@ Result<std::vector<Position>> DecodePositions(std::string_view bytes) {
   return positions;
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

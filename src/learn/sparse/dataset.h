@@ -6,9 +6,9 @@
 
 #include "base/status.h"
 #include "data/examples.h"
-#include "learn/logistic/kernels.h"
+#include "learn/sparse/learner.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 struct LoadedShard {
   data::ExampleSet set;
@@ -32,4 +32,4 @@ std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize);
 // Without the features from `end` on, for which there are no weights. Call after ScalesOf.
 void DropFeaturesFrom(uint64_t end, data::ExampleSet* set);
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

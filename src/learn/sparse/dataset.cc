@@ -1,10 +1,10 @@
-#include "learn/logistic/dataset.h"
+#include "learn/sparse/dataset.h"
 
 #include <algorithm>
 #include <optional>
 #include <thread>
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 std::vector<float> ScalesOf(const data::ExampleSet& set, bool normalize) {
   std::vector<float> scales(set.size(), 1.0f);
@@ -52,4 +52,4 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
   return shards;
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

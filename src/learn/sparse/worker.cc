@@ -1,4 +1,4 @@
-#include "learn/logistic/worker.h"
+#include "learn/sparse/worker.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "learn/logistic/dataset.h"
-#include "learn/logistic/training.h"
-#include "model/linear.h"
+#include "learn/sparse/dataset.h"
+#include "learn/sparse/training.h"
+#include "model/factors.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 namespace {
 
 constexpr const char* kFeatures = "features/";
@@ -33,9 +33,10 @@ struct Data {
 Result<Data> ReadData(const WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
   const auto threads = static_cast<uint64_t>(setup.params.threads);
-  const data::ExampleOptions options{static_cast<int>(setup.params.hash_bits), true};
   const auto index = static_cast<uint64_t>(setup.index);
   TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(const data::ExampleOptions options,
+             OptionsOf(setup.params, setup.format, corpus, true));
   Data data;
   TRY_ASSIGN(data.train, LoadShards(corpus, index * threads, threads,
                                     static_cast<uint64_t>(setup.workers) * threads, options,
@@ -46,8 +47,8 @@ Result<Data> ReadData(const WorkerSetup& setup) {
   }
   if (setup.index != 0 || setup.held_out.empty()) return data;
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
-  TRY_ASSIGN(data.held_out,
-             LoadShards(held_out, 0, threads, threads, options, setup.params.normalize));
+  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(setup.params, setup.format, held_out, true));
+  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, threads, threads, own, setup.params.normalize));
   return data;
 }
 
@@ -104,9 +105,9 @@ json::object QualityFacts(const Quality& quality) {
 }
 
 json::object FactsOf(const WorkerSetup& setup, const Training& training,
-                     const WorkerOutcome& outcome, const model::LinearModel& model) {
+                     const WorkerOutcome& outcome, const model::FactorModel& model) {
   json::object parameters;
-  for (const auto& [name, text] : ToText(setup.params)) parameters[name] = text;
+  for (const auto& [name, text] : setup.parameters) parameters[name] = text;
   json::array epochs;
   for (const EpochQuality& quality : training.curve()) {
     json::object epoch{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
@@ -116,17 +117,18 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
   json::array files;
   for (const std::string& source : setup.sources) files.emplace_back(source);
   uint64_t nonzero = 0;
-  for (const float weight : model.weights) nonzero += weight != 0;
-  json::object facts{{"algorithm", "logistic"},
+  for (const float weight : model.linear.weights) nonzero += weight != 0;
+  json::object facts{{"algorithm", setup.algorithm},
                      {"parameters", std::move(parameters)},
                      {"weights",
-                      {{"features", model.weights.size()},
+                      {{"features", model.linear.weights.size()},
                        {"nonzero", nonzero},
-                       {"bias", model.bias},
-                       {"hash_bits", model.hash_bits},
-                       {"normalize", model.normalize}}},
+                       {"bias", model.linear.bias},
+                       {"hash_bits", model.linear.hash_bits},
+                       {"normalize", model.linear.normalize},
+                       {"factors", model.factors}}},
                      {"epochs", std::move(epochs)},
-                     {"data", {{"files", std::move(files)}}},
+                     {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
                      {"training",
                       {{"examples_per_second", outcome.examples_per_second},
                        {"workers", setup.workers},
@@ -138,17 +140,11 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
 }
 
 // Worker 0, after everybody has trained.
-Status Save(const WorkerSetup& setup, const Training& training, std::vector<float> weights,
+Status Save(const WorkerSetup& setup, const Training& training, const model::FactorModel& model,
             WorkerOutcome* outcome) {
   setup.reporter->Progress({{"phase", "save"}, {"unit", "examples"}});
-  model::LinearModel model;
-  model.bias = weights.back();
-  weights.pop_back();
-  model.weights = std::move(weights);
-  model.hash_bits = static_cast<uint32_t>(setup.params.hash_bits);
-  model.normalize = setup.params.normalize;
   TRY_ASSIGN(const model::SavedModel saved,
-             model::SaveLinearModel(setup.output, model, FactsOf(setup, training, *outcome, model),
+             model::SaveFactorModel(setup.output, model, FactsOf(setup, training, *outcome, model),
                                     setup.params.text));
   outcome->digest = saved.digest;
   return Status::Ok();
@@ -167,16 +163,15 @@ Status AwaitOthers(const WorkerSetup& setup, bool drained) {
 
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
                                    std::vector<Position> from) {
-  TRY_ASSIGN(const Kernels* kernels, ChooseKernels(setup.params.simd));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, data.features));
+             StateTable::Make(setup.client, data.features, setup.learner->width()));
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed =
       std::any_of(from.begin(), from.end(), [](const Position& at) { return !(at == Position{}); });
   if (resumed) TRY(table->Connect());
   for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.features, &shard.set);
 
-  Training training(setup, kernels, data.train, data.held_out, table.get());
+  Training training(setup, data.train, data.held_out, table.get());
   const TimePoint begin = RealClock::Get()->Now();
   TRY(training.Run(std::move(from)));
   const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
@@ -190,13 +185,13 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
   if (setup.index != 0) return outcome;
 
   if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
-  std::vector<float> weights = training.Weights();
+  const model::FactorModel model = training.Model();
   if (!data.held_out.empty()) {
     // With one worker nothing has changed since the last epoch was measured.
     const bool known = setup.workers == 1 && !outcome.drained && !training.curve().empty();
-    outcome.held_out = known ? training.curve().back().held_out : training.Measure(weights);
+    outcome.held_out = known ? training.curve().back().held_out : training.Measure(model);
   }
-  TRY(Save(setup, training, std::move(weights), &outcome));
+  TRY(Save(setup, training, model, &outcome));
   return outcome;
 }
 
@@ -207,6 +202,8 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
   if (setup.params.threads == 0) setup.params.threads = setup.own_threads;
   if (setup.params.deterministic) setup.params.threads = 1;
+  if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
+    setup.params.hash_bits = kCsvHashBits;
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
@@ -214,12 +211,13 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   TRY_ASSIGN(data.features, AgreeOnFeatures(setup, data.features));
   if (data.features == 0 || (data.examples == 0 && setup.workers == 1)) {
     return InvalidArgument(
-        "the training data holds no example with a feature; expected lines of `LABEL NUMBER:VALUE "
-        "…`");
+        "the training data holds no example with a feature; libsvm has lines of `LABEL "
+        "NUMBER:VALUE …`, "
+        "see docs/formats/examples.md for the others");
   }
   Result<WorkerOutcome> outcome = TrainAndSave(setup, data, std::move(from));
   if (outcome.ok()) TRY(setup.client->Leave());
   return outcome;
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 struct Position {
   uint64_t epoch = 0;
@@ -22,4 +22,4 @@ std::string EncodePositions(const std::vector<Position>& positions);
 // DataLoss if it is anything else.
 Result<std::vector<Position>> DecodePositions(std::string_view bytes);
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

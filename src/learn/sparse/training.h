@@ -13,14 +13,14 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "learn/logistic/dataset.h"
-#include "learn/logistic/meeting.h"
-#include "learn/logistic/position.h"
-#include "learn/logistic/quality.h"
-#include "learn/logistic/state_table.h"
-#include "learn/logistic/worker.h"
+#include "learn/sparse/dataset.h"
+#include "learn/sparse/meeting.h"
+#include "learn/sparse/position.h"
+#include "learn/sparse/quality.h"
+#include "learn/sparse/state_table.h"
+#include "learn/sparse/worker.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 // What was measured at an epoch's end.
 struct EpochQuality {
@@ -32,7 +32,7 @@ struct EpochQuality {
 class Training {
  public:
   // All outlive it. `held_out` has a shard a thread, or none.
-  Training(const WorkerSetup& setup, const Kernels* kernels, const std::vector<LoadedShard>& train,
+  Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
            const std::vector<LoadedShard>& held_out, StateTable* table);
 
   // Trains from there to the end, or to setup.stop; with several workers, all that was trained is
@@ -44,10 +44,10 @@ class Training {
   uint64_t examples() const { return trained_.load(); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
 
-  // The weights that the state stands for, and the bias behind them; computed by all threads.
-  std::vector<float> Weights() const;
-  // How good they are on the held-out examples.
-  Quality Measure(const std::vector<float>& weights) const;
+  // What the state stands for; computed by all threads.
+  model::FactorModel Model() const;
+  // How good it is on the held-out examples.
+  Quality Measure(const model::FactorModel& model) const;
 
  private:
   struct Thread {
@@ -61,7 +61,6 @@ class Training {
     Status status;
   };
 
-  Rule RuleOf() const;
   uint64_t Rounds() const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   void Order(Thread& thread);
@@ -69,6 +68,7 @@ class Training {
   void TrainRound(Thread& thread);
   void Plan();
   void EndRound();
+  Status RepairServers();
   Status ExchangeInTurn(Thread& thread);
   Status Told();
   void EndEpoch();
@@ -77,7 +77,6 @@ class Training {
   Status Monitor();
 
   const WorkerSetup& setup_;
-  const Kernels* const kernels_;
   const std::vector<LoadedShard>& train_;
   const std::vector<LoadedShard>& held_out_;
   StateTable* const table_;
@@ -106,4 +105,4 @@ class Training {
   EpochQuality reported_;  // guarded by mu_; the latest of curve_
 };
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

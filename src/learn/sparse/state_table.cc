@@ -1,4 +1,4 @@
-#include "learn/logistic/state_table.h"
+#include "learn/sparse/state_table.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,13 @@
 #include <cstring>
 #include <deque>
 
-namespace shoal::learn::logistic {
+#include "learn/parameter_server.h"
+
+namespace shoal::learn::sparse {
 namespace {
 
-constexpr uint64_t kPieceRows = 256;  // 128 KiB
+constexpr uint64_t kPieceRows = 256;  // 128 KiB or somewhat more
+constexpr uint64_t kRowFloats = 128;  // about
 constexpr size_t kPieces = 4;         // on their way at a time, of one thread
 constexpr auto kPatience = std::chrono::seconds(180);
 
@@ -26,10 +29,13 @@ struct StateTable::Piece {
   ps::Ticket pull;
 };
 
-StateTable::StateTable(ps::Client* client, uint64_t features)
+StateTable::StateTable(ps::Client* client, uint64_t features, uint32_t width)
     : client_(client),
       features_(features),
-      rows_((features + 1 + kRowFeatures - 1) / kRowFeatures) {}
+      width_(width),
+      row_features_(std::max<uint64_t>(1, kRowFloats / width)),
+      row_floats_(row_features_ * width),
+      rows_((features + 1 + row_features_ - 1) / row_features_) {}
 
 StateTable::~StateTable() {
   std::free(local_);
@@ -38,11 +44,12 @@ StateTable::~StateTable() {
 
 // calloc: pages that nobody touches cost nothing.
 float* StateTable::Allocate() const {
-  return static_cast<float*>(std::calloc(rows_, kRowFloats * sizeof(float)));
+  return static_cast<float*>(std::calloc(rows_, row_floats_ * sizeof(float)));
 }
 
-Result<std::unique_ptr<StateTable>> StateTable::Make(ps::Client* client, uint64_t features) {
-  std::unique_ptr<StateTable> table(new StateTable(client, features));
+Result<std::unique_ptr<StateTable>> StateTable::Make(ps::Client* client, uint64_t features,
+                                                     uint32_t width) {
+  std::unique_ptr<StateTable> table(new StateTable(client, features, width));
   table->local_ = table->Allocate();
   if (table->local_ != nullptr) return table;
   return ResourceExhausted(fmt::format(
@@ -53,21 +60,21 @@ Status StateTable::Connect() {
   ps::TableSpec spec;
   spec.name = "state";
   spec.rows = rows_;
-  spec.dim = kRowFloats;
+  spec.dim = static_cast<uint32_t>(row_floats_);
   spec.optimizer.kind = ps::OptimizerKind::kAdd;
   TRY_ASSIGN(table_, client_->CreateTable(spec, kPatience));
   base_ = Allocate();
   if (base_ == nullptr)
     return ResourceExhausted("there is no memory for a second copy of the state");
   used_.resize(rows_);
-  std::vector<float> theirs(kPieceRows * kRowFloats);
+  std::vector<float> theirs(kPieceRows * row_floats_);
   for (uint64_t first = 0; first < rows_; first += kPieceRows) {
     const uint64_t count = std::min(kPieceRows, rows_ - first);
-    TRY(client_->PullRange(table_, first, count, ps::Rows(theirs.data(), kRowFloats), kPatience));
+    TRY(client_->PullRange(table_, first, count, ps::Rows(theirs.data(), row_floats_), kPatience));
     // What was trained before the table was needed stays, as a change that the servers lack.
-    float* const base = base_ + first * kRowFloats;
-    float* const local = local_ + first * kRowFloats;
-    for (size_t i = 0; i < count * kRowFloats; ++i) {
+    float* const base = base_ + first * row_floats_;
+    float* const local = local_ + first * row_floats_;
+    for (size_t i = 0; i < count * row_floats_; ++i) {
       if (theirs[i] == 0) continue;
       base[i] = theirs[i];
       local[i] += theirs[i];
@@ -76,20 +83,37 @@ Status StateTable::Connect() {
   return Status::Ok();
 }
 
+Status StateTable::Rebase(int server, int servers) {
+  std::vector<ps::Key> keys;
+  std::vector<float*> rows;
+  for (uint64_t row = 0; row < rows_; ++row) {
+    if (ServerOfRow(row, servers) == server) {
+      keys.push_back(row);
+      rows.push_back(base_ + row * row_floats_);
+    }
+    if (keys.empty() || (row + 1 < rows_ && keys.size() < kPieceRows)) continue;
+    TRY_ASSIGN(const ps::Ticket pull, client_->Pull(table_, keys, ps::Rows(rows.data())));
+    TRY(client_->Wait(pull, kPatience));
+    keys.clear();
+    rows.clear();
+  }
+  return Status::Ok();
+}
+
 void StateTable::Fill(uint64_t first, uint64_t end, bool all, Piece* piece) {
   piece->changed.clear();
   piece->others.clear();
-  piece->deltas.resize(kPieceRows * kRowFloats);
-  piece->fresh.resize(kPieceRows * kRowFloats);
+  piece->deltas.resize(kPieceRows * row_floats_);
+  piece->fresh.resize(kPieceRows * row_floats_);
   for (uint64_t row = first; row < end; ++row) {
-    const float* const local = local_ + row * kRowFloats;
-    const float* const base = base_ + row * kRowFloats;
-    if (std::memcmp(local, base, kRowFloats * sizeof(float)) == 0) {
+    const float* const local = local_ + row * row_floats_;
+    const float* const base = base_ + row * row_floats_;
+    if (std::memcmp(local, base, row_floats_ * sizeof(float)) == 0) {
       if (all || used_[row] != 0) piece->others.push_back(row);
       continue;
     }
-    float* const delta = piece->deltas.data() + piece->changed.size() * kRowFloats;
-    for (uint32_t i = 0; i < kRowFloats; ++i) delta[i] = local[i] - base[i];
+    float* const delta = piece->deltas.data() + piece->changed.size() * row_floats_;
+    for (uint64_t i = 0; i < row_floats_; ++i) delta[i] = local[i] - base[i];
     piece->changed.push_back(row);
     used_[row] = 1;
   }
@@ -99,13 +123,13 @@ Status StateTable::Issue(Piece* piece) {
   float* const fresh = piece->fresh.data();
   if (!piece->changed.empty()) {
     TRY_ASSIGN(piece->push, client_->PushPull(table_, piece->changed,
-                                              ps::ConstRows(piece->deltas.data(), kRowFloats),
-                                              ps::Rows(fresh, kRowFloats)));
+                                              ps::ConstRows(piece->deltas.data(), row_floats_),
+                                              ps::Rows(fresh, row_floats_)));
   }
   if (!piece->others.empty()) {
     TRY_ASSIGN(piece->pull,
                client_->Pull(table_, piece->others,
-                             ps::Rows(fresh + piece->changed.size() * kRowFloats, kRowFloats)));
+                             ps::Rows(fresh + piece->changed.size() * row_floats_, row_floats_)));
   }
   return Status::Ok();
 }
@@ -116,9 +140,9 @@ Status StateTable::Finish(Piece* piece) {
   const float* fresh = piece->fresh.data();
   for (const auto* keys : {&piece->changed, &piece->others}) {
     for (const ps::Key row : *keys) {
-      std::memcpy(local_ + row * kRowFloats, fresh, kRowFloats * sizeof(float));
-      std::memcpy(base_ + row * kRowFloats, fresh, kRowFloats * sizeof(float));
-      fresh += kRowFloats;
+      std::memcpy(local_ + row * row_floats_, fresh, row_floats_ * sizeof(float));
+      std::memcpy(base_ + row * row_floats_, fresh, row_floats_ * sizeof(float));
+      fresh += row_floats_;
     }
   }
   return Status::Ok();
@@ -149,4 +173,4 @@ Status StateTable::Exchange(size_t part, size_t parts, bool all) {
   return status;
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

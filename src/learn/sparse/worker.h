@@ -1,27 +1,33 @@
-// A worker of a logistic regression from its start to its end: read its examples, agree on the
-// number of features, train with its threads, measure, save. The flow is in README.md.
+// A worker of a training on sparse examples from its start to its end: read its examples, agree on
+// the number of features, train with its threads, measure, save. The flow is in README.md.
 //
-// Called by logistic.cc inside `shoal learn worker`, and by tests with clients of their own.
+// Called by job.cc inside `shoal learn worker`, and by tests with clients of their own.
 #pragma once
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "learn/logistic/params.h"
-#include "learn/logistic/quality.h"
+#include "learn/sparse/learner.h"
+#include "learn/sparse/params.h"
+#include "learn/sparse/quality.h"
 #include "learn/task.h"
 #include "ps/client.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 struct WorkerSetup {
   int index = 0;
   int workers = 1;
   int servers = 1;
-  Params params;
+  CommonParams params;
+  std::string algorithm;                          // as model.json names it
+  std::map<std::string, std::string> parameters;  // likewise: all of them, as text
+  const Learner* learner = nullptr;               // not owned
+  data::ExampleFormat format = data::ExampleFormat::kLibsvm;
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   std::vector<std::string> held_out;        // read by worker 0; may be empty
@@ -30,6 +36,8 @@ struct WorkerSetup {
   ps::Client* client = nullptr;             // not owned
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
+  // Set by the client's on_server_restart: bit s for server s (servers ≥ 64: bit 63).
+  std::atomic<uint64_t>* restarted_servers = nullptr;  // not owned; may be null
 };
 
 struct WorkerOutcome {
@@ -38,7 +46,7 @@ struct WorkerOutcome {
   double train_loss = 0;  // of the last epoch, each example before it was learnt from
   Quality held_out;       // worker 0; examples 0: there are none
   bool drained = false;
-  std::string digest;  // of weights.bin; worker 0
+  std::string digest;  // of the model; worker 0
 };
 
 // How far a worker may run ahead of the slowest, in rounds.
@@ -47,4 +55,4 @@ inline constexpr uint32_t kStaleness = 2;
 // Blocks until this worker has done its part (worker 0: until the model is saved).
 Result<WorkerOutcome> RunWorker(const WorkerSetup& setup);
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

@@ -1,4 +1,4 @@
-#include "learn/logistic/training.h"
+#include "learn/sparse/training.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 namespace {
 
 constexpr auto kReport = std::chrono::milliseconds(200);
@@ -58,11 +58,9 @@ void InParallel(size_t count, const Work& work) {
 
 }  // namespace
 
-Training::Training(const WorkerSetup& setup, const Kernels* kernels,
-                   const std::vector<LoadedShard>& train, const std::vector<LoadedShard>& held_out,
-                   StateTable* table)
+Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
+                   const std::vector<LoadedShard>& held_out, StateTable* table)
     : setup_(setup),
-      kernels_(kernels),
       train_(train),
       held_out_(held_out),
       table_(table),
@@ -70,12 +68,6 @@ Training::Training(const WorkerSetup& setup, const Kernels* kernels,
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       begun_(RealClock::Get()->Now()),
       meeting_(train.size()) {}
-
-Rule Training::RuleOf() const {
-  const Params& params = setup_.params;
-  return {static_cast<float>(params.alpha), static_cast<float>(params.beta),
-          static_cast<float>(params.l1), static_cast<float>(params.l2)};
-}
 
 // Of an epoch; the same in every worker.
 uint64_t Training::Rounds() const {
@@ -106,8 +98,7 @@ void Training::TrainRound(Thread& thread) {
   const uint64_t end = shard.set.size() * (round_ + 1) / rounds_;
   if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
   if (thread.ordered_epoch != epoch_) Order(thread);
-  const auto step = setup_.params.ftrl() ? kernels_->ftrl : kernels_->adagrad;
-  const Rule rule = RuleOf();
+  const Learner& learner = *setup_.learner;
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
   while (thread.at.example < end && !failed_.load() && !setup_.stop->load()) {
@@ -117,7 +108,7 @@ void Training::TrainRound(Thread& thread) {
       const uint32_t example = thread.order[i];
       if (i + 2 < end) Prefetch(shard.RowOf(thread.order[i + 2]));
       const float label = shard.set.labels[example];
-      const float margin = step(rule, state, bias, shard.RowOf(example), label, &thread.scratch);
+      const float margin = learner.Step(state, bias, shard.RowOf(example), label, &thread.scratch);
       thread.loss += static_cast<double>(LogLoss(margin, label));
     }
     thread.losses += stop - begin;
@@ -142,6 +133,21 @@ void Training::EndRound() {
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
   }
+  if (const Status status = RepairServers(); !status.ok()) Fail(status);
+}
+
+// Servers that came back know no more than their last checkpoint. The first worker gives them what
+// it knows of their rows: all that anybody had pushed until it last met them.
+Status Training::RepairServers() {
+  if (setup_.restarted_servers == nullptr || setup_.index != 0) return Status::Ok();
+  const uint64_t restarted = setup_.restarted_servers->exchange(0);
+  for (int server = 0; server < std::min(setup_.servers, 64); ++server) {
+    if ((restarted >> server & 1) == 0) continue;
+    LogInfo("server {} came back; giving it this worker's state", server);
+    setup_.reporter->Event({{"repaired_server", server}});
+    TRY(table_->Rebase(server, setup_.servers));
+  }
+  return Status::Ok();
 }
 
 Status Training::ExchangeInTurn(Thread& thread) {
@@ -194,7 +200,7 @@ void Training::EndEpoch() {
         "the training diverged: the loss is no number any more; nothing is saved. Use a smaller "
         "alpha or a larger beta"));
   }
-  if (!held_out_.empty()) quality.held_out = Measure(Weights());
+  if (!held_out_.empty()) quality.held_out = Measure(Model());
   curve_.push_back(quality);
   json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
   if (!held_out_.empty()) event["held_out"] = QualityJson(quality.held_out);
@@ -228,23 +234,22 @@ void Training::Fail(const Status& status) {
   failed_.store(true);
 }
 
-std::vector<float> Training::Weights() const {
+model::FactorModel Training::Model() const {
+  const Learner& learner = *setup_.learner;
   const uint64_t features = table_->features();
-  std::vector<float> weights(features + 1);
-  const float* const state = table_->state();
+  model::FactorModel model = learner.EmptyModel(features);
+  model.linear.hash_bits = static_cast<uint32_t>(setup_.params.hash_bits);
+  model.linear.normalize = setup_.params.normalize;
+  if (setup_.params.bias) model.linear.bias = learner.BiasOf(table_->bias());
   InParallel(train_.size(), [&](size_t part) {
-    const uint64_t begin = (features + 1) * part / train_.size();
-    const uint64_t end = (features + 1) * (part + 1) / train_.size();
-    if (setup_.params.ftrl()) {
-      kernels_->ftrl_weights(RuleOf(), state + 2 * begin, end - begin, weights.data() + begin);
-    } else {
-      for (uint64_t i = begin; i < end; ++i) weights[i] = state[2 * i];
-    }
+    const uint64_t begin = features * part / train_.size();
+    const uint64_t end = features * (part + 1) / train_.size();
+    learner.FillModel(table_->state(), begin, end - begin, &model);
   });
-  return weights;
+  return model;
 }
 
-Quality Training::Measure(const std::vector<float>& weights) const {
+Quality Training::Measure(const model::FactorModel& model) const {
   std::vector<Scored> scored(ExamplesOf(held_out_));
   std::vector<size_t> begins;
   size_t begin = 0;
@@ -254,10 +259,8 @@ Quality Training::Measure(const std::vector<float>& weights) const {
   }
   InParallel(held_out_.size(), [&](size_t part) {
     const LoadedShard& shard = held_out_[part];
-    for (size_t i = 0; i < shard.set.size(); ++i) {
-      const float margin = Margin(weights.data(), weights.back(), shard.RowOf(i));
-      scored[begins[part] + i] = {margin, shard.set.labels[i]};
-    }
+    for (size_t i = 0; i < shard.set.size(); ++i)
+      scored[begins[part] + i] = {Margin(model, shard.RowOf(i)), shard.set.labels[i]};
   });
   return MeasureQuality(scored);
 }
@@ -318,4 +321,4 @@ Status Training::Run(std::vector<Position> from) {
   return Status::Ok();
 }
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

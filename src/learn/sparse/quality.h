@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace shoal::learn::logistic {
+namespace shoal::learn::sparse {
 
 struct Scored {
   float margin = 0;  // the logarithm of the predicted odds
@@ -26,4 +26,4 @@ Quality MeasureQuality(std::span<Scored> scored);
 // −log of the probability that `margin` gives to `label`; never infinite for finite margins.
 float LogLoss(float margin, float label);
 
-}  // namespace shoal::learn::logistic
+}  // namespace shoal::learn::sparse

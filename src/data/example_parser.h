@@ -1,0 +1,49 @@
+// What reads one line of a file of examples; private to the room. examples.cc finds the lines and
+// says in which file and line a fault is.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/examples.h"
+
+namespace shoal::data {
+
+inline bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// What is wrong with a line, and where.
+struct Fault {
+  const char* at = nullptr;  // null: nothing
+  std::string expected = {};
+};
+
+// Appends one line after another to a set. Not thread-safe.
+class ExampleParser {
+ public:
+  virtual ~ExampleParser() = default;
+  // The line [text, newline); *newline is '\n', and eight bytes may be read behind it. Lines
+  // without an example add nothing. Throws std::bad_alloc.
+  virtual Fault Parse(const char* text, const char* newline) = 0;
+  // The first line of every file. True: it is no example, and has been dealt with.
+  virtual bool IsHeader(const char* /*text*/, const char* /*newline*/, Fault* /*fault*/) {
+    return false;
+  }
+};
+
+// Both outlive the parser.
+std::unique_ptr<ExampleParser> MakeSvmParser(const ExampleOptions& options, ExampleSet* set);
+std::unique_ptr<ExampleParser> MakeCsvParser(const ExampleOptions& options, ExampleSet* set);
+
+// −1 becomes 0 where labels are classes; false for a label that is none.
+inline bool TakeLabel(const ExampleOptions& options, float* label) {
+  if (!options.binary_labels) return true;
+  if (*label != 0 && *label != 1 && *label != -1) return false;
+  *label = *label == 1 ? 1.0f : 0.0f;
+  return true;
+}
+
+inline const char* ExpectedLabel(const ExampleOptions& options) {
+  return options.binary_labels ? "a label: -1, 0 or 1" : "a label: a finite number";
+}
+
+}  // namespace shoal::data

@@ -1,0 +1,10 @@
+// Factorization machines as an entry of the registry (learn/algorithm.h).
+#pragma once
+
+#include "learn/algorithm.h"
+
+namespace shoal::learn::fm {
+
+const Algorithm& GetAlgorithm();
+
+}  // namespace shoal::learn::fm

@@ -1,0 +1,151 @@
+// Compiled once for each instruction set by foreach_target.h, which includes this file again and
+// again. A vector is a group of kLanes factors, or half of one where registers are shorter; the
+// groups of a row are gone through one after another.
+#include "learn/fm/kernels.h"
+
+#include <algorithm>
+
+#include "learn/fm/kernels_scalar.h"
+#include "learn/simd.h"
+
+// AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "learn/fm/kernels.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::learn::fm {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::CappedTag<float, kLanes>;
+using V = hn::Vec<D>;
+
+constexpr uint32_t kAhead = 8;  // rows of state that are asked for before their turn
+
+// Mix32 and what follows in InitialFactor, bit for bit.
+HWY_INLINE V Initial(D d, uint32_t feature, const uint32_t* salts, const float* scales) {
+  const hn::Rebind<uint32_t, D> du;
+  const hn::Rebind<int32_t, D> di;
+  auto x = hn::Xor(hn::Set(du, feature), hn::LoadU(du, salts));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
+  x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
+  x = hn::Xor(x, hn::ShiftRight<16>(x));
+  const auto whole = hn::Sub(hn::BitCast(di, hn::ShiftRight<8>(x)), hn::Set(di, 1 << 23));
+  return hn::Mul(hn::ConvertTo(d, whole), hn::LoadU(d, scales));
+}
+
+HWY_INLINE float Value(const Row& row, uint32_t i) {
+  return row.values == nullptr ? row.scale : row.scale * row.values[i];
+}
+
+// A feature's lines of state are somewhere in a big memory; D and G of one are side by side.
+HWY_INLINE void Prefetch(const Rule& rule, const float* state, const Row& row, uint32_t i) {
+  if (i >= row.count) return;
+  const float* const at = state + size_t{rule.width()} * row.features[i];
+  for (uint32_t k = 0; k < rule.width(); k += 16) __builtin_prefetch(at + k);
+  __builtin_prefetch(at + rule.width() - 1);
+}
+
+float Pairs(const Rule& rule, const float* state, const Row& row, Scratch* scratch) {
+  const D d;
+  const uint32_t stored = rule.stored;
+  if (scratch->factors.size() < ScratchFloats(rule, row.count))
+    scratch->factors.resize(ScratchFloats(rule, row.count + row.count / 2));
+  float* const sums = scratch->factors.data();
+  for (uint32_t i = 0; i < kAhead; ++i) Prefetch(rule, state, row, i);
+  V both = hn::Zero(d);
+  for (uint32_t f = 0; f < stored; f += static_cast<uint32_t>(hn::Lanes(d))) {
+    V sum = hn::Zero(d);
+    V squares = hn::Zero(d);
+    for (uint32_t i = 0; i < row.count; ++i) {
+      if (f == 0) Prefetch(rule, state, row, i + kAhead);
+      const uint32_t feature = row.features[i];
+      const float* const at = state + size_t{rule.width()} * feature + kLinearFloats + f;
+      const V v = hn::Add(hn::LoadU(d, at),
+                          Initial(d, feature, rule.salts.data() + f, rule.scales.data() + f));
+      hn::StoreU(v, d, sums + size_t{stored} * (i + 1) + f);
+      const V part = hn::Mul(v, hn::Set(d, Value(row, i)));
+      sum = hn::Add(sum, part);
+      squares = hn::MulAdd(part, part, squares);
+    }
+    hn::StoreU(sum, d, sums + f);
+    both = hn::Add(both, hn::Sub(hn::Mul(sum, sum), squares));
+  }
+  return hn::GetLane(hn::SumOfLanes(d, both)) / 2;
+}
+
+void Step(const Rule& rule, float* state, const Row& row, float error, Scratch* scratch) {
+  const D d;
+  const uint32_t stored = rule.stored;
+  const float* const sums = scratch->factors.data();
+  const V alpha = hn::Set(d, rule.alpha);
+  const V beta = hn::Set(d, rule.beta);
+  const V l2 = hn::Set(d, rule.l2);
+  for (uint32_t i = 0; i < row.count; ++i) {
+    const float value = Value(row, i);
+    const V x = hn::Set(d, value);
+    const V step = hn::Set(d, error * value);
+    float* const at = state + size_t{rule.width()} * row.features[i] + kLinearFloats;
+    for (uint32_t f = 0; f < stored; f += static_cast<uint32_t>(hn::Lanes(d))) {
+      const V v = hn::LoadU(d, sums + size_t{stored} * (i + 1) + f);
+      const V others = hn::NegMulAdd(v, x, hn::LoadU(d, sums + f));
+      const V g = hn::MulAdd(step, others, hn::Mul(l2, v));
+      const V squares = hn::MulAdd(g, g, hn::Max(hn::LoadU(d, at + stored + f), hn::Zero(d)));
+      hn::StoreU(squares, d, at + stored + f);
+      const V moved = hn::Div(hn::Mul(alpha, g), hn::Add(beta, hn::Sqrt(squares)));
+      hn::StoreU(hn::Sub(hn::LoadU(d, at + f), moved), d, at + f);
+    }
+  }
+}
+
+constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
+                              : HWY_TARGET == HWY_AVX2 ? "avx2"
+                                                       : "sse4";
+constexpr Kernels kTable = {kName, Pairs, Step};
+
+}  // namespace
+
+const Kernels* Table() { return &kTable; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace shoal::learn::fm
+HWY_AFTER_NAMESPACE();
+
+#endif  // HWY_TARGET
+
+#if HWY_ONCE
+namespace shoal::learn::fm {
+namespace {
+
+std::vector<const Kernels*> Available() {
+  std::vector<const Kernels*> tables;
+  [[maybe_unused]] const int64_t supported = hwy::SupportedTargets();
+#if HWY_TARGETS & HWY_AVX3
+  if (supported & HWY_AVX3) tables.push_back(N_AVX3::Table());
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  if (supported & HWY_AVX2) tables.push_back(N_AVX2::Table());
+#endif
+#if HWY_TARGETS & HWY_SSE4
+  if (supported & HWY_SSE4) tables.push_back(N_SSE4::Table());
+#endif
+  tables.push_back(ScalarKernels());
+  return tables;
+}
+
+}  // namespace
+
+std::vector<std::string_view> AvailableKernels() { return NamesOf(Available()); }
+
+Result<const Kernels*> ChooseKernels(std::string_view name) {
+  return ChooseByName(Available(), name);
+}
+
+}  // namespace shoal::learn::fm
+#endif  // HWY_ONCE

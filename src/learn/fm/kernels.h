@@ -1,0 +1,81 @@
+// The arithmetic of a factorization machine's pairs (Rendle 2010, "Factorization Machines", eq. 1
+// and lemma 3.1):  ½ Σ_f [(Σ_i v_if·x_i)² − Σ_i (v_if·x_i)²]  and its gradient
+// ∂/∂v_if = x_i·(S_f − v_if·x_i), S_f = Σ_i v_if·x_i, followed by AdaGrad:
+//   g = (p − y)·∂/∂v + λ·v;  G += g²;  v −= α·g / (β + √G)
+// The linear part is logistic regression's, by FTRL-proximal (learn/logistic/kernels.h).
+//
+// A feature's state is [z, n, D₀…, G₀…] with a multiple of kLanes D and G: v = D + V₀, where V₀ is
+// a pseudo-random function of the feature, the factor and the seed. So a state begins as zeros and
+// changes by addition alone, which is what lets workers add their changes up (docs/adr/0040).
+//
+// One source compiled for several instruction sets (Highway), chosen at run time. Nothing here
+// knows of files or servers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "learn/sparse/learner.h"
+
+namespace shoal::learn::fm {
+
+using sparse::Row;
+using sparse::Scratch;
+
+// Factors are stored in groups of so many.
+inline constexpr uint32_t kLanes = 8;
+// [z, n] in front of D.
+inline constexpr uint32_t kLinearFloats = 2;
+
+// Constant after MakeRule.
+struct Rule {
+  float alpha = 0.1f;
+  float beta = 1;
+  float l2 = 0;
+  uint32_t factors = 8;         // as asked for
+  uint32_t stored = 8;          // rounded up to whole groups
+  std::vector<uint32_t> salts;  // [stored], of V₀
+  std::vector<float> scales;    // [stored]; 0 where there is no factor
+
+  uint32_t width() const { return kLinearFloats + 2 * stored; }
+};
+
+// V₀ is uniform with mean 0 and standard deviation `init`.
+struct RuleOptions {
+  float alpha = 0.1f;
+  float beta = 1;
+  float l2 = 0;
+  uint32_t factors = 8;
+  float init = 0.01f;
+  uint64_t seed = 1;
+};
+Rule MakeRule(const RuleOptions& options);
+
+// V₀ of (feature, factor).
+float InitialFactor(const Rule& rule, uint32_t feature, uint32_t factor);
+
+// Functions for one instruction set. Constant, lives for ever; thread-safe (states are read and
+// written without synchronisation, as Hogwild does).
+struct Kernels {
+  const char* name = "";
+
+  // The pairs' part of the margin. Leaves v of the row's features, and S, in scratch->factors for
+  // `step`. O(count × factors).
+  float (*pairs)(const Rule& rule, const float* state, const Row& row, Scratch* scratch) = nullptr;
+  // The step on v by error = p − y, after `pairs` of the same row.
+  void (*step)(const Rule& rule, float* state, const Row& row, float error,
+               Scratch* scratch) = nullptr;
+};
+
+// The names that this machine can run, best first: of "avx512", "avx2", "sse4", and always
+// "scalar".
+std::vector<std::string_view> AvailableKernels();
+
+// "auto" is what SHOAL_SIMD names, else the best. InvalidArgument for a name that this machine
+// cannot run.
+Result<const Kernels*> ChooseKernels(std::string_view name);
+
+}  // namespace shoal::learn::fm

@@ -1,0 +1,22 @@
+// The kernels in plain C++: the reference that the others are tested against.
+#pragma once
+
+#include "learn/fm/kernels.h"
+
+namespace shoal::learn::fm {
+
+const Kernels* ScalarKernels();
+
+// 32 bits from 32 (Wellons 2018, "lowbias32").
+inline uint32_t Mix32(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7feb352du;
+  x = (x ^ (x >> 15)) * 0x846ca68bu;
+  return x ^ (x >> 16);
+}
+
+// Floats of Scratch::factors: S, then v of every feature.
+inline size_t ScratchFloats(const Rule& rule, uint32_t count) {
+  return size_t{rule.stored} * (count + 1);
+}
+
+}  // namespace shoal::learn::fm

@@ -1,0 +1,108 @@
+#include "learn/sparse/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/shard.h"
+#include "learn/parameter_server.h"
+#include "learn/sparse/worker.h"
+#include "model/save.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+struct Files {
+  std::vector<std::string> train;
+  std::vector<std::string> held_out;
+  std::string format;  // of all of them
+};
+
+Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
+  Files files;
+  for (const job::DataSource& entry : entries) {
+    if (const auto format = FormatOf(entry.format); !format.ok())
+      return format.status().With(fmt::format("data.{}.format", entry.name));
+    if (!files.format.empty() && entry.format != files.format) {
+      return InvalidArgument(fmt::format("data.{}.format: got {}, expected {} as in the other data",
+                                         entry.name, entry.format, files.format));
+    }
+    files.format = entry.format;
+    auto& to = entry.name == kHeldOut ? files.held_out : files.train;
+    to.insert(to.end(), entry.sources.begin(), entry.sources.end());
+  }
+  return files;
+}
+
+Status ValidateData(const Files& files, const CommonParams& params, std::string_view algorithm) {
+  if (files.train.empty()) {
+    return InvalidArgument(
+        fmt::format("data: missing; {} needs at least one file to train on", algorithm));
+  }
+  TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
+  for (const auto* paths : {&files.train, &files.held_out}) {
+    if (paths->empty()) continue;
+    TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(*paths));
+    TRY(OptionsOf(params, format, corpus, true).status());
+  }
+  return Status::Ok();
+}
+
+json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
+  const bool held_out = outcome.held_out.examples > 0;
+  json::object result{{"examples_per_second", outcome.examples_per_second},
+                      {"train_loss", outcome.train_loss},
+                      {"loss", held_out ? outcome.held_out.log_loss : outcome.train_loss},
+                      {"output", task.output.string()},
+                      {"digest", outcome.digest},
+                      {"drained", outcome.drained}};
+  if (!held_out) return result;
+  result["log_loss"] = outcome.held_out.log_loss;
+  result["accuracy"] = outcome.held_out.accuracy;
+  if (std::isfinite(outcome.held_out.auc)) result["auc"] = outcome.held_out.auc;
+  return result;
+}
+
+}  // namespace
+
+Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm) {
+  TRY(ValidateRoles(job, algorithm));
+  const auto output = job.outputs.find("model");
+  if (output == job.outputs.end() || output->second.empty())
+    return InvalidArgument("outputs.model: missing; expected the directory for the model");
+  TRY_ASSIGN(const Files files, FilesOf(job.data));
+  TRY(ValidateData(files, params, algorithm));
+  return model::CheckModelOutput(output->second);
+}
+
+Status TrainAsWorker(Task& task, const Trainer& trainer) {
+  TRY_ASSIGN(const Files files, FilesOf(task.data));
+  WorkerSetup setup;
+  setup.params = trainer.params;
+  setup.algorithm = trainer.algorithm;
+  setup.parameters = trainer.parameters;
+  setup.learner = trainer.learner;
+  TRY_ASSIGN(setup.format, FormatOf(files.format));
+  setup.index = task.index;
+  setup.workers = task.workers;
+  setup.servers = std::max(1, task.servers);
+  setup.own_threads = task.OwnThreads();
+  setup.sources = files.train;
+  setup.held_out = files.held_out;
+  setup.output = task.output;
+  setup.checkpoints = !task.checkpoint_dir.empty();
+  setup.reporter = &task.reporter();
+  setup.stop = &task.stop;
+  std::atomic<uint64_t> restarted{0};
+  setup.restarted_servers = &restarted;
+
+  TRY_ASSIGN(const WorkerClient connected,
+             ConnectWorker(task, ps::Consistency::Ssp(kStaleness), &restarted));
+  setup.client = connected.client.get();
+  TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  if (task.index == 0) task.reporter().Result(ResultOf(task, outcome));
+  return Status::Ok();
+}
+
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,34 @@
+// The two ends of an algorithm on sparse examples that look the same for all of them: the check of
+// a job, and a worker's surroundings inside `shoal learn worker`.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "job/job.h"
+#include "learn/sparse/learner.h"
+#include "learn/sparse/params.h"
+#include "learn/task.h"
+
+namespace shoal::learn::sparse {
+
+// The data entry that is held out; all others are trained on.
+inline constexpr const char* kHeldOut = "test";
+
+// Roles, data and output of a job of `algorithm`. InvalidArgument and the like, one sentence.
+Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm);
+
+// What an algorithm brings to its workers.
+struct Trainer {
+  std::string_view algorithm;
+  CommonParams params;
+  std::map<std::string, std::string> parameters;  // all of them, for model.json
+  const Learner* learner = nullptr;               // not owned
+};
+
+// The body of the role worker.
+Status TrainAsWorker(Task& task, const Trainer& trainer);
+
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,387 @@
+// Whole trainings in one process: servers, workers with clients of their own, examples with a
+// planted rule, a model on disk that predicts.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "base/file.h"
+#include "learn/fm/learner.h"
+#include "learn/logistic/learner.h"
+#include "learn/parameter_server.h"
+#include "learn/sparse/position.h"
+#include "learn/sparse/predict.h"
+#include "learn/sparse/worker.h"
+#include "model/save.h"
+#include "ps/server.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+class FixedMembers final : public ps::Members {
+ public:
+  ps::MemberView Current() override {
+    const std::lock_guard lock(mu_);
+    return view_;
+  }
+  void Begin(int workers) {
+    const std::lock_guard lock(mu_);
+    view_ = {1, {}, workers};
+  }
+  void SetServer(size_t server, std::string address) {
+    const std::lock_guard lock(mu_);
+    view_.servers.resize(std::max(view_.servers.size(), server + 1));
+    view_.servers[server] = std::move(address);
+    ++view_.generation;
+  }
+
+ private:
+  std::mutex mu_;
+  ps::MemberView view_;
+};
+
+// 300 features, each with a hidden weight; labels are drawn by the logistic model.
+std::string PlantedLines(uint64_t seed, int examples) {
+  std::mt19937_64 weights_of(1);
+  std::vector<double> weights(301);
+  for (double& w : weights) w = std::normal_distribution<double>(0, 2)(weights_of);
+  std::mt19937_64 random(seed);
+  std::string text;
+  for (int i = 0; i < examples; ++i) {
+    std::string features;
+    double margin = 0.5;
+    for (uint32_t f = 1; f <= 300; ++f) {
+      if (random() % 20 != 0) continue;
+      features += fmt::format(" {}:1", f);
+      margin += weights[f];
+    }
+    const bool positive = std::bernoulli_distribution(1 / (1 + std::exp(-margin)))(random);
+    text += (positive ? "1" : "-1") + features + "\n";
+  }
+  return text;
+}
+
+// Pairs of features that mean the opposite of what each means alone: no weights can say that.
+std::string PlantedPairs(uint64_t seed, int examples) {
+  std::mt19937_64 random(seed);
+  std::string text;
+  for (int i = 0; i < examples; ++i) {
+    const uint64_t a = random() % 20, b = random() % 20;
+    const bool positive = (a % 2 == b % 2) != (random() % 20 == 0);
+    text += fmt::format("{} {}:1 {}:1\n", positive ? 1 : 0, 1 + a, 21 + b);
+  }
+  return text;
+}
+
+// A job of servers and workers in this process. Servers may be taken away while it runs.
+class SparseJob : public testing::Test {
+ protected:
+  SparseJob() {
+    EXPECT_TRUE(WriteFileAtomically(train_, PlantedLines(2, 6000)).ok());
+    EXPECT_TRUE(WriteFileAtomically(test_, PlantedLines(3, 2000)).ok());
+    params_.epochs = 3;
+    params_.threads = 2;
+    fm_.factor_alpha = 0.2;
+  }
+
+  void StartServer(size_t index) {
+    ps::ServerOptions options;
+    options.index = static_cast<int>(index);
+    options.servers = static_cast<int>(servers_.size());
+    options.workers = workers_;
+    options.token = "token";
+    options.shards = kShards;
+    options.checkpoint_dir = checkpoint_dir_;
+    servers_[index].reset();
+    if (over_tcp_) {
+      options.listen_host = "127.0.0.1";
+    } else {
+      options.listen_host.clear();
+      options.hub = hub_;
+      options.inproc_name = "server-" + std::to_string(index);
+    }
+    servers_[index] = ps::Server::Start(std::move(options)).value();
+    members_.SetServer(index,
+                       over_tcp_ ? servers_[index]->address() : servers_[index]->inproc_address());
+  }
+
+  void StartServers(int servers, int workers) {
+    hub_ = std::make_shared<ps::InProcessHub>();
+    workers_ = workers;
+    members_.Begin(workers);
+    servers_.clear();
+    servers_.resize(static_cast<size_t>(servers));
+    for (size_t i = 0; i < servers_.size(); ++i) StartServer(i);
+  }
+
+  std::vector<Result<WorkerOutcome>> Run(int servers, int workers, const char* output = "model") {
+    StartServers(servers, workers);
+    std::vector<std::optional<Result<WorkerOutcome>>> outcomes(static_cast<size_t>(workers));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < workers; ++i)
+      threads.emplace_back([&, i] { outcomes[static_cast<size_t>(i)] = One(i, output); });
+    for (std::thread& thread : threads) thread.join();
+    std::vector<Result<WorkerOutcome>> all;
+    for (auto& outcome : outcomes) all.push_back(std::move(*outcome));
+    return all;
+  }
+
+  Result<WorkerOutcome> One(int index, const char* output, const Reporter* reporter = nullptr) {
+    ps::ClientOptions options;
+    options.index = index;
+    options.token = "token";
+    options.hub = hub_;
+    options.consistency = ps::Consistency::Ssp(kStaleness);
+    std::atomic<uint64_t> restarted{0};
+    options.on_server_restart = [&restarted](int server, int64_t) {
+      restarted.fetch_or(uint64_t{1} << server);
+    };
+    TRY_ASSIGN(const auto client, ps::Client::Connect(std::move(options), &members_));
+    WorkerSetup setup;
+    setup.index = index;
+    setup.workers = workers_;
+    setup.servers = static_cast<int>(servers_.size());
+    setup.params = params_;
+    setup.algorithm = factorize_ ? "fm" : "logistic";
+    fm_.simd = linear_.simd = params_.simd;
+    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(fm_));
+    TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(linear_));
+    setup.learner = factorize_ ? static_cast<const Learner*>(&fm) : &linear;
+    setup.format = format_;
+    setup.parameters = {{"label", params_.label}, {"categorical", params_.categorical}};
+    setup.sources = {train_.string()};
+    setup.held_out = {test_.string()};
+    setup.output = dir_.path() / output;
+    setup.checkpoints = checkpoints_;
+    setup.client = client.get();
+    setup.reporter = reporter != nullptr ? reporter : &reporter_;
+    setup.stop = &stop_;
+    setup.restarted_servers = &restarted;
+    return RunWorker(setup);
+  }
+
+  Result<Predictions> PredictTest() {
+    TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(dir_.path() / "model"));
+    TRY_ASSIGN(const json::object facts, model::ReadModelFacts(dir_.path() / "model"));
+    return Predict(model, facts, {test_.string()}, {"", 3});
+  }
+
+  TempDir dir_ = TempDir::Create().value();
+  std::filesystem::path train_ = dir_.path() / "train.svm";
+  std::filesystem::path test_ = dir_.path() / "test.svm";
+  CommonParams params_;
+  logistic::Params linear_;
+  fm::Params fm_;
+  bool factorize_ = false;
+  bool over_tcp_ = false;
+  bool checkpoints_ = false;
+  std::filesystem::path checkpoint_dir_;
+  data::ExampleFormat format_ = data::ExampleFormat::kLibsvm;
+  Reporter reporter_{-1};
+  std::atomic<bool> stop_{false};
+
+  std::shared_ptr<ps::InProcessHub> hub_;
+  FixedMembers members_;
+  int workers_ = 1;
+  std::vector<std::unique_ptr<ps::Server>> servers_;
+};
+
+// Reads what a worker reports until it has ended so many epochs; the rest is read and dropped.
+class Epochs {
+ public:
+  Epochs() {
+    EXPECT_EQ(::pipe(ends_), 0);
+    reader_ = std::thread([this] { Read(); });
+  }
+  ~Epochs() {
+    ::close(ends_[1]);
+    reader_.join();
+    ::close(ends_[0]);
+  }
+  int fd() const { return ends_[1]; }
+  void Await(int epochs) {
+    std::unique_lock lock(mu_);
+    more_.wait(lock, [&] { return seen_ >= epochs; });
+  }
+
+ private:
+  void Read() {
+    char block[4096];
+    for (ssize_t got = 0; (got = ::read(ends_[0], block, sizeof block)) > 0;) {
+      const std::lock_guard lock(mu_);
+      text_.append(block, static_cast<size_t>(got));
+      seen_ = 0;
+      for (size_t at = 0; (at = text_.find("\"train_loss\"", at)) != text_.npos; ++at) ++seen_;
+      more_.notify_all();
+    }
+  }
+  int ends_[2] = {};
+  std::mutex mu_;
+  std::condition_variable more_;
+  std::string text_;  // guarded by mu_
+  int seen_ = 0;      // guarded by mu_
+  std::thread reader_;
+};
+
+TEST_F(SparseJob, FindsThePlantedRuleAndItsModelPredictsTheSame) {
+  for (const char* what : {"ftrl", "adagrad", "fm"}) {
+    factorize_ = what == std::string("fm");
+    if (!factorize_) linear_.optimizer = what;
+    const auto outcomes = Run(1, 1);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    const Quality& quality = outcomes[0]->held_out;
+    EXPECT_EQ(outcomes[0]->examples, 18000u);
+    EXPECT_GT(quality.auc, 0.9) << what;
+    const auto predictions = PredictTest();
+    ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+    EXPECT_NEAR(predictions->quality->auc, quality.auc, 1e-6);
+    EXPECT_NEAR(predictions->quality->log_loss, quality.log_loss, 1e-5);
+    EXPECT_EQ(predictions->probabilities.size(), 2000u);
+  }
+}
+
+TEST_F(SparseJob, FactorsSayWhatPairsMean) {
+  ASSERT_TRUE(WriteFileAtomically(train_, PlantedPairs(5, 6000)).ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, PlantedPairs(6, 2000)).ok());
+  params_.epochs = 8;
+  params_.normalize = false;
+  fm_.factor_init = 0.2;
+  const auto linear = Run(1, 1);
+  ASSERT_TRUE(linear[0].ok()) << linear[0].status().message();
+  EXPECT_LT(linear[0]->held_out.auc, 0.6);
+  factorize_ = true;
+  for (const int workers : {1, 3}) {
+    const auto outcomes = Run(2, workers);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    EXPECT_GT(outcomes[0]->held_out.auc, 0.9) << workers;
+  }
+}
+
+// Each worker's share, and what the others did in the meantime.
+TEST_F(SparseJob, ServersThatComeBackEmptyAreGivenTheStateAgain) {
+  over_tcp_ = true;
+  params_.epochs = 12;
+  params_.threads = 1;
+  for (const bool factorize : {false, true}) {
+    factorize_ = factorize;
+    const auto alone = Run(1, 1);
+    ASSERT_TRUE(alone[0].ok()) << alone[0].status().message();
+    StartServers(2, 2);
+    Epochs epochs;
+    const Reporter reporter(epochs.fd());
+    std::optional<Result<WorkerOutcome>> outcomes[2];
+    std::thread first([&] { outcomes[0] = One(0, "model", &reporter); });
+    std::thread second([&] { outcomes[1] = One(1, "model"); });
+    epochs.Await(4);
+    StartServer(1);
+    epochs.Await(8);
+    StartServer(1);
+    StartServer(0);
+    first.join();
+    second.join();
+    for (const auto& outcome : outcomes) ASSERT_TRUE(outcome->ok()) << outcome->status().message();
+    EXPECT_EQ((*outcomes[0])->examples + (*outcomes[1])->examples, 6000u * 12);
+    EXPECT_NEAR((*outcomes[0])->held_out.auc, alone[0]->held_out.auc, 0.02) << factorize;
+    EXPECT_LT((*outcomes[0])->held_out.log_loss, alone[0]->held_out.log_loss + 0.1) << factorize;
+  }
+}
+
+TEST_F(SparseJob, CsvWithNamesAndClasses) {
+  std::mt19937_64 random(3);
+  const auto lines = [&](int count) {
+    std::string text = "town,height,\"zip, code\",label\n";
+    for (int i = 0; i < count; ++i) {
+      const uint64_t town = random() % 5, zip = random() % 7;
+      const double height = static_cast<double>(random() % 100) / 50 - 1;
+      const double margin = static_cast<double>(town) - 2 + 3 * height + (zip == 3 ? 3 : 0);
+      text += fmt::format("town{},{},{},{}\n", town, height, zip, margin > 0 ? 1 : 0);
+    }
+    return text;
+  };
+  ASSERT_TRUE(WriteFileAtomically(train_, lines(4000)).ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, lines(1000)).ok());
+  format_ = data::ExampleFormat::kCsv;
+  params_.label = "label";
+  params_.categorical = "3";
+  params_.normalize = false;
+  params_.epochs = 10;
+  for (const int workers : {1, 3}) {
+    const auto outcomes = Run(1, workers);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    EXPECT_GT(outcomes[0]->held_out.auc, 0.99) << workers;
+    const auto predictions = PredictTest();
+    ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+    EXPECT_NEAR(predictions->quality->auc, outcomes[0]->held_out.auc, 1e-6);
+  }
+}
+
+TEST_F(SparseJob, ThreeWorkersAndTwoServersLearnAsWellAsOne) {
+  const auto alone = Run(1, 1);
+  ASSERT_TRUE(alone[0].ok()) << alone[0].status().message();
+  const auto together = Run(2, 3);
+  uint64_t examples = 0;
+  for (const auto& outcome : together) {
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    examples += outcome->examples;
+  }
+  EXPECT_EQ(examples, 18000u);
+  EXPECT_NEAR(together[0]->held_out.auc, alone[0]->held_out.auc, 0.02);
+}
+
+TEST_F(SparseJob, DeterministicMeansTheSameBytes) {
+  params_.deterministic = true;
+  for (const int workers : {1, 3, 4}) {
+    factorize_ = workers != 3;
+    const auto a = Run(2, workers, "a");
+    const auto b = Run(2, workers, "b");
+    ASSERT_TRUE(a[0].ok() && b[0].ok());
+    EXPECT_EQ(a[0]->digest, b[0]->digest) << workers;
+  }
+}
+
+TEST_F(SparseJob, HashedFeaturesAndBadLines) {
+  params_.hash_bits = 12;
+  const auto outcomes = Run(1, 1);
+  ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+  EXPECT_GT(outcomes[0]->held_out.auc, 0.88);
+  ASSERT_TRUE(WriteFileAtomically(train_, "1 1:1\n7 2:1\n").ok());
+  EXPECT_EQ(Run(1, 1)[0].status().message(),
+            train_.string() + ":2: got '7', expected a label: -1, 0 or 1");
+}
+
+TEST(SparseQuality, AgreesWithCountingPairs) {
+  std::mt19937_64 random(8);
+  std::vector<Scored> scored(200);
+  for (Scored& one : scored)
+    one = {static_cast<float>(random() % 30) / 10 - 1, static_cast<float>(random() % 2)};
+  double above = 0, pairs = 0, loss = 0;
+  for (const Scored& p : scored) {
+    loss -= std::log(p.label > 0 ? Probability(p.margin) : 1 - Probability(p.margin));
+    for (const Scored& n : scored) {
+      if (p.label != 1 || n.label != 0) continue;
+      ++pairs;
+      above += p.margin > n.margin ? 1 : p.margin == n.margin ? 0.5 : 0;
+    }
+  }
+  const Quality quality = MeasureQuality(scored);
+  EXPECT_NEAR(quality.auc, above / pairs, 1e-12);
+  EXPECT_NEAR(quality.log_loss, loss / 200, 1e-5);
+  std::vector<Scored> one_class(3);
+  EXPECT_TRUE(std::isnan(MeasureQuality(one_class).auc));
+}
+
+TEST(SparsePosition, BytesGoBothWays) {
+  const std::vector<Position> positions = {{1, 2}, {3, 4}};
+  const std::string bytes = EncodePositions(positions);
+  EXPECT_EQ(DecodePositions(bytes).value(), positions);
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(DecodePositions(bytes.substr(0, size)).ok());
+}
+
+}  // namespace
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,49 @@
+#include "learn/sparse/params.h"
+
+#include <fmt/format.h>
+
+namespace shoal::learn::sparse {
+
+Result<data::ExampleFormat> FormatOf(std::string_view name) {
+  if (name == "libsvm") return data::ExampleFormat::kLibsvm;
+  if (name == "libffm") return data::ExampleFormat::kLibffm;
+  if (name == "csv") return data::ExampleFormat::kCsv;
+  return InvalidArgument(fmt::format("got {}, expected libsvm, libffm or csv", name));
+}
+
+std::string_view NameOf(data::ExampleFormat format) {
+  switch (format) {
+    case data::ExampleFormat::kLibsvm:
+      return "libsvm";
+    case data::ExampleFormat::kLibffm:
+      return "libffm";
+    case data::ExampleFormat::kCsv:
+      return "csv";
+  }
+  return "";
+}
+
+Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
+                                       const data::Corpus& corpus, bool binary_labels) {
+  data::ExampleOptions options;
+  options.hash_bits = static_cast<int>(params.hash_bits);
+  options.binary_labels = binary_labels;
+  options.format = format;
+  if (format != data::ExampleFormat::kCsv) return options;
+  if (options.hash_bits == 0) options.hash_bits = static_cast<int>(kCsvHashBits);
+  data::CsvOptions csv;
+  csv.label = params.label;
+  csv.categorical = params.categorical;
+  csv.delimiter = params.delimiter == "tab"         ? '\t'
+                  : params.delimiter == "semicolon" ? ';'
+                  : params.delimiter == "bar"       ? '|'
+                                                    : ',';
+  csv.header = params.header == "yes"  ? data::CsvHeader::kYes
+               : params.header == "no" ? data::CsvHeader::kNo
+                                       : data::CsvHeader::kAuto;
+  csv.label_needed = binary_labels;
+  TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
+  return options;
+}
+
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,99 @@
+// The parameters that all trainers on sparse examples have.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "data/examples.h"
+#include "learn/fields.h"
+
+namespace shoal::learn::sparse {
+
+// Plain data; an algorithm's own parameters derive from it.
+struct CommonParams {
+  int64_t epochs = 2;
+  bool normalize = true;
+  bool bias = true;
+  int64_t hash_bits = 0;  // 0 with CSV: kCsvHashBits
+  std::string label;      // of CSV, as the four after it
+  std::string categorical;
+  std::string delimiter = "comma";
+  std::string header = "auto";
+  int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
+  int64_t seed = 1;
+  bool deterministic = false;
+  int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
+  bool text = false;
+  std::string simd = "auto";
+};
+
+inline constexpr int64_t kCsvHashBits = 22;
+
+// "libsvm", "libffm", "csv"; InvalidArgument for any other.
+Result<data::ExampleFormat> FormatOf(std::string_view name);
+std::string_view NameOf(data::ExampleFormat format);
+
+// How the files are read: what CSV's columns are comes from the first line of `corpus`.
+// `binary_labels`: for training; otherwise the label may be missing from CSV. Errors as
+// data::CsvColumns::Make.
+Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
+                                       const data::Corpus& corpus, bool binary_labels);
+
+// The table's entries, where an algorithm's own default for `epochs` is the number in `epochs`.
+template <typename Params>
+std::vector<FieldOf<Params>> CommonFields(std::string_view epochs) {
+  using enum ParamType;
+  return {
+      {{"epochs", "", kInt, 1, 100000, false, "", epochs, "Passes over the data."},
+       &Params::epochs},
+      {{"normalize", "", kBool, 0, 0, false, "", "true",
+        "Divide the values of every example by their Euclidean length."},
+       &Params::normalize},
+      {{"bias", "", kBool, 0, 0, false, "", "true", "A weight that every example has."},
+       &Params::bias},
+      {{"hash_bits", "", kInt, 0, 31, false, "", "0",
+        "Hash features to this many bits; 0: features keep their numbers (csv: 22)."},
+       &Params::hash_bits},
+      {{"label", "", kText, 0, 0, false, "", "",
+        "csv: the column of the label, by name or number from 1; the first if not given."},
+       &Params::label},
+      {{"categorical", "", kText, 0, 0, false, "", "",
+        "csv: columns whose numbers are names of classes, separated by commas."},
+       &Params::categorical},
+      {{"delimiter", "", kChoice, 0, 0, false, "comma semicolon tab bar", "comma",
+        "csv: what stands between two cells."},
+       &Params::delimiter},
+      {{"header", "", kChoice, 0, 0, false, "auto yes no", "auto",
+        "csv: whether the first line names the columns; auto: if none of its cells is a number."},
+       &Params::header},
+      {{"threads", "", kInt, 0, 1024, false, "", "auto",
+        "Training threads of a worker: the machine's cores divided by the workers on it."},
+       &Params::threads},
+      {{"seed", "", kInt, 0, 9e15, false, "", "1", "Start of all random numbers."}, &Params::seed},
+      {{"deterministic", "", kBool, 0, 0, false, "", "false",
+        "The same model for the same seed, data and number of tasks; one thread a worker."},
+       &Params::deterministic},
+      {{"rounds", "", kInt, 0, 1e6, false, "", "auto",
+        "Exchanges of a worker with the servers in an epoch."},
+       &Params::rounds},
+      {{"text", "", kBool, 0, 0, false, "", "false", "Also write the model as text."},
+       &Params::text},
+      {{"simd", "", kChoice, 0, 0, false, "auto avx512 avx2 sse4 scalar", "auto",
+        "Vector instructions: the best that the machine has, or the named ones."},
+       &Params::simd},
+  };
+}
+
+// `own`, then those of all.
+template <typename Params>
+std::vector<FieldOf<Params>> WithCommonFields(std::vector<FieldOf<Params>> own,
+                                              std::string_view epochs) {
+  for (auto& field : CommonFields<Params>(epochs)) own.push_back(std::move(field));
+  return own;
+}
+
+}  // namespace shoal::learn::sparse

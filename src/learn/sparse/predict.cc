@@ -1,0 +1,100 @@
+#include "learn/sparse/predict.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "learn/sparse/dataset.h"
+#include "learn/sparse/params.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+// What one thread has read and predicted: label and margin as they are.
+struct Part {
+  std::vector<Scored> scored;
+  Status status;
+};
+
+Status PredictShard(const model::FactorModel& model, const data::Corpus& corpus,
+                    const data::Shard& shard, const data::ExampleOptions& options,
+                    std::vector<Scored>* scored) {
+  data::ExampleReader reader(corpus, shard, options);
+  data::ExampleSet set;
+  for (;;) {
+    set.Clear();
+    TRY_ASSIGN(const bool more, reader.Read(&set));
+    if (!more) return Status::Ok();
+    const std::vector<float> scales = ScalesOf(set, model.linear.normalize);
+    DropFeaturesFrom(model.linear.weights.size(), &set);
+    for (size_t i = 0; i < set.size(); ++i) {
+      const auto features = set.FeaturesOf(i);
+      const Row row{features.data(), set.ValuesOf(i), static_cast<uint32_t>(features.size()),
+                    scales[i]};
+      scored->push_back({Margin(model, row), set.labels[i]});
+    }
+  }
+}
+
+// Labels −1 become 0. False if one is no class.
+bool MakeBinary(std::vector<Scored>& scored) {
+  for (Scored& one : scored) {
+    if (one.label == -1) one.label = 0;
+    if (one.label != 0 && one.label != 1) return false;
+  }
+  return true;
+}
+
+// How the training data was read, as model.json has it.
+CommonParams ParamsOf(const json::object& facts) {
+  CommonParams params;
+  const json::value* const found = facts.if_contains("parameters");
+  if (found == nullptr || !found->is_object()) return params;
+  const json::object& given = found->as_object();
+  params.label = GetStringOr(given, "label", "");
+  params.categorical = GetStringOr(given, "categorical", "");
+  params.delimiter = GetStringOr(given, "delimiter", params.delimiter);
+  params.header = GetStringOr(given, "header", params.header);
+  return params;
+}
+
+std::string FormatIn(const json::object& facts) {
+  const json::value* const found = facts.if_contains("data");
+  if (found == nullptr || !found->is_object()) return "libsvm";
+  return GetStringOr(found->as_object(), "format", "libsvm");
+}
+
+}  // namespace
+
+Result<Predictions> Predict(const model::FactorModel& model, const json::object& facts,
+                            const std::vector<std::string>& sources,
+                            const PredictOptions& options) {
+  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(sources));
+  TRY_ASSIGN(const data::ExampleFormat format,
+             FormatOf(options.format.empty() ? FormatIn(facts) : options.format));
+  CommonParams params = ParamsOf(facts);
+  params.hash_bits = model.linear.hash_bits;
+  TRY_ASSIGN(const data::ExampleOptions reading, OptionsOf(params, format, corpus, false));
+  std::vector<Part> parts(options.threads);
+  std::vector<std::thread> running;
+  for (uint64_t i = 0; i < options.threads; ++i) {
+    running.emplace_back([&, i] {
+      const Result<data::Shard> shard = corpus.Cut(i, options.threads);
+      parts[i].status = shard.ok() ? PredictShard(model, corpus, *shard, reading, &parts[i].scored)
+                                   : shard.status();
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  std::vector<Scored> scored;
+  for (Part& part : parts) {
+    TRY(part.status);
+    scored.insert(scored.end(), part.scored.begin(), part.scored.end());
+    part.scored = {};
+  }
+  Predictions predictions;
+  predictions.probabilities.reserve(scored.size());
+  for (const Scored& one : scored) predictions.probabilities.push_back(Probability(one.margin));
+  if (MakeBinary(scored) && !scored.empty()) predictions.quality = MeasureQuality(scored);
+  return predictions;
+}
+
+}  // namespace shoal::learn::sparse

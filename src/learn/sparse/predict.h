@@ -1,0 +1,34 @@
+// Predictions of a saved model for the examples of files, and how good they are. Called by
+// src/cli/predict.cc; needs no servers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "data/examples.h"
+#include "learn/sparse/quality.h"
+#include "model/factors.h"
+
+namespace shoal::learn::sparse {
+
+struct Predictions {
+  std::vector<float> probabilities;  // of label 1, in the order of the examples
+  std::optional<Quality> quality;    // absent where a label is none of −1, 0 and 1
+};
+
+struct PredictOptions {
+  std::string format;  // libsvm, libffm, csv; empty: that of the training data
+  uint64_t threads = 1;
+};
+
+// Reads and predicts; takes 12 bytes of memory an example. `facts` is the model's model.json, which
+// says what CSV's columns are; it may be empty. Errors as data::Corpus::Open and
+// data::ExampleReader.
+Result<Predictions> Predict(const model::FactorModel& model, const json::object& facts,
+                            const std::vector<std::string>& sources, const PredictOptions& options);
+
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,87 @@
+#include "model/factors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "base/file.h"
+
+namespace shoal::model {
+namespace {
+
+FactorModel Random(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  FactorModel model;
+  model.linear.weights.resize(random() % 200);
+  model.linear.bias = 0.5f;
+  model.factors = static_cast<uint32_t>(1 + random() % 9);
+  model.v.resize(model.linear.weights.size() * model.factors);
+  for (size_t i = 0; i < model.linear.weights.size(); ++i) {
+    if (random() % 3 == 0) continue;
+    model.linear.weights[i] = static_cast<float>(random() % 1000) / 7 - 50;
+    for (uint32_t f = 0; f < model.factors; ++f)
+      model.v[i * model.factors + f] = static_cast<float>(random() % 100) / 9 - 5;
+  }
+  return model;
+}
+
+TEST(Factors, BytesGoBothWays) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const FactorModel model = Random(seed);
+    FactorModel read;
+    read.linear = model.linear;
+    ASSERT_TRUE(DecodeFactors(EncodeFactors(model), &read).ok());
+    EXPECT_EQ(read.factors, model.factors);
+    EXPECT_EQ(read.v, model.v);
+  }
+}
+
+TEST(Factors, EveryDamagedByteIsSeen) {
+  const FactorModel model = Random(7);
+  const std::string bytes = EncodeFactors(model);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    FactorModel read;
+    read.linear = model.linear;
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_FALSE(DecodeFactors(damaged, &read).ok()) << i;
+    EXPECT_FALSE(DecodeFactors(bytes.substr(0, i), &read).ok()) << i;
+    EXPECT_EQ(read.factors, 0u);
+  }
+}
+
+TEST(Factors, AreRefusedBeyondTheWeights) {
+  const FactorModel model = Random(7);
+  FactorModel read;
+  read.linear.weights.resize(3);
+  EXPECT_EQ(DecodeFactors(EncodeFactors(model), &read).message(),
+            "factors.bin names more features than weights.bin");
+  FactorModel bad = model;
+  bad.v[0] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(DecodeFactors(EncodeFactors(bad), &bad).ok());
+}
+
+TEST(Factors, AModelIsSavedWholeAndReadBack) {
+  const TempDir dir = std::move(*TempDir::Create());
+  const FactorModel model = Random(3);
+  const auto saved = SaveFactorModel(dir.path() / "m", model, {{"algorithm", "fm"}}, true);
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  const auto read = ReadFactorModel(dir.path() / "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->linear.weights, model.linear.weights);
+  EXPECT_EQ(read->v, model.v);
+  EXPECT_EQ(ReadModelFacts(dir.path() / "m")->at("format").as_string(),
+            "shoal-factorization-machine");
+  const std::string text = ReadFile(dir.path() / "m" / "libfm.txt", 1 << 20).value();
+  EXPECT_TRUE(text.starts_with("#global bias W0\n0.5\n#unary interactions Wj\n")) << text;
+  // A linear model takes its place, and leaves no factors behind.
+  FactorModel linear;
+  linear.linear = model.linear;
+  ASSERT_TRUE(SaveFactorModel(dir.path() / "m", linear, {}, false).ok());
+  EXPECT_EQ(ReadFactorModel(dir.path() / "m")->factors, 0u);
+}
+
+}  // namespace
+}  // namespace shoal::model

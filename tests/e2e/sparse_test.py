@@ -1,0 +1,122 @@
+"""`shoal train fm`, CSV and libffm, and trainings on sparse examples whose workers and servers are killed."""
+import json
+import os
+import random
+import signal
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE]
+import harness  # noqa: E402
+
+JOB = """\
+name: faults
+framework: shoal
+learn: {{algorithm: {algorithm}, epochs: {epochs}, threads: 1, hash_bits: 0}}
+data:
+  train: {{source: "{train}", format: libsvm, shard_by: worker}}
+  test: {{source: "{test}", format: libsvm, shard_by: worker}}
+roles:
+{roles}
+checkpoint: {{every: 300ms, keep: 2}}
+limits: {{gather: 20s, deadline: 2m, stop_grace: 2s}}
+outputs: {{model: "{model}"}}
+"""
+RESTART = "restart: {when: transient, limit: 3, scope: task}"
+
+
+def write_pairs(path, count, seed, line):
+    """`count` lines; the label says whether two classes have the same parity, one in twenty is wrong."""
+    rng = random.Random(seed)
+    with open(path, "w", encoding="ascii") as f:
+        for _ in range(count):
+            a, b = rng.randrange(20), rng.randrange(20)
+            label = int((a % 2 == b % 2) != (rng.randrange(20) == 0))
+            f.write(line(label, a, b) + "\n")
+
+
+def svm_line(label, a, b):
+    return f"{label} {1 + a}:1 {21 + b}:1"
+
+
+class Sparse(unittest.TestCase):
+    def setUp(self):
+        self.home = harness.Home()
+        self.addCleanup(self.home.__exit__)
+        self.model = self.home.path("model")
+
+    def train(self, algorithm, *arguments):
+        code, out, err = self.home.run("train", algorithm, "--output", self.model, "--json", *arguments, seconds=60)
+        self.assertEqual(code, 0, err)
+        return json.loads(out.strip().splitlines()[-1])
+
+    def test_factors_from_every_format(self):
+        lines = {
+            "svm": svm_line,
+            "ffm": lambda label, a, b: f"{label} 0:{1 + a}:1 1:{21 + b}:1",
+            "csv": lambda label, a, b: f"{label},a{a},b{b}",
+        }
+        for ending, line in lines.items():
+            train, test = self.home.path(f"train.{ending}"), self.home.path(f"test.{ending}")
+            write_pairs(train, 6000, 1, line)
+            write_pairs(test, 2000, 2, line)
+            done = self.train("fm", "--data", train, "--test", test, "--epochs", "8", "--factor-init", "0.2", "--text")
+            self.assertGreater(done["auc"], 0.9, ending)
+            code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
+            self.assertEqual(code, 0, err)
+            self.assertAlmostEqual(json.loads(out)["auc"], done["auc"], places=5)
+            with open(os.path.join(self.model, "libfm.txt"), encoding="ascii") as f:
+                self.assertEqual(f.readline(), "#global bias W0\n")
+        self.assertLess(self.train("logistic", "--data", train, "--test", test)["auc"], 0.6)
+
+    def run_with_deaths(self, algorithm, roles, victims):
+        """Kills a process of each role in turn, an epoch or more after the one before; the done event."""
+        train, test = self.home.path("train.svm"), self.home.path("test.svm")
+        write_pairs(train, 20_000, 1, svm_line)
+        write_pairs(test, 2_000, 2, svm_line)
+        job = self.home.write("job.yaml", JOB.format(algorithm=algorithm, epochs=300, train=train, test=test, roles=roles,
+                                                     model=self.model))
+        process = self.home.start("run", job, "--json")
+
+        def epochs():
+            return harness.said(process).count('"train_loss"')
+        seen = 10
+        for victim in victims:
+            self.assertTrue(harness.poll_until(lambda: epochs() >= seen or process.poll() is not None,
+                                               60 * harness.PATIENCE))
+            self.assertIsNone(process.poll(), harness.said(process)[-2000:])
+            found = [p for p in self.home.processes() if p.kind == victim]
+            children = [p for p in found if p.ppid not in {q.pid for q in found}]
+            os.kill(children[-1].pid, signal.SIGKILL)
+            seen = epochs() + 25
+        process.wait(timeout=120 * harness.PATIENCE)
+        said = harness.said(process)
+        self.assertEqual(process.returncode, 0, said[-3000:])
+        self.assertEqual(self.home.leftovers(), [])
+        code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
+        self.assertEqual(code, 0, err)
+        return json.loads(out)["auc"]
+
+    MANY = f"  server: {{replicas: 2, follows: worker, {RESTART}}}\n  worker: {{replicas: 2, {RESTART}}}"
+    ALONE = f"  worker: {{replicas: 1, {RESTART}}}"
+
+    def test_a_killed_worker_takes_up_its_place(self):
+        self.assertGreater(self.run_with_deaths("fm", self.MANY, ["worker"]), 0.9)
+
+    def test_a_killed_server_is_given_its_state_again(self):
+        self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server"]), 0.9)
+
+    def test_a_server_and_a_worker(self):
+        self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server", "worker"]), 0.9)
+
+    def test_two_servers(self):
+        self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server", "server"]), 0.9)
+
+    def test_the_only_worker_goes_on_from_its_checkpoint(self):
+        self.assertGreater(self.run_with_deaths("fm", self.ALONE, ["worker"]), 0.9)
+        self.assertGreater(self.run_with_deaths("logistic", self.ALONE, ["worker", "worker"]), 0.3)
+
+
+if __name__ == "__main__":
+    unittest.main()
