@@ -51,12 +51,19 @@ def main():
     parser.add_argument("--epochs", type=int, default=2, help="of all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        env = {"SHOAL_HOME": os.path.join(folder, "home")}
+        env = {"SHOAL_HOME": os.path.join(folder, "home"), "USER": "bench"}  # xLearn needs USER
         out = os.path.join(folder, "peer.out")
 
+        # xLearn leaves what it has read beside the text, for the next time: here every round reads the text.
+        texts = [os.path.join(folder, name) for name in ("train.libsvm", "test.libsvm")]
+        for text, source in zip(texts, (options.train, options.test)):
+            os.symlink(os.path.abspath(source), text)
+
         def peer(task):
-            return logistic.run([peers.PYTHON, "-c", PROGRAM, task, options.train, os.path.join(folder, "peer"), options.test,
-                                 out, str(options.epochs)], env)[0]
+            for left in [text + ".bin" for text in texts if os.path.exists(text + ".bin")]:
+                os.unlink(left)
+            return logistic.run([peers.PYTHON, "-c", PROGRAM, task, texts[0], os.path.join(folder, "peer"), texts[1], out,
+                                 str(options.epochs)], env)[0]
 
         def ours(algorithm, name, *more):
             command = [measure.SHOAL, "train", algorithm, "--data", options.train, "-q", "--epochs", str(options.epochs),

@@ -12,8 +12,9 @@ import time
 def train_gensim(o):
     """gensim in its fastest mode (corpus_file: no Python object a word). The vocabulary scan is not in the speed."""
     from gensim.models import Word2Vec
-    model = Word2Vec(vector_size=o.dim, window=o.window, negative=o.negative, sample=o.sample, min_count=o.min_count, sg=1,
-                     workers=o.threads, alpha=o.alpha, min_alpha=o.alpha * 1e-4, seed=o.seed, sorted_vocab=1)
+    model = Word2Vec(vector_size=o.dim, window=o.window, negative=0 if o.hs else o.negative, hs=int(o.hs),
+                     sample=o.sample, min_count=o.min_count, sg=1, workers=o.threads, alpha=o.alpha, min_alpha=o.alpha * 1e-4,
+                     seed=o.seed, sorted_vocab=1)
     model.build_vocab(corpus_file=o.corpus)
     begin = time.monotonic()
     _, words = model.train(corpus_file=o.corpus, total_examples=model.corpus_count,
@@ -32,6 +33,7 @@ def train_fasttext(o):
         os.dup2(log.fileno(), 2)
         try:
             fasttext.train_unsupervised(o.corpus, model="skipgram", dim=o.dim, ws=o.window, neg=o.negative, t=o.sample,
+                                        loss="hs" if o.hs else "ns",
                                         minCount=o.min_count, epoch=o.epochs, thread=o.threads, lr=o.alpha, minn=0, maxn=0,
                                         verbose=2)
         finally:
@@ -53,6 +55,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--sample", type=float, default=1e-3)
     parser.add_argument("--alpha", type=float, default=0.025)
+    parser.add_argument("--hs", action="store_true")
     parser.add_argument("--save")
     options = parser.parse_args()
     begin = time.monotonic()

@@ -54,6 +54,8 @@ def run(peer, corpus, threads, options, save=None):
     command = [PYTHON, "-B", script, peer, corpus, "--threads", str(threads), "--dim", str(options.dim), "--window",
                str(options.window), "--negative", str(options.negative), "--sample", str(options.sample), "--min-count",
                str(options.min_count), "--epochs", str(options.epochs), "--alpha", str(options.alpha)]
+    if options.hs:
+        command.append("--hs")
     if save:
         command += ["--save", save]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,

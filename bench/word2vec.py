@@ -108,7 +108,8 @@ def shoal_command(options, corpus, output, workers, servers, threads, epochs, se
     """The command line of one training."""
     return [measure.SHOAL, "train", "word2vec", "--data", corpus, "--output", output, "--workers", str(workers), "--servers",
             str(servers), "--threads", str(threads), "--epochs", str(epochs), "--seed", str(seed), "--json",
-            "--dim", str(options.dim), "--window", str(options.window), "--negative", str(options.negative),
+            "--dim", str(options.dim), "--window", str(options.window),
+            *(["--hs"] if options.hs else ["--negative", str(options.negative)]),
             "--sample", str(options.sample), "--min-count", str(options.min_count), "--alpha", str(options.alpha)]
 
 
@@ -258,6 +259,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--sample", type=float, default=1e-3)
     parser.add_argument("--alpha", type=float, default=0.025)
+    parser.add_argument("--hs", action="store_true", help="hierarchical softmax instead of noise words")
     parser.add_argument("--no-fasttext", action="store_true", help="leave fastText out: it takes minutes a round")
     parser.add_argument("--quality", action="store_true", help="the quality table instead of the speed table")
     parser.add_argument("--seeds", type=int, default=5, help="of the quality runs")

@@ -20,10 +20,10 @@ struct Params : sparse::CommonParams {
   double beta = 0.03;
   double l1 = 0;
   double l2 = 0;
-  double factor_alpha = 0.1;
+  double factor_alpha = 0.05;
   double factor_beta = 0.03;
-  double factor_l2 = 0;
-  double factor_init = 0.05;
+  double factor_l2 = 0.0003;
+  double factor_init = 0.1;
 };
 
 // Constant, lives for ever.

@@ -25,18 +25,19 @@ class ExchangePolicy {
   static constexpr double kLeastSweep = 6e4;
   static constexpr double kRound = 16e3;  // words between rounds; falls with parties²
   static constexpr double kLeastRound = 256;
-  static constexpr double kReach = 8;  // logits
+  static constexpr double kReach = 8;       // logits
+  static constexpr double kPathNodes = 12;  // of hierarchical softmax, about, whatever the text
 
   // A party that counts uses in `shares` separate places (a worker in its threads) is due when one
   // of them has reached its share of the bound.
   ExchangePolicy(const Params& params, int parties, int shares = 1)
       : parties_(std::max(1, parties)), shares_(std::max(1, shares)) {
     const auto window = static_cast<double>(params.window);
-    const auto negative = static_cast<double>(params.negative);
+    const double outputs = params.hs ? kPathNodes : 1 + static_cast<double>(params.negative);
     // Gradient terms by one use: an occurrence is context in window + 1 windows on average, each
-    // with 1 + negative outputs; an output row meets window + 1 contexts. With cbow one term for
+    // with all its outputs; an output row meets window + 1 contexts. With cbow one term for
     // each window and output.
-    terms_[kInput] = (window + 1) * (1 + negative);
+    terms_[kInput] = (window + 1) * outputs;
     terms_[kOutput] = params.cbow ? 1 : window + 1;
     const double square = static_cast<double>(parties_) * parties_;
     step_ = kStep / square / shares_;

@@ -259,6 +259,23 @@ TEST_P(WholeJob, LearnsThePlantedStructure) {
   ASSERT_GE(curve.size(), 1u);
 }
 
+TEST(Worker, HierarchicalSoftmaxLearnsThePlantedStructure) {
+  for (const bool cbow : {false, true}) {
+    for (const auto& [workers, threads] : {std::pair(1, 1), std::pair(1, 2), std::pair(3, 1)}) {
+      TestJob job(2, workers, workers > 1);
+      job.params = SmallParams();
+      job.params.hs = true;
+      job.params.cbow = cbow;
+      job.params.threads = threads;
+      job.params.epochs = 10;
+      job.WriteText("a.txt", PlantedText(3000, 1));
+      for (const auto& outcome : job.RunAll())
+        ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      ExpectGoodModel(job);
+    }
+  }
+}
+
 TEST(Worker, RoundedRowsLearnTheSameWithFewerBytes) {
   double bytes[4] = {};
   const char* const wires[] = {"f32", "bf16", "int8_bf16", "int8"};

@@ -143,16 +143,23 @@ HWY_INLINE void AllDots(const Block& block, float* const* outputs) {
   }
 }
 
-// α·w·(label − σ(dot)) in place of the dot products. `first` is the label of output 0.
+// α·w·(label − σ(dot)) in place of the dot products. `first` is the label of output 0 where there
+// are no `labels`.
 template <uint32_t N>
-HWY_INLINE void Gradients(const Block& block, float first) {
+HWY_INLINE void Gradients(const Block& block, const float* labels, float first) {
   const D d;
   const V alpha = hn::Set(d, block.alpha);
   float* const g = block.gradients;
   for (uint32_t i = 0; i < block.m * N; i += static_cast<uint32_t>(hn::Lanes(d))) {
     hn::Store(hn::Mul(alpha, hn::Neg(Sigmoid(d, hn::Load(d, g + i)))), d, g + i);
   }
-  for (uint32_t m = 0; m < block.m; ++m) g[m * N] += block.alpha * first;
+  if (labels == nullptr) {
+    for (uint32_t m = 0; m < block.m; ++m) g[m * N] += block.alpha * first;
+  } else {
+    for (uint32_t m = 0; m < block.m; ++m) {
+      for (uint32_t n = 0; n < N; ++n) g[m * N + n] += block.alpha * labels[n];
+    }
+  }
   if (block.weights == nullptr) return;
   for (uint32_t m = 0; m < block.m; ++m) {
     if (block.weights[m] == 1.0f) continue;
@@ -194,9 +201,10 @@ HWY_INLINE void Update(const Block& block, float* const* outputs, float first) {
 }
 
 template <uint32_t N>
-HWY_NOINLINE void Tile(const Block& block, float* const* outputs, float first) {
+HWY_NOINLINE void Tile(const Block& block, float* const* outputs, const float* labels,
+                       float first) {
   AllDots<N>(block, outputs);
-  Gradients<N>(block, first);
+  Gradients<N>(block, labels, first);
   Update<N>(block, outputs, first);
 }
 
@@ -204,24 +212,25 @@ void SkipGram(const Block& block) {
   float first = 1.0f;
   for (uint32_t done = 0; done < block.n; done += kTileOutputs, first = 0.0f) {
     float* const* const outputs = block.outputs + done;
+    const float* const labels = block.labels == nullptr ? nullptr : block.labels + done;
     switch (std::min(block.n - done, kTileOutputs)) {
       case 1:
-        Tile<1>(block, outputs, first);
+        Tile<1>(block, outputs, labels, first);
         break;
       case 2:
-        Tile<2>(block, outputs, first);
+        Tile<2>(block, outputs, labels, first);
         break;
       case 3:
-        Tile<3>(block, outputs, first);
+        Tile<3>(block, outputs, labels, first);
         break;
       case 4:
-        Tile<4>(block, outputs, first);
+        Tile<4>(block, outputs, labels, first);
         break;
       case 5:
-        Tile<5>(block, outputs, first);
+        Tile<5>(block, outputs, labels, first);
         break;
       default:
-        Tile<6>(block, outputs, first);
+        Tile<6>(block, outputs, labels, first);
         break;
     }
   }

@@ -44,6 +44,7 @@ struct Block {
   float* const* contexts = nullptr;  // [m]
   const float* weights = nullptr;    // [m], how often each context stands in the window; null: once
   float* const* outputs = nullptr;   // [n]; the first is the true word, the others are noise
+  const float* labels = nullptr;     // [n], 0 or 1 of each output instead; null: as just said
   uint32_t m = 0;
   uint32_t n = 0;
   uint32_t stride = 0;            // floats a row, a multiple of kRowFloats

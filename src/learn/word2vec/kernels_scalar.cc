@@ -10,14 +10,17 @@ constexpr uint32_t kTileOutputs = 6;
 
 float Sigmoid(float x) { return 1.0f / (1.0f + std::exp(-std::clamp(x, -30.0f, 30.0f))); }
 
-void Tile(const Block& block, float* const* outputs, uint32_t n_outputs, float first) {
+// The outputs [done, done + n_outputs).
+void Tile(const Block& block, uint32_t done, uint32_t n_outputs) {
+  float* const* const outputs = block.outputs + done;
   float* const g = block.gradients;
   for (uint32_t m = 0; m < block.m; ++m) {
     const float w = block.weights ? block.weights[m] : 1.0f;
     for (uint32_t n = 0; n < n_outputs; ++n) {
       float dot = 0;
       for (uint32_t k = 0; k < block.stride; ++k) dot += block.contexts[m][k] * outputs[n][k];
-      const float label = n == 0 ? first : 0.0f;
+      const bool first = done + n == 0;
+      const float label = block.labels != nullptr ? block.labels[done + n] : first ? 1.0f : 0.0f;
       g[m * n_outputs + n] = block.alpha * w * (label - Sigmoid(dot));
     }
   }
@@ -39,8 +42,7 @@ void Tile(const Block& block, float* const* outputs, uint32_t n_outputs, float f
 
 void SkipGram(const Block& block) {
   for (uint32_t done = 0; done < block.n; done += kTileOutputs) {
-    Tile(block, block.outputs + done, std::min(block.n - done, kTileOutputs),
-         done == 0 ? 1.0f : 0.0f);
+    Tile(block, done, std::min(block.n - done, kTileOutputs));
   }
 }
 

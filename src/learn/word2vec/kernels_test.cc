@@ -30,6 +30,7 @@ struct Problem {
     block.contexts = contexts.data();
     block.weights = weighted ? weights.data() : nullptr;
     block.outputs = outputs.data();
+    block.labels = labels.empty() ? nullptr : labels.data();
     block.m = m;
     block.n = n;
     block.stride = static_cast<uint32_t>(rows.stride());
@@ -45,7 +46,8 @@ struct Problem {
         double dot = 0;
         for (size_t k = 0; k < rows.dim(); ++k)
           dot += static_cast<double>(contexts[i][k]) * outputs[j][k];
-        sum -= weights[i] * std::log1p(std::exp(j == 0 ? -dot : dot));
+        const bool yes = labels.empty() ? j == 0 : labels[j] == 1;
+        sum -= weights[i] * std::log1p(std::exp(yes ? -dot : dot));
       }
     }
     return sum;
@@ -53,7 +55,13 @@ struct Problem {
 
   uint32_t m, n;
   Matrix rows, scratch;
-  std::vector<float> weights;
+  // As on the path of a word in hierarchical softmax.
+  void LabelAtRandom(uint64_t seed) {
+    Random random = Random::Of(seed, 2);
+    for (uint32_t i = 0; i < n; ++i) labels.push_back(static_cast<float>(random.Below(2)));
+  }
+
+  std::vector<float> weights, labels;
   std::vector<float*> contexts, outputs;
 };
 
@@ -74,6 +82,10 @@ TEST_P(EachKernel, GradientIsThatOfTheObjective) {
     for (const size_t dim : {20u, 100u}) {
       Problem before(7, 6, dim, 11, weighted);
       Problem after(7, 6, dim, 11, weighted);
+      if (dim == 20) {
+        before.LabelAtRandom(3);
+        after.LabelAtRandom(3);
+      }
       const float alpha = 1e-2f;
       Named(GetParam()).skipgram(after.MakeBlock(alpha, weighted));
       for (uint32_t r = 0; r < before.m + before.n; r += 3) {
@@ -100,6 +112,10 @@ TEST_P(EachKernel, AgreesWithScalar) {
       for (const uint32_t n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 11u, 21u}) {
         Problem expected(m, n, dim, dim * 1000 + m * 10 + n, true);
         Problem got(m, n, dim, dim * 1000 + m * 10 + n, true);
+        if ((m + n) % 2 == 0) {
+          expected.LabelAtRandom(m);
+          got.LabelAtRandom(m);
+        }
         ScalarKernels()->skipgram(expected.MakeBlock(0.05f, true));
         Named(GetParam()).skipgram(got.MakeBlock(0.05f, true));
         // Other orders of addition: a few units in the last place of the largest terms.

@@ -43,6 +43,9 @@ const std::array kFields = {
     Field{{"cbow", "", kBool, 0, 0, false, "", "false",
            "Predict a word from the mean of its contexts instead of each context by itself."},
           &Params::cbow},
+    Field{{"hs", "hierarchical_softmax", kBool, 0, 0, false, "", "false",
+           "Predict by hierarchical softmax, word2vec's Huffman tree, instead of noise words."},
+          &Params::hs},
     Field{{"threads", "", kInt, 0, 1024, false, "", "auto",
            "Training threads of a worker: the machine's cores divided by the workers on it."},
           &Params::threads},
@@ -101,6 +104,10 @@ Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::s
   TRY(ParseFields<Params>(kFields, learn, file, &params));
   if (params.cbow && !learn.contains("alpha")) params.alpha = 0.05;
   if (!learn.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;
+  if (const auto noise = learn.find("negative"); params.hs && noise != learn.end()) {
+    return InvalidArgument(Place(file, noise->second, "negative") +
+                           "hs has no noise words; leave out one of the two");
+  }
   if (params.min_alpha > params.alpha) {
     const auto given = learn.find("min_alpha");
     return InvalidArgument(fmt::format(

@@ -26,6 +26,7 @@ struct Params {
   double min_alpha = 0;  // set to alpha × 1e-4 unless given
   int64_t epochs = 5;
   bool cbow = false;
+  bool hs = false;      // hierarchical softmax in place of noise words
   int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
   int64_t seed = 1;
   bool deterministic = false;

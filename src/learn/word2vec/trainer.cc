@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kLossEvery = 1024;
 // Draws of a noise word before a window makes do with fewer; only tiny vocabularies come near.
 constexpr int kNoiseTries = 64;
+constexpr size_t kOutputsTogether = 6;  // of the kernels
 
 }  // namespace
 
@@ -28,7 +29,8 @@ Result<std::unique_ptr<Trainer>> Trainer::Make(const TrainingSet& set, Random ra
     TRY_ASSIGN(trainer->hot_[table], Matrix::Make(hot_rows, dim));
     TRY_ASSIGN(trainer->hot_base_[table], Matrix::Make(hot_rows, dim));
   }
-  const size_t gradients = GradientFloats(2 * trainer->window_, trainer->negative_ + 1);
+  const size_t gradients = GradientFloats(
+      2 * trainer->window_, std::max<size_t>(kOutputsTogether, trainer->negative_ + 1));
   TRY_ASSIGN(trainer->scratch_, Matrix::Make(3 + gradients / trainer->stride_, trainer->stride_));
   TRY_ASSIGN(trainer->loss_rows_, Matrix::Make(3, dim));
   trainer->LoadHotRows();
@@ -56,11 +58,13 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
   noise_batch_.resize(kNoiseBatch);
   noise_words_.resize(negative_);
   counted_before_.reserve(kBlockItems + 1);
+  const uint32_t longest = set.params.hs ? set.tree->longest() : 0;
+  labels_.resize(longest);
   const size_t contexts = 2 * window_;
-  const auto group = static_cast<uint32_t>(set.params.cbow ? 0 : set.params.group);
+  const auto group = static_cast<uint32_t>(set.params.cbow || set.params.hs ? 0 : set.params.group);
   for (uint32_t counted = 0; counted <= contexts; ++counted)
     groups_of_.push_back(group == 0 ? 1 : std::max(1u, (counted + group - 1) / group));
-  const size_t most = groups_of_.back() * (1 + negative_);
+  const size_t most = std::max(groups_of_.back() * (1 + negative_), longest);
   output_rows_.resize(kSteps * most);
   for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
@@ -125,6 +129,14 @@ void Trainer::DrawNoise(uint32_t centre, float** rows) {
   }
 }
 
+void Trainer::FollowPath(uint32_t centre, float** rows) {
+  for (const HuffmanTree::Step step : set_.tree->PathOf(centre)) {
+    *rows = Row(kOutput, step.node());
+    Fetch(*rows++);
+    CountUse(kOutput, step.node());
+  }
+}
+
 void Trainer::Prepare(uint32_t position) {
   if (position >= sentence_ends_[sentence_]) sentence_begin_ = sentence_ends_[sentence_++];
   const uint32_t sentence_end = sentence_ends_[sentence_];
@@ -139,9 +151,10 @@ void Trainer::Prepare(uint32_t position) {
   if (position + window_ < kept_.size()) Fetch(kept_rows_[position + window_]);
   if (step.groups == 0) return;
   const uint32_t centre = kept_[position];
+  CountUse(kInput, centre);
+  if (set_.params.hs) return FollowPath(centre, step.outputs);
   float* const centre_row = Row(kOutput, centre);
   Fetch(centre_row);
-  CountUse(kInput, centre);
   CountUse(kOutput, centre);
   float** outputs = step.outputs;
   for (uint32_t group = 0; group < step.groups; ++group, outputs += 1 + negative_) {
@@ -186,6 +199,16 @@ void Trainer::GatherContexts(uint32_t position) {
   }
 }
 
+// The rows that the window predicts.
+void Trainer::SetOutputs(uint32_t centre, Block* block) {
+  block->n = 1 + negative_;
+  if (!set_.params.hs) return;
+  const auto path = set_.tree->PathOf(centre);
+  block->n = static_cast<uint32_t>(path.size());
+  block->labels = labels_.data();
+  for (size_t i = 0; i < path.size(); ++i) labels_[i] = path[i].label();
+}
+
 void Trainer::TrainWindow(uint32_t position, float alpha) {
   const Step& step = steps_[position % kSteps];
   if (step.groups == 0) return;
@@ -195,11 +218,11 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
   GatherContexts(position);
 
   Block block;
-  block.n = 1 + negative_;
   block.stride = stride_;
   block.alpha = alpha;
   block.gradients = scratch_.row(2);
   block.outputs = step.outputs;
+  SetOutputs(kept_[position], &block);
   float** contexts = contexts_.data();
   uint32_t fetched = 0;
   for (uint32_t group = 0; group < step.groups; ++group) {
@@ -246,7 +269,8 @@ void Trainer::AddLoss(const Block& block, const float* x) {
     set_.kernels->copy(block.outputs[n], y, stride_);
     double dot = 0;
     for (int64_t k = 0; k < set_.params.dim; ++k) dot += static_cast<double>(x[k]) * y[k];
-    loss_.sum += std::log1p(std::exp(n == 0 ? -dot : dot));
+    const bool yes = block.labels != nullptr ? block.labels[n] == 1 : n == 0;
+    loss_.sum += std::log1p(std::exp(yes ? -dot : dot));
   }
 }
 

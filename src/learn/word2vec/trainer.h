@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "learn/word2vec/exchange_policy.h"
+#include "learn/word2vec/huffman.h"
 #include "learn/word2vec/kernels.h"
 #include "learn/word2vec/matrix.h"
 #include "learn/word2vec/params.h"
@@ -23,9 +24,10 @@ namespace shoal::learn::word2vec {
 struct TrainingSet {
   Params params;
   const Sampler* sampler = nullptr;
+  const HuffmanTree* tree = nullptr;  // with params.hs
   const Kernels* kernels = nullptr;
   Matrix* input = nullptr;   // the vectors of contexts, which become the model
-  Matrix* output = nullptr;  // the vectors of predicted words
+  Matrix* output = nullptr;  // the vectors of predicted words, or of the tree's inner nodes
   RowLocks* locks = nullptr;
   bool counts_uses = true;  // whether anybody asks for due() and uses()
 };
@@ -108,9 +110,10 @@ class Trainer {
   struct Step {
     uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
     uint32_t right = 0;
-    uint32_t groups = 0;        // of contexts, each with noise of its own; 0: there are no contexts
-    float** outputs = nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
-                                // distinct within a group
+    uint32_t groups = 0;  // of contexts, each with noise of its own; 0: there are no contexts
+    float** outputs =
+        nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
+                  // distinct within a group; with a tree the rows of the centre's path
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
@@ -124,6 +127,8 @@ class Trainer {
   void Prepare(uint32_t position);
   void DrawNoise(uint32_t centre, float** rows);
   void GatherContexts(uint32_t position);
+  void FollowPath(uint32_t centre, float** rows);
+  void SetOutputs(uint32_t centre, Block* block);
   void TrainWindow(uint32_t position, float alpha);
   void MergeRepeats(Block* block);
   void SampleLoss(const Block& block);
@@ -188,6 +193,7 @@ class Trainer {
   std::vector<uint64_t> draws_;  // of the next batch
   std::vector<uint32_t> noise_batch_;
   size_t noise_next_ = kNoiseBatch;
+  std::vector<float> labels_;
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
   std::vector<float> weights_;

@@ -68,6 +68,8 @@ Status Training::Prepare(std::vector<Position> from) {
   TrainingSet set;
   set.params = setup_.params;
   set.sampler = &sampler_;
+  if (setup_.params.hs) tree_ = std::make_unique<const HuffmanTree>(CountsOf(vocabulary_));
+  set.tree = tree_.get();
   set.kernels = &cache_->kernels();
   set.input = &cache_->local(kInput);
   set.output = &cache_->local(kOutput);

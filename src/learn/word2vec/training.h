@@ -86,6 +86,7 @@ class Training {
   const ExchangePolicy between_workers_;
   const ExchangePolicy between_threads_;
   const Sampler sampler_;
+  std::unique_ptr<const HuffmanTree> tree_;  // with params.hs
   const uint32_t round_windows_;
   const uint64_t own_total_;  // words of this worker's shards, all epochs
   const uint64_t job_total_;

@@ -73,9 +73,12 @@ Status TrainAsWorker(Task& task) {
 
 const Algorithm& GetAlgorithm() {
   static const Algorithm algorithm = {
-      "word2vec",         "Word vectors by skip-gram or CBOW with negative sampling.",
-      ParamTable(),       Validate,
-      RunParameterServer, TrainAsWorker};
+      "word2vec",
+      "Word vectors by skip-gram or CBOW, with negative sampling or hierarchical softmax.",
+      ParamTable(),
+      Validate,
+      RunParameterServer,
+      TrainAsWorker};
   return algorithm;
 }
 
