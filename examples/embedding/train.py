@@ -159,7 +159,7 @@ def train(options, client, index, workers):
         if step % AVERAGE_EVERY == 0:
             average.meet()
             report("progress", step=step, total=options.steps, loss=round(float(np.mean(recent)), 4),
-                   rate=round(step * options.batch / (time.monotonic() - began)), unit="examples/s")
+                   rate=round(step * options.batch / (time.monotonic() - began)), unit="examples")
     pushed.wait()
     return time.monotonic() - began, float(np.mean(recent))
 
