@@ -98,4 +98,22 @@ std::map<std::string, BlobStore::Content> BlobStore::All() const {
   return all;
 }
 
+void BlobStore::ForEachPiece(const Visit& visit) const {
+  const auto cut = [&](Piece piece, std::string_view all, uint64_t session) {
+    do {
+      piece.bytes = all.substr(piece.offset, kBlobPiece);
+      visit(piece, session);
+      piece.offset += piece.bytes.size();
+    } while (piece.offset < all.size());
+  };
+  for (const auto& [name, blob] : blobs_) {
+    cut({name, blob.upload, blob.content->size(), 0, {}}, *blob.content, 0);
+  }
+  for (const auto& [upload, begun] : uploads_) {
+    const auto owner = owners_.find(upload);
+    cut({begun.name, upload, begun.total, 0, {}}, begun.bytes,
+        owner == owners_.end() ? 0 : owner->second);
+  }
+}
+
 }  // namespace shoal::ps

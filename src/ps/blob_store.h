@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -49,6 +50,10 @@ class BlobStore {
   size_t count() const { return blobs_.size(); }
   // Of all blobs and of uploads under way.
   uint64_t bytes() const { return used_; }
+  // For a copy: every blob, and what has come of every upload, in pieces.
+  // Taking them with Put, and OwnUpload before, makes the same store.
+  using Visit = std::function<void(const Piece& piece, uint64_t session)>;
+  void ForEachPiece(const Visit& visit) const;
 
  private:
   struct Blob {

@@ -52,23 +52,38 @@ ClientCore::~ClientCore() {
 Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_seq,
                                      std::string* address, Duration timeout) {
   const MemberView view = members_->Current();
-  if (static_cast<size_t>(server) >= view.servers.size() ||
-      view.servers[static_cast<size_t>(server)].empty()) {
-    return Unavailable(fmt::format("server {} has no address yet", server));
+  Status status = Unavailable(fmt::format("server {} has no address yet", server));
+  // With copies a server's rows may be with another one: first where they were last.
+  const auto index = static_cast<size_t>(server);
+  const size_t places = view.copies > 1 ? view.servers.size() : 1;
+  for (size_t step = 0; step < places && index < view.servers.size(); ++step) {
+    const size_t at = (place_[index] + step) % view.servers.size();
+    if (view.servers[at].empty()) continue;
+    *address = view.servers[at];
+    const Duration longest = places > 1 ? kQuickDial : kDialTimeout;
+    auto dialled = DialAt(server, lane, first_seq, *address,
+                          std::clamp<Duration>(timeout, kShortestDial, longest));
+    if (dialled.ok()) place_[index] = at;
+    if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
+    status = dialled.status();
   }
-  *address = view.servers[static_cast<size_t>(server)];
+  return status;
+}
+
+Result<Dialled> ClientCore::DialAt(int server, uint32_t lane, uint64_t first_seq,
+                                   const std::string& address, Duration timeout) {
   Hello hello;
+  hello.server = server;
   hello.client = options_.index;
   hello.session = session_;
   hello.lane = lane;
   hello.first_seq = first_seq;
   hello.clock = clock_;
-  const bool local = address->starts_with("inproc:");
+  const bool local = address.starts_with("inproc:");
   if (local && inproc_ == nullptr) {
-    return FailedPrecondition(fmt::format("{}: this client was given no hub", *address));
+    return FailedPrecondition(fmt::format("{}: this client was given no hub", address));
   }
-  return (local ? inproc_ : tcp_)
-      ->Dial(*address, hello, std::clamp<Duration>(timeout, kShortestDial, kDialTimeout));
+  return (local ? inproc_ : tcp_)->Dial(address, hello, timeout);
 }
 
 Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, TimePoint deadline,
@@ -161,6 +176,7 @@ Status ClientCore::ConnectAll() {
   first_channel_.resize(servers);
   welcomes_.resize(servers);
   incarnations_.resize(servers);
+  for (size_t server = 0; server < servers; ++server) place_.push_back(server);
   channels_.reserve(servers);
   // Server 0 first: it may ask newcomers to wait.
   for (size_t server = 0; server < servers; ++server) {

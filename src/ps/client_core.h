@@ -71,9 +71,12 @@ class ClientCore {
 
  private:
   static constexpr Duration kDialTimeout = std::chrono::seconds(5);
+  static constexpr Duration kQuickDial = std::chrono::milliseconds(500);  // there are others to try
 
   Result<Dialled> DialOnce(int server, uint32_t lane, uint64_t first_seq, std::string* address,
                            Duration timeout);
+  Result<Dialled> DialAt(int server, uint32_t lane, uint64_t first_seq, const std::string& address,
+                         Duration timeout);
   Result<Dialled> DialUntil(int server, uint32_t lane, TimePoint deadline, std::string* address);
   Status ConnectAll();
   Status CheckWelcome(int server, const Welcome& welcome) const;
@@ -114,6 +117,8 @@ class ClientCore {
   std::vector<Welcome> welcomes_;      // by server, the first
   Partition partition_;
   std::vector<size_t> channel_of_shard_;
+  // By server: at whose address it was found last. Connect's, then the dialling thread's.
+  std::vector<size_t> place_;
   int64_t restored_ = -1;
 
   std::atomic<uint64_t> clock_{0};

@@ -107,8 +107,7 @@ bool IsKnown(FrameType type) {
     default:
       break;
   }
-  return IsSequenced(type) ||
-         (type >= FrameType::kCreateTable && type <= FrameType::kCheckpointAbort);
+  return IsSequenced(type) || (type >= FrameType::kCreateTable && type <= FrameType::kReplicate);
 }
 
 bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kCall; }
@@ -154,7 +153,8 @@ void AppendControlFrame(FrameHeader head, std::string_view body, std::string* ou
   constexpr char kPadding[8] = {};
   const size_t padded = PaddedTo8(body.size());
   SHOAL_CHECK(padded <= kMaxPayload);
-  head.body = static_cast<uint32_t>(body.size());
+  // Rows have their length in other fields.
+  head.body = head.type == FrameType::kRows ? 0 : static_cast<uint32_t>(body.size());
   head.payload = static_cast<uint32_t>(padded);
   head.payload_crc = Crc32c(kPadding, padded - body.size(), Crc32c(body.data(), body.size()));
   SealHeader(&head);

@@ -53,6 +53,7 @@ enum class FrameType : uint8_t {
   kCheckpointWrite = 44,
   kCheckpointCommit = 45,
   kCheckpointAbort = 46,
+  kReplicate = 47,  // primary → backup: `id` is the position of the entry in the body
   kDescribe = 56,
   kReply = 60,
   kError = 61,

@@ -25,6 +25,11 @@ void EncodeHello(const Hello& hello, std::string* out) {
   writer.Put(hello.lane);
   writer.Put(hello.first_seq);
   writer.Put(hello.clock);
+  writer.Put(hello.kind);
+  writer.Put(hello.server);
+  writer.Put(hello.from);
+  writer.Put(hello.life);
+  writer.Put(hello.epoch);
 }
 
 Status DecodeHello(std::string_view bytes, Hello* hello) {
@@ -33,7 +38,15 @@ Status DecodeHello(std::string_view bytes, Hello* hello) {
   TRY(reader.Get(&hello->session));
   TRY(reader.Get(&hello->lane));
   TRY(reader.Get(&hello->first_seq));
-  return reader.Get(&hello->clock);
+  TRY(reader.Get(&hello->clock));
+  uint8_t kind = 0;
+  TRY(reader.Get(&kind));
+  if (kind > static_cast<uint8_t>(HelloKind::kClaim)) return InvalidArgument("a hello of no kind");
+  hello->kind = static_cast<HelloKind>(kind);
+  TRY(reader.Get(&hello->server));
+  TRY(reader.Get(&hello->from));
+  TRY(reader.Get(&hello->life));
+  return reader.Get(&hello->epoch);
 }
 
 Status ReadNonce(ByteReader* reader, std::string* nonce) {

@@ -145,7 +145,7 @@ class InProcessLink final : public Link {
     }
     if (order) return status;
     if (!status.ok()) answer.type = FrameType::kRefused;
-    peer_->Reply(answer, status.ok() ? std::string() : EncodeError(status));
+    lane->Respond(peer_, answer, status.ok() ? std::string() : EncodeError(status));
     return Status::Ok();
   }
 
@@ -171,6 +171,8 @@ class InProcessTransport final : public Transport {
       ++core->refused_connections;
       return Unauthenticated(fmt::format("{}: wrong token", address));
     }
+    TRY_ASSIGN(auto wanted, core->Route(hello));
+    if (wanted != nullptr) core = std::move(wanted);
     auto peer = std::make_shared<InProcessPeer>();
     TRY_ASSIGN(const Welcome welcome, core->Join(hello, peer));
     return Dialled{std::make_unique<InProcessLink>(std::move(core), std::move(peer), hello),

@@ -53,6 +53,8 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<Peer>& pee
     old_peer->Shut(Aborted("the client connected again"));
     Touch(std::move(old_peer));
   }
+  // What was answered will not come again; a backup knows only of what changes rows.
+  session.last_seq = std::max(session.last_seq, hello.first_seq - 1);
   session.peer = peer;
   session.key_memory.Clear();
   session.left = session.dead = false;
@@ -211,7 +213,10 @@ Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSo
   TRY(FindCalled(head, &change));
   TRY(CheckRows(*table, head, *request));
   std::optional<WriteMode> write;
-  if (Writes(head) && !duplicate) write = ModeOf(*session);
+  if (Writes(head) && !duplicate) {
+    write = ModeOf(*session);
+    TRY(LogRows(*session, head, source, *request));
+  }
   TRY(Run(table, head, &*request, change, write));
   Count(head, duplicate);
   if (HasDeltas(head) && !duplicate) table->rows_pushed += head.rows;
@@ -225,7 +230,8 @@ Status Lane::Marker(Session* session, const FrameHeader& head) {
   if (head.id <= session->last_seq) return Status::Ok();
   session->last_seq = head.id;
   const auto id = static_cast<int64_t>(head.argument);
-  if (id < 0 || id < snapshot_.id) return Status::Ok();  // of a checkpoint that was given up
+  // Of a checkpoint that was given up.
+  if (id < no_cut_below_ || id < snapshot_.id) return Status::Ok();
   if (snapshot_.id != id) {
     EndCheckpoint(-1, Aborted("a later checkpoint began"));
     OpenSnapshot(id);
@@ -248,6 +254,10 @@ void Lane::OpenSnapshot(int64_t id) {
 
 void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen) {
   if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
+  if (id < no_cut_below_) {
+    return frozen(Aborted("its markers had come to a server that died; another has taken over"),
+                  {});
+  }
   if (snapshot_.id != id) {
     EndCheckpoint(-1, Aborted("a later checkpoint began"));
     OpenSnapshot(id);
@@ -289,6 +299,59 @@ void Lane::NextEpoch() {
     if (full) table->ForgetChanges();
     table->SetEpoch(epoch_.number);
   }
+}
+
+void Lane::Respond(const std::shared_ptr<Peer>& peer, const FrameHeader& head,
+                   std::string_view body) {
+  if (log.holds()) return log.Hold(peer, head, body);
+  peer->Reply(head, body);
+}
+
+void Lane::Log(std::string entry) {
+  if (!log.on()) return;
+  log.Append(std::move(entry));
+  if (log.stream() == nullptr) return;
+  if (touched_.empty() || touched_.back() != log.stream()) touched_.push_back(log.stream());
+}
+
+Status Lane::LogRows(const Session& session, const FrameHeader& head, const RowSource& source,
+                     const RowRequest& request) {
+  if (!log.on()) return Status::Ok();
+  TRY_ASSIGN(std::string entry, RowsEntry(session.client, session.id, head, source, request));
+  Log(std::move(entry));
+  return Status::Ok();
+}
+
+void Lane::Confirm(uint64_t position) {
+  log.Confirm(position);
+  SendReady();
+}
+
+void Lane::SendReady() {
+  for (HeldAnswer& answer : log.TakeReady()) {
+    auto peer = answer.peer.lock();
+    if (peer == nullptr) continue;
+    peer->Reply(answer.head, answer.body);
+    if (touched_.empty() || touched_.back() != peer) touched_.push_back(std::move(peer));
+  }
+  if (log.full()) return;
+  for (auto& peer : await_room_) touched_.push_back(std::move(peer));
+  await_room_.clear();
+}
+
+Session* Lane::CopiedSession(uint64_t id, int client) {
+  Session& session = sessions_[id];
+  if (session.id == 0) {
+    session.id = id;
+    session.client = client;
+    if (client >= 0) current_[client] = id;
+  }
+  return &session;
+}
+
+void Lane::CopyMarker(Session* session, uint64_t seq, int64_t checkpoint) {
+  session->last_seq = std::max(session->last_seq, seq);
+  no_cut_below_ = std::max(no_cut_below_, checkpoint + 1);
 }
 
 }  // namespace shoal::ps

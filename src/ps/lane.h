@@ -16,6 +16,8 @@
 
 #include "ps/hot_keys.h"
 #include "ps/peer.h"
+#include "ps/replica_entry.h"
+#include "ps/replica_log.h"
 #include "ps/report.h"
 #include "ps/row_request.h"
 #include "ps/table.h"
@@ -72,6 +74,8 @@ class Lane {
   // Null if unknown.
   Session* FindSession(uint64_t id);
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
+  const std::map<int, uint64_t>& current() const { return current_; }
+  const std::set<uint64_t>& replaced() const { return replaced_; }
   // Has a reply of this peer sent when the Guard ends.
   void Touch(std::shared_ptr<Peer> peer) { touched_.push_back(std::move(peer)); }
   std::vector<std::shared_ptr<Peer>>* touched() { return &touched_; }
@@ -106,9 +110,30 @@ class Lane {
 
   // Its tables, its most wanted keys, its counters.
   ServerReport Describe() const;
+  // Answers a request: at once, or when the backup has all that the answer could have seen.
+  void Respond(const std::shared_ptr<Peer>& peer, const FrameHeader& head, std::string_view body);
+  // Tells the backup; nothing without one.
+  void Log(std::string entry);
+  // The backup has it up to here: what waited for that goes out.
+  void Confirm(uint64_t position);
+  // The backup is there again, or there is none any more.
+  void SendReady();
+  // For a peer that is not read while the log is full: it is flushed when there is room.
+  void AwaitRoom(std::shared_ptr<Peer> peer) { await_room_.push_back(std::move(peer)); }
+
+  // The lane as a backup has it.
+  // A session of the primary's, made if it is new here.
+  Session* CopiedSession(uint64_t id, int client);
+  void CopyReplaced(uint64_t id) { replaced_.insert(id); }
+  // A cut that this marker belongs to cannot be taken here.
+  void CopyMarker(Session* session, uint64_t seq, int64_t checkpoint);
 
   Counters counters;
   HotKeys hot_keys;
+  ReplicaLog log;
+  uint64_t copied = 0;         // position of the last entry from the primary
+  bool whole = false;          // all that the primary had is here
+  std::weak_ptr<Peer> copier;  // the primary's connection
 
  private:
   struct Snapshot {
@@ -131,6 +156,8 @@ class Lane {
   Status Run(Table* table, const FrameHeader& head, RowRequest* request, const Change& change,
              std::optional<WriteMode> write);
   void Count(const FrameHeader& head, bool duplicate);
+  Status LogRows(const Session& session, const FrameHeader& head, const RowSource& source,
+                 const RowRequest& request);
 
   const Partition* const partition_;
   const Owner self_;
@@ -143,6 +170,8 @@ class Lane {
   std::set<uint64_t> replaced_;      // sessions that may not come back
   Snapshot snapshot_;
   Epoch epoch_;
+  int64_t no_cut_below_ = 0;  // checkpoints whose markers went to a primary that died
+  std::vector<std::shared_ptr<Peer>> await_room_;
   RowRequest::Scratch scratch_;
   std::vector<std::shared_ptr<Peer>> touched_;
 };

@@ -136,4 +136,66 @@ void Roll::ReleaseBarriers() {
   }
 }
 
+void Roll::Save(ByteWriter* writer) const {
+  writer->Put(static_cast<uint32_t>(workers_.size()));
+  for (const auto& [worker, state] : workers_) {
+    writer->Put(int32_t{worker});
+    writer->Put(static_cast<uint8_t>(state.joined));
+    writer->Put(static_cast<uint8_t>(state.gone));
+    writer->Put(state.session);
+    writer->Put(state.clock);
+    writer->Put(static_cast<uint32_t>(state.passed.size()));
+    for (const uint64_t id : state.passed) writer->Put(id);
+  }
+  writer->Put(static_cast<uint32_t>(barriers_.size()));
+  for (const auto& [name, entered] : barriers_) {
+    writer->PutString(name);
+    writer->Put(static_cast<uint32_t>(entered.size()));
+    for (const auto& [worker, wait] : entered) {
+      writer->Put(int32_t{worker});
+      writer->Put(wait.id);
+    }
+  }
+}
+
+Status Roll::Load(ByteReader* reader) {
+  uint32_t count = 0;
+  TRY(reader->Get(&count));
+  for (uint32_t i = 0; i < count; ++i) {
+    int32_t worker = 0;
+    uint8_t joined = 0, gone = 0;
+    uint32_t passed = 0;
+    TRY(reader->Get(&worker));
+    Worker& state = workers_[worker];
+    TRY(reader->Get(&joined));
+    TRY(reader->Get(&gone));
+    TRY(reader->Get(&state.session));
+    TRY(reader->Get(&state.clock));
+    TRY(reader->Get(&passed));
+    state.joined = joined != 0;
+    state.gone = gone != 0;
+    for (uint32_t j = 0; j < passed; ++j) {
+      uint64_t id = 0;
+      TRY(reader->Get(&id));
+      state.passed.push_back(id);
+    }
+  }
+  TRY(reader->Get(&count));
+  for (uint32_t i = 0; i < count; ++i) {
+    std::string_view name;
+    uint32_t entered = 0;
+    TRY(reader->GetString(&name, kMaxNameBytes));
+    TRY(reader->Get(&entered));
+    auto& waits = barriers_[std::string(name)];
+    for (uint32_t j = 0; j < entered; ++j) {
+      int32_t worker = 0;
+      uint64_t id = 0;
+      TRY(reader->Get(&worker));
+      TRY(reader->Get(&id));
+      waits[worker] = {id, [](const Status&, std::string_view) {}};
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace shoal::ps

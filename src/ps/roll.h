@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "ps/peer.h"
 
 namespace shoal::ps {
@@ -38,6 +39,10 @@ class Roll {
   // Whom a wait of this kind waits for, ascending.
   std::vector<int> Behind(uint64_t n, uint32_t staleness) const;
   std::vector<int> NotEntered(const std::string& name) const;
+  // All of it but the answers that are owed: whoever waits asks again.
+  void Save(ByteWriter* writer) const;
+  // Into an empty roll. OutOfRange: not what Save wrote.
+  Status Load(ByteReader* reader);
 
  private:
   static constexpr size_t kRemembered = 64;

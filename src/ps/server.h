@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "ps/function.h"
+#include "ps/members.h"
 #include "ps/metrics.h"
 #include "ps/transport.h"
 #include "ps/types.h"
@@ -48,6 +49,12 @@ struct ServerOptions {
                                // that changed since the one before them
   // Server 0 gives up one that takes longer, whatever has become of whoever drives it.
   Duration checkpoint_timeout = std::chrono::minutes(10);
+  // 2: every row is on two servers, and no acknowledged push is lost when one of them dies
+  // (docs/design/replication.md). Needs `servers` >= 2 and `members`; the same on all servers.
+  int copies = 1;
+  Members* members = nullptr;  // who the others are; not owned, must outlive the server
+  int64_t life = 0;            // of this index: grows with every start, for a start proves that the
+                               // earlier lives are over
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
   Duration client_grace = std::chrono::seconds(10);  // a worker that lost its connections for this
                                                      // long counts as dead
@@ -70,9 +77,16 @@ class Server {
   std::string address() const;
   std::string inproc_address() const;
   uint16_t port() const;
-  // The checkpoint it was restored from; -1: it started empty.
+  // The checkpoint it was restored from; -1: it started empty. Without copies.
   int64_t restored_checkpoint() const;
   uint64_t incarnation() const;
+
+  // Servers whose rows this one serves now; with copies it may be several, or none for a while.
+  std::vector<int> serves() const;
+  // Servers of whose rows this one has a whole copy.
+  std::vector<int> keeps() const;
+  // True if every server that it serves has a whole copy elsewhere, as far as it knows.
+  bool copied() const;
 
   // The coordinator's word that this worker is dead: clocks, barriers and checkpoints stop waiting
   // for it. Effective on server 0. Thread-safe.

@@ -38,6 +38,13 @@ Status CheckOptions(const ServerOptions& options) {
         fmt::format("shards: got {}, expected a power of two from the number of servers to 65536",
                     options.shards));
   }
+  if (options.copies != 1 &&
+      (options.copies != 2 || options.servers < 2 || options.members == nullptr)) {
+    return InvalidArgument(
+        fmt::format("copies: got {} with {} servers, expected 1, or 2 with at least 2 servers and "
+                    "their Members",
+                    options.copies, options.servers));
+  }
   if (options.token.empty()) return InvalidArgument("token: a server needs the job's secret");
   return Status::Ok();
 }
@@ -138,8 +145,14 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
   std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
   if (!core->options_.checkpoint_dir.empty()) {
     TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
-    if (core->options_.restore) TRY(core->Restore());
+    if (core->options_.restore && core->options_.copies == 1) TRY(core->Restore());
   }
+  return core;
+}
+
+std::shared_ptr<ServerCore> ServerCore::MakeCopy(ServerOptions options) {
+  std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
+  core->role_ = Role::kCopies;
   return core;
 }
 
@@ -171,6 +184,10 @@ void ServerCore::Stop() {
   }
   work_cv_.notify_all();
   if (worker.joinable()) worker.join();
+  DropClients();
+}
+
+void ServerCore::DropClients() {
   for (auto& lane : lanes_) {
     Lane::Guard guard(*lane);
     for (const auto& [id, session] : lane->sessions()) {
@@ -179,10 +196,15 @@ void ServerCore::Stop() {
         lane->Touch(std::move(peer));
       }
     }
+    if (auto peer = lane->copier.lock()) {
+      peer->Shut(Unavailable(fmt::format("server {} stopped", options_.index)));
+      lane->Touch(std::move(peer));
+    }
   }
 }
 
 Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>& peer) {
+  if (hello.kind != HelloKind::kClient) return JoinCopy(hello, peer);
   if (hello.lane >= lanes() || hello.session == 0 || hello.first_seq == 0 || hello.client < -1 ||
       hello.client > kMaxWorkers) {
     return InvalidArgument(fmt::format("a client said hello as worker {} to lane {} of {}",
@@ -191,6 +213,9 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   Lane& lane = *lanes_[hello.lane];
   Lane::Guard guard(lane);
   if (stopped_) return Unavailable(fmt::format("server {} stopped", options_.index));
+  if (role_ != Role::kServes) {
+    return Unavailable(fmt::format("server {} is not served here", options_.index));
+  }
   const bool leader = leads() && hello.lane == 0 && hello.client >= 0;
   if (leader && marking_ && lane.FindSession(hello.session) == nullptr) {
     if (!MustMark(hello.client)) {
@@ -205,6 +230,13 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   if (leader) {
     lost_.erase(hello.client);
     roll_.Join(hello.client, hello.session, hello.clock);
+  }
+  if (lane.log.on()) {
+    std::string entry = BeginEntry(EntryKind::kJoin, hello.client, hello.session);
+    ByteWriter writer(&entry);
+    writer.Put(hello.first_seq);
+    writer.Put(hello.clock);
+    lane.Log(std::move(entry));
   }
   Welcome welcome;
   welcome.incarnation = incarnation_;
@@ -258,14 +290,17 @@ void ServerCore::Joined(const Hello& hello) {
 }
 
 void ServerCore::Lost(const Hello& hello, const Peer* peer) {
-  if (hello.lane >= lanes()) return;
+  if (hello.lane >= lanes() || hello.kind != HelloKind::kClient) return;
   Lane& lane = *lanes_[hello.lane];
   Lane::Guard guard(lane);
   Session* session = lane.FindSession(hello.session);
   if (session == nullptr || stopped_) return;
   const auto present = session->peer.lock();
   if (present != nullptr && present.get() != peer) return;  // it has connected again
-  if (hello.lane == 0) blobs_.ForgetUploadsOf(hello.session);
+  if (hello.lane == 0) {
+    blobs_.ForgetUploadsOf(hello.session);
+    lane.Log(BeginEntry(EntryKind::kLost, hello.client, hello.session));
+  }
   if (!leads() || hello.lane != 0) return;
   if (checkpoint_ >= 0 && hello.session == checkpoint_owner_) {
     AbortCheckpoint(checkpoint_, Aborted("whoever drove the checkpoint is gone"));
@@ -281,9 +316,9 @@ Answer ServerCore::AnswerTo(const std::shared_ptr<Peer>& peer, uint64_t id, Lane
     head.id = id;
     head.type = status.ok() ? FrameType::kReply : FrameType::kError;
     if (status.ok()) {
-      alive->Reply(head, body);
+      lane->Respond(alive, head, body);
     } else {
-      alive->Reply(head, EncodeError(status));
+      lane->Respond(alive, head, EncodeError(status));
     }
     lane->Touch(std::move(alive));
   };
@@ -302,16 +337,20 @@ Status ServerCore::HandleMarker(const Hello& from, const std::shared_ptr<Peer>& 
     marker_progress_[from.client] = body;
   }
   TRY(lane.Marker(session, head));
+  LogControl(from, head, body);
   FrameHeader ack;
   ack.type = FrameType::kAck;
   ack.id = head.id;
-  peer->Reply(ack, {});
+  lane.Respond(peer, ack, {});
   lane.Touch(peer);
   return Status::Ok();
 }
 
 Status ServerCore::Control(const Hello& from, const std::shared_ptr<Peer>& peer,
                            const FrameHeader& head, std::string_view body) {
+  if (head.type == FrameType::kReplicate || from.kind != HelloKind::kClient) {
+    return Copy(from, peer, head, body);
+  }
   if (head.type == FrameType::kMarker) return HandleMarker(from, peer, head, body);
   Lane& lane = *lanes_[from.lane];
   Session* session = lane.FindSession(from.session);
@@ -319,10 +358,12 @@ Status ServerCore::Control(const Hello& from, const std::shared_ptr<Peer>& peer,
   if (head.type == FrameType::kProgress) {
     if (body.size() > kMaxProgressBytes) return InvalidArgument("a progress is too long");
     if (leads() && from.lane == 0 && from.client >= 0) progress_[from.client] = body;
+    LogControl(from, head, body);
     return Status::Ok();
   }
   Request request{from, session, head, body, AnswerTo(peer, head.id, &lane)};
   const Answer answer = request.answer;
+  LogControl(from, head, body);
   try {
     const Status status = Handle(&request);
     if (!status.ok()) answer(status, {});
@@ -502,6 +543,7 @@ void ServerCore::Leave(Request* request) {
 }
 
 void ServerCore::Dead(int worker) {
+  lanes_[0]->Log(BeginEntry(EntryKind::kDead, worker, 0));
   lost_.erase(worker);
   roll_.Gone(worker);
   for (const auto& [id, session] : lanes_[0]->sessions()) {

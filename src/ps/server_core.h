@@ -27,12 +27,15 @@
 namespace shoal::ps {
 
 class CheckpointWriter;
+class ReplicaHost;
 struct SavedRows;
 
 class ServerCore {
  public:
   // Restores from the newest whole checkpoint if asked to.
   static Result<std::shared_ptr<ServerCore>> Make(ServerOptions options);
+  // An empty one that takes everything from its primary.
+  static std::shared_ptr<ServerCore> MakeCopy(ServerOptions options);
   ~ServerCore();
 
   // Refuses everything from now on and waits for the checkpoint thread. Idempotent.
@@ -57,6 +60,54 @@ class ServerCore {
   Status Control(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
                  std::string_view body);
 
+  // With copies: who else is served by this process. Set before anybody can connect.
+  void SetHost(std::weak_ptr<ReplicaHost> host) { host_ = std::move(host); }
+  // Which core of this process a newcomer is to join; null: this one. Unavailable: none for now.
+  Result<std::shared_ptr<ServerCore>> Route(const Hello& hello);
+
+  // --- Copies: server_replica.cc. See docs/design/replication.md ---
+  enum class Role : uint8_t { kServes, kWaits, kCopies };
+  Role role() const { return role_; }
+  void SetRole(Role role) { role_ = role; }
+  // The primary's end. Begins a copy of a lane: sessions, tables and, of lane 0, the rest, but
+  // rows.
+  void OpenLog(uint32_t lane, std::shared_ptr<ReplicaStream> stream);
+  void ResumeLog(uint32_t lane, std::shared_ptr<ReplicaStream> stream, uint64_t confirmed);
+  // Where copying rows has got to.
+  struct RowCursor {
+    uint32_t table = 0;
+    uint32_t shard = 0;
+    size_t slot = 0;
+    bool done = false;
+  };
+  // Some more rows, if the backup is not too far behind. True: some went out.
+  bool LogRows(uint32_t lane, RowCursor* cursor);
+  // From now on no answer leaves before the backup has what it could have seen.
+  void PairLog(uint32_t lane);
+  // A sign of life to the backup, which it must confirm as well.
+  void PingLogs();
+  // There is no backup any more.
+  void CloseLogs();
+  struct LogState {
+    bool down = false;
+    bool paired = false;
+    uint64_t end = 0;
+    uint64_t confirmed = 0;
+  };
+  LogState log_state(uint32_t lane);
+  void OnCopied(uint32_t lane, const ReplicaStream* from, uint64_t position);
+  void OnStreamLost(uint32_t lane, const ReplicaStream* stream);
+  // The backup's end. Whether all lanes are whole.
+  bool whole();
+  TimePoint last_entry() const { return TimePoint(Duration(last_entry_)); }
+  bool has_copier();
+  // The primary is dead: serves from now on, under the same incarnation.
+  void TakeOver();
+  // Another one serves: closes all connections.
+  void DropClients();
+  // What Make leaves out where copies decide whether a checkpoint is wanted.
+  Status RestoreLate() { return WantsRestore() ? Restore() : Status::Ok(); }
+
   void ReportDead(int worker);
   // Presumes dead whom client_grace has run out for; true while there is somebody to watch. To be
   // called now and then by the first lane's thread.
@@ -80,6 +131,7 @@ class ServerCore {
   };
   explicit ServerCore(ServerOptions options);
   Status Restore();
+  bool WantsRestore() const { return !options_.checkpoint_dir.empty() && options_.restore; }
 
   bool leads() const { return options_.index == 0; }
   Answer AnswerTo(const std::shared_ptr<Peer>& peer, uint64_t id, Lane* lane) const;
@@ -97,6 +149,22 @@ class ServerCore {
   Status GetProgress(Request* request);
   void Leave(Request* request);
   void Dead(int worker);
+
+  // server_replica.cc
+  Result<Welcome> JoinCopy(const Hello& hello, const std::shared_ptr<Peer>& peer);
+  Status Copy(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
+              std::string_view body);
+  Status Repeat(uint32_t lane, const Entry& entry);
+  Status RepeatRows(uint32_t lane, const Entry& entry);
+  Status RepeatJoin(uint32_t lane, const Entry& entry);
+  Status RepeatControl(uint32_t lane, const Entry& entry);
+  Status RepeatState(uint32_t lane, const Entry& entry);
+  Status TakeRows(uint32_t lane, std::string_view content);
+  Status TakeServer(std::string_view content);
+  Status TakeBlob(const Entry& entry);
+  void LogControl(const Hello& from, const FrameHeader& head, std::string_view body);
+  void LogServer();
+  void LogBlobs();
 
   // server_checkpoint.cc
   Status CheckpointStart(Request* request);
@@ -124,7 +192,10 @@ class ServerCore {
   void WhenIdle(std::function<void()> then);
 
   const ServerOptions options_;
-  const uint64_t incarnation_;
+  uint64_t incarnation_;  // a copy's comes from its primary before anybody joins
+  std::weak_ptr<ReplicaHost> host_;
+  std::atomic<Role> role_{Role::kServes};
+  std::atomic<int64_t> last_entry_{0};  // a copy's: when its primary was last heard of
   Partition partition_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> stopped_{false};

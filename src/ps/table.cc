@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace shoal::ps {
@@ -215,14 +216,9 @@ size_t Table::SnapshotBlocks(uint32_t shard) const {
 void Table::TakeSnapshotBlock(uint32_t shard, size_t block, std::optional<uint8_t> after,
                               SavedRows* rows) {
   Shard& from = *shards_[shard];
-  std::vector<float>& floats = rows->floats;
   from.store.VisitSnapshot(block, after, [&](size_t slot, const float* row) {
     rows->keys.push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
-    for (size_t plane = 0; plane <= layout_.planes; ++plane) {
-      const float* values = row + plane * layout_.stride;
-      floats.insert(floats.end(), values, values + layout_.dim);
-    }
-    if (layout_.step != 0) floats.push_back(row[layout_.step]);
+    AppendSaved(row, &rows->floats);
   });
   from.store.MarkWritten(block);
 }
@@ -237,6 +233,26 @@ size_t Table::CountChanged(uint8_t after) const {
   size_t rows = 0;
   for (const auto& shard : shards_) rows += shard == nullptr ? 0 : shard->store.CountChanged(after);
   return rows;
+}
+
+void Table::AppendSaved(const float* row, std::vector<float>* rows) const {
+  for (size_t plane = 0; plane <= layout_.planes; ++plane) {
+    const float* values = row + plane * layout_.stride;
+    rows->insert(rows->end(), values, values + layout_.dim);
+  }
+  if (layout_.step != 0) rows->push_back(row[layout_.step]);
+}
+
+void Table::CopyRows(uint32_t shard, size_t first, size_t n, std::vector<Key>* keys,
+                     std::vector<float>* rows) const {
+  keys->clear();
+  rows->clear();
+  if (shards_[shard] == nullptr) return;
+  const Shard& from = *shards_[shard];
+  for (size_t slot = first; slot < std::min(first + n, from.store.size()); ++slot) {
+    keys->push_back(dense() ? partition_->DenseKey(shard, slot) : from.keys[slot]);
+    AppendSaved(from.store.Row(slot), rows);
+  }
 }
 
 void Table::RestoreRow(Key key, const float* values) {

@@ -82,6 +82,11 @@ class Table {
   // Rows pushed to after that epoch. O(rows), a byte each.
   size_t CountChanged(uint8_t after) const;
 
+  // Rows [first, first + n) of a shard as they are, in the order in which they lie, as the
+  // snapshot's are given; fewer at its end, none for a shard not owned.
+  void CopyRows(uint32_t shard, size_t first, size_t n, std::vector<Key>* keys,
+                std::vector<float>* rows) const;
+
   // Sets a row as a checkpoint held it. The key must have been checked. Throws std::bad_alloc.
   void RestoreRow(Key key, const float* values);
 
@@ -118,6 +123,7 @@ class Table {
   // The first value of a row whose memory is zero.
   void StartRow(Key key, float* row) const;
   size_t SlotOf(const Shard& shard, Key key) const;
+  void AppendSaved(const float* row, std::vector<float>* rows) const;
 
   const TableSpec spec_;
   const Partition* const partition_;

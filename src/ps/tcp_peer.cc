@@ -160,14 +160,14 @@ void TcpPeer::LookAtQueue() {
 }
 
 Status TcpPeer::HandleFrames(bool* more) {
-  *more = false;
+  *more = wants_room_ = false;
   std::optional<Lane::Guard> guard;
   if (state_ == State::kJoined) guard.emplace(core_->lane(hello_.lane));
   const size_t pause = std::min<size_t>(core_->options().max_queue_bytes, 512u << 10);
   const uint32_t bound = state_ == State::kJoined ? kMaxPayload : kMaxHandshakePayload;
   while (!shut_ && state_ != State::kMoving && in_.size() >= sizeof(FrameHeader)) {
     // Answers go out in pieces of this size, so that the client works while the server does.
-    if (out_.size() >= pause) {
+    if (out_.size() >= pause || (guard && WaitsForBackup(&core_->lane(hello_.lane)))) {
       *more = true;
       return Status::Ok();
     }
@@ -218,6 +218,13 @@ Status TcpPeer::HandleProof(const FrameHeader& head, std::string_view payload) {
     QueueControl(FrameType::kError, 0, EncodeError(proof));
     return proof;
   }
+  auto wanted = core_->Route(hello_);
+  if (!wanted.ok()) {
+    QueueControl(FrameType::kError, 0, EncodeError(wanted.status()));
+    return wanted.status().retryable() ? Status(Code::kUnavailable, "") : wanted.status();
+  }
+  kept_ = std::move(wanted).value();
+  if (kept_ != nullptr) core_ = kept_.get();
   if (hello_.lane >= core_->lanes()) {
     return InvalidArgument(fmt::format("hello to lane {} of {}", hello_.lane, core_->lanes()));
   }
@@ -250,7 +257,8 @@ Status TcpPeer::HandleRingFrames(bool* more) {
     TRY(ReadHeader(have.substr(0, sizeof head), kMaxPayload, &head));
     // A request waits where it is until its answer has a place.
     wants_room_ = writer_->Room(AnswerFrame(head)) < std::min(AnswerFrame(head), kRingFrame);
-    if (wants_room_ || !out_.empty() || !sending_.empty()) {
+    if (wants_room_ || !out_.empty() || !sending_.empty() ||
+        WaitsForBackup(&core_->lane(hello_.lane))) {
       *more = true;
       return Status::Ok();
     }
@@ -364,11 +372,6 @@ Status TcpPeer::HandOver(const std::string& frame) {
 Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
   Session* session = core_->lane(hello_.lane).FindSession(hello_.session);
   if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
-  FrameHeader answer;
-  answer.id = head.id;
-  const size_t values = AnswerBytes(head);
-  const size_t padded = PaddedTo8(values);
-  char* const at = BeginAnswer(sizeof answer + padded);
   RowSource source;
   source.front = payload.substr(0, ArgumentArea(head) + KeyAreaOf(head));
   source.values = payload.data() + source.front.size();
@@ -376,16 +379,17 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
     copied_.assign(source.front);
     source.front = copied_;
   }
-  source.out = at + sizeof answer;
+  const ReplicaLog& log = core_->lane(hello_.lane).log;
+  if (log.holds() || (log.paired() && Writes(head))) return HandleRowsLate(session, head, source);
 
+  FrameHeader answer;
+  answer.id = head.id;
+  const size_t values = AnswerBytes(head);
+  const size_t padded = PaddedTo8(values);
+  char* const at = BeginAnswer(sizeof answer + padded);
+  source.out = at + sizeof answer;
   bool order = false;
-  Status status;
-  try {
-    status = core_->lane(hello_.lane).RowOperation(session, head, source, &order);
-  } catch (const std::bad_alloc&) {
-    status = ResourceExhausted(
-        fmt::format("server {} has no memory for more rows", core_->options().index));
-  }
+  const Status status = Apply(session, head, source, &order);
   if (order) return status;
   if (!status.ok()) {
     QueueControl(FrameType::kRefused, head.id, EncodeError(status));
@@ -405,6 +409,45 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
   std::memcpy(at, &answer, sizeof answer);
   EndAnswer(sizeof answer + padded);
   return Status::Ok();
+}
+
+Status TcpPeer::Apply(Session* session, const FrameHeader& head, const RowSource& source,
+                      bool* order) {
+  try {
+    return core_->lane(hello_.lane).RowOperation(session, head, source, order);
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted(
+        fmt::format("server {} has no memory for more rows", core_->options().index));
+  }
+}
+
+Status TcpPeer::HandleRowsLate(Session* session, const FrameHeader& head, RowSource source) {
+  late_.resize(AnswerBytes(head));
+  source.out = late_.data();
+  bool order = false;
+  const Status status = Apply(session, head, source, &order);
+  if (order) return status;
+  FrameHeader answer;
+  answer.id = head.id;
+  answer.type = !status.ok()      ? FrameType::kRefused
+                : WantsRows(head) ? FrameType::kRows
+                                  : FrameType::kAck;
+  if (status.ok() && WantsRows(head)) {
+    answer.rows = head.rows;
+    answer.dim = head.dim;
+    answer.values = head.answer;
+    answer.table = head.table;
+  }
+  core_->lane(hello_.lane)
+      .Respond(shared_from_this(), answer, status.ok() ? late_ : EncodeError(status));
+  return Status::Ok();
+}
+
+bool TcpPeer::WaitsForBackup(Lane* lane) {
+  if (!lane->log.full()) return false;
+  lane->AwaitRoom(shared_from_this());
+  wants_room_ = true;
+  return true;
 }
 
 // Without the lane's lock, except to take what was queued.

@@ -88,6 +88,12 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Status HandleOne(const FrameHeader& head, std::string_view payload);
   Status HandleProof(const FrameHeader& head, std::string_view payload);
   Status HandleRows(const FrameHeader& head, std::string_view payload);
+  // Has the rows of a request brought and applied. *order: the stream is broken.
+  Status Apply(Session* session, const FrameHeader& head, const RowSource& source, bool* order);
+  // The same where the answer must wait until the lane's backup has what it could have seen.
+  Status HandleRowsLate(Session* session, const FrameHeader& head, RowSource source);
+  // True if nothing more may be read because the backup is behind.
+  bool WaitsForBackup(Lane* lane);
   Next Join();
   Status SayWelcome(const Welcome& welcome);
   Status HandOver(const std::string& frame);
@@ -101,7 +107,8 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   void QueueControl(FrameType type, uint64_t id, std::string_view body);
 
   UniqueFd fd_;
-  ServerCore* const core_;
+  ServerCore* core_;                  // the one that is listening, then the one that is wanted
+  std::shared_ptr<ServerCore> kept_;  // where that is another
   std::shared_ptr<Mailbox> mailbox_;
   const TimePoint opened_;
   const std::string name_;
@@ -120,6 +127,7 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   std::optional<SharedRings> memory_;
   std::optional<RingReader> reader_;
   std::optional<RingWriter> writer_;
+  std::string late_;         // rows of an answer that waits
   std::string copied_;       // what is checked before use, out of the client's reach
   bool in_place_ = false;    // the answer under way is built in the ring
   bool wants_room_ = false;  // a request waits until its answer has a place in the ring

@@ -29,6 +29,10 @@ class FixedMembers final : public Members {
     view_.servers[server] = address;
     ++view_.generation;
   }
+  void SetCopies(int copies) {
+    std::lock_guard lock(mu_);
+    view_.copies = copies;
+  }
   void Shrink(size_t servers) {
     std::lock_guard lock(mu_);
     view_.servers.resize(servers);
@@ -52,6 +56,7 @@ struct ClusterOptions {
   size_t window = 8u << 20;
   const Clock* clock = RealClock::Get();
   std::shared_ptr<const Functions> functions = nullptr;
+  int copies = 1;
 };
 
 class Cluster {
@@ -62,6 +67,8 @@ class Cluster {
     EXPECT_TRUE(dir.ok());
     dir_ = std::make_unique<TempDir>(std::move(dir).value());
     servers_.resize(static_cast<size_t>(options.servers));
+    lives_.resize(static_cast<size_t>(options.servers));
+    members.SetCopies(options.copies);
     for (int i = 0; i < options.servers; ++i) StartServer(i);
   }
 
@@ -75,6 +82,9 @@ class Cluster {
     options.client_grace = options_.grace;
     options.clock = options_.clock;
     options.shards = 64;
+    options.copies = options_.copies;
+    options.members = members_;
+    options.life = lives_[static_cast<size_t>(index)];
     options.functions = options_.functions;
     options.handshake_timeout = std::chrono::milliseconds(300);
     options.shared_memory = options_.door == Door::kShared;
@@ -87,6 +97,7 @@ class Cluster {
     return options;
   }
   void StartServer(int index) {
+    ++lives_[static_cast<size_t>(index)];
     auto server = Server::Start(OptionsOf(index));
     ASSERT_TRUE(server.ok()) << server.status().ToString();
     auto& slot = servers_[static_cast<size_t>(index)];
@@ -99,6 +110,7 @@ class Cluster {
   void Resize(int servers) {
     for (auto& server : servers_) server.reset();
     options_.servers = servers;
+    lives_.resize(static_cast<size_t>(servers));
     servers_.clear();
     servers_.resize(static_cast<size_t>(servers));
   }
@@ -132,6 +144,8 @@ class Cluster {
   FixedMembers members;
 
  private:
+  FixedMembers* const members_ = &members;
+  std::vector<int64_t> lives_;
   ClusterOptions options_;
   std::shared_ptr<InProcessHub> hub_;
   std::unique_ptr<TempDir> dir_;
@@ -163,6 +177,21 @@ bool Eventually(const Condition& condition, Duration limit = std::chrono::second
     std::this_thread::yield();
   }
   return true;
+}
+
+// Every server's rows are served once and kept once elsewhere, and both sides know it.
+inline bool AllCopied(Cluster* cluster, int servers) {
+  return Eventually([&] {
+    std::vector<int> served, kept;
+    for (int i = 0; i < servers; ++i) {
+      const auto here = cluster->server(i).serves(), there = cluster->server(i).keeps();
+      if (!here.empty() && !cluster->server(i).copied()) return false;
+      served.insert(served.end(), here.begin(), here.end());
+      kept.insert(kept.end(), there.begin(), there.end());
+    }
+    const auto whole = static_cast<size_t>(servers);
+    return served.size() == whole && kept.size() == whole;
+  });
 }
 
 }  // namespace shoal::ps

@@ -37,13 +37,22 @@ class InProcessHub {
   std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
 };
 
+// Who dials: a client; a server that has another keep a copy of a lane; or one that has started and
+// asks what became of its rows (docs/design/replication.md).
+enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kClaim = 2 };
+
 // What a client says first on a connection to one lane of a server.
 struct Hello {
   int32_t client = -1;     // worker index; -1: observer
   uint64_t session = 0;    // of the Client object; never 0
   uint32_t lane = 0;       // which of the server's threads this connection is for
   uint64_t first_seq = 1;  // the lowest sequence number that may come
-  uint64_t clock = 0;      // last Clock of this worker
+  uint64_t clock = 0;      // last Clock of this worker; a copy's: 1 to go on, 0 to begin
+  HelloKind kind = HelloKind::kClient;
+  int32_t server = -1;  // whose rows it wants, wherever they are by now; -1: does not say
+  int32_t from = -1;    // the server that dials
+  int64_t life = 0;     // which life of it
+  uint64_t epoch = 0;   // a copy's: of its primary
 };
 
 // What the server answers.
@@ -55,7 +64,9 @@ struct Welcome {
   uint32_t shards = 0;               // virtual shards, a power of two
   uint64_t ownership = 0;            // version of the shard → server table
   int64_t restored_checkpoint = -1;  // -1: it started empty
-  uint64_t last_seq = 0;             // last sequence number applied for this session
+  // Last sequence number applied for this session; of a copy: last position that it has; to a
+  // claim: 1 if there is a copy here.
+  uint64_t last_seq = 0;
 };
 
 // The rows of one request to one lane, in the caller's memory.

@@ -1,0 +1,54 @@
+// Two copies of everything: nothing acknowledged is lost when a server dies.
+#include <gtest/gtest.h>
+
+#include "ps/test_cluster.h"
+
+namespace shoal::ps {
+namespace {
+
+class ReplicaTest : public ::testing::TestWithParam<Door> {
+ protected:
+  static ClusterOptions Options(int servers) {
+    ClusterOptions options;
+    options.door = GetParam();
+    options.servers = servers;
+    options.workers = 1;
+    options.threads = 2;
+    options.copies = 2;
+    return options;
+  }
+};
+
+TEST_P(ReplicaTest, ADeadServersRowsAreServedByItsNeighbour) {
+  Cluster cluster(Options(2));
+  auto client = cluster.Connect(0);
+  ASSERT_NE(client, nullptr);
+  const TableRef table = client->CreateTable(DenseSpec("t", 100, 4)).value();
+  std::vector<Key> keys(100);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const std::vector<float> ones(400, 1.0f);
+  const auto push = [&] {
+    return client->Wait(client->Push(table, keys, ConstRows(ones.data(), 4)).value());
+  };
+  ASSERT_OK(push());
+  ASSERT_TRUE(AllCopied(&cluster, 2));
+  for (float round = 2; round < 8; ++round) {
+    const int victim = static_cast<int>(round) % 2;
+    cluster.KillServer(victim);
+    std::vector<float> rows(400);
+    const auto ticket =
+        client->PushPull(table, keys, ConstRows(ones.data(), 4), Rows(rows.data(), 4));
+    ASSERT_OK(ticket);
+    cluster.StartServer(victim);
+    ASSERT_OK(client->Wait(*ticket));
+    EXPECT_EQ(rows, std::vector<float>(400, round));
+    ASSERT_TRUE(AllCopied(&cluster, 2));
+  }
+  EXPECT_EQ(client->server_restarts(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Doors, ReplicaTest,
+                         ::testing::Values(Door::kInProcess, Door::kTcp, Door::kShared));
+
+}  // namespace
+}  // namespace shoal::ps
