@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "learn/params.h"
 #include "ps/admin.h"
 
 namespace shoal::learn {
@@ -113,8 +114,12 @@ Status RunParameterServer(Task& task) {
   ps::ServerOptions options = OptionsOf(task);
   options.listen_host = task.host;
   options.port = task.port;
+  options.copies = task.server_copies;
+  options.members = &task.members();
+  options.life = task.attempt;
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
-  if (server->restored_checkpoint() >= 0)
+  // With copies it is known later whether a checkpoint is wanted at all.
+  if (task.server_copies == 1 && server->restored_checkpoint() >= 0)
     task.reporter().Event({{"restored_checkpoint", server->restored_checkpoint()}});
   std::unique_ptr<CheckpointTimer> timer;
   if (task.index == 0) timer = CheckpointTimer::Start(task, &task.members(), nullptr);
@@ -175,6 +180,15 @@ Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
         "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
         "take one worker with more threads",
         worker->replicas));
+  }
+  const auto copies = job.learn.find("server_copies");
+  const job::Role* const server = job.FindRole("server");
+  if (copies != job.learn.end() && copies->second.text != "1" &&
+      (server == nullptr || server->replicas < 2)) {
+    return InvalidArgument(
+        fmt::format("{}got {}, expected 1 with fewer than 2 servers; add `server: {{replicas: 2, "
+                    "follows: worker}}`",
+                    Place(job.file, copies->second, "server_copies"), copies->second.text));
   }
   return Status::Ok();
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -116,6 +117,12 @@ bool ParseValue(const Param& param, std::string_view text, ParamValue* out) {
   return false;
 }
 
+// What the parameter servers are told, whatever they train; read from the task (task.cc).
+constexpr std::array kOfEveryAlgorithm = {
+    Param{"server_copies", "", ParamType::kInt, 1, 2, false, "", "1",
+          "Servers that have each row; with 2, none is lost when a server dies, and training goes "
+          "on. Needs 2 servers or more."}};
+
 // At most 64 bytes of a value, for a message.
 std::string Shown(std::string_view text) {
   if (text.empty()) return "nothing";
@@ -171,6 +178,7 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
   ParamValues values;
   for (const auto& [name, value] : ordered) {
     const Param* param = FindParam(table, name);
+    if (param == nullptr) param = FindParam(kOfEveryAlgorithm, name);
     if (param == nullptr) {
       const std::string nearest = Nearest(table, name);
       return InvalidArgument(
@@ -194,7 +202,9 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
 
 std::string ParamsAsMarkdown(std::span<const Param> table) {
   std::string text = "| parameter | also | value | default | meaning |\n|---|---|---|---|---|\n";
-  for (const Param& param : table) {
+  std::vector<Param> all(table.begin(), table.end());
+  all.insert(all.end(), kOfEveryAlgorithm.begin(), kOfEveryAlgorithm.end());
+  for (const Param& param : all) {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", param.name, param.aliases,
                         Expected(param), param.default_text, param.doc);
   }

@@ -57,6 +57,19 @@ std::string HostOf(const std::string& address) {
   return host;
 }
 
+// learn.server_copies, 1 without.
+Result<int> CopiesOf(const Environment& env) {
+  const std::string text = Variable(env, "SHOAL_LEARN");
+  if (text.empty()) return 1;
+  TRY_ASSIGN(const json::object learn, ParseJsonObject(text));
+  const json::value* const copies = learn.if_contains("server_copies");
+  if (copies == nullptr) return 1;
+  const std::string value =
+      copies->is_string() ? std::string(copies->as_string()) : ToText(*copies);
+  if (value == "1" || value == "2") return value == "2" ? 2 : 1;
+  return InvalidArgument(fmt::format("learn.server_copies: got {}, expected 1 or 2", value));
+}
+
 Result<std::string> ClusterText(const Environment& env) {
   const std::string file = Variable(env, "SHOAL_CLUSTER_FILE");
   if (!file.empty()) {
@@ -104,6 +117,7 @@ Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
   TRY_ASSIGN(const std::string text, ClusterText(env));
   Result<View> view = ViewOf(text);
   if (!view.ok()) return view.status().With("cluster description");
+  TRY_ASSIGN(view->copies, CopiesOf(env));
   return std::unique_ptr<FileMembers>(
       new FileMembers(Variable(env, "SHOAL_CLUSTER_FILE"), std::move(*view)));
 }
@@ -133,6 +147,7 @@ void FileMembers::Refresh() {
     return;
   }
   stamp_ = stamp;
+  view->copies = view_.copies;
   view_ = std::move(*view);
 }
 
@@ -156,6 +171,7 @@ Status Task::ReadCluster(const Environment& env) {
     workers_on_this_host += HostOf(address) == host;
   workers_on_this_host = std::max(1, workers_on_this_host);
   TRY_ASSIGN(members_, FileMembers::Make(env));
+  TRY_ASSIGN(server_copies, CopiesOf(env));
   return Status::Ok();
 }
 

@@ -80,6 +80,7 @@ class Task {
   int index = 0;
   int workers = 1;
   int servers = 0;
+  int server_copies = 1;  // servers that have each row
   int workers_on_this_host = 1;
   int attempt = 0;
   std::string host = "127.0.0.1";  // of this task, as others reach it
