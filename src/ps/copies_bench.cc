@@ -100,7 +100,7 @@ BENCHMARK(BM_Copies)
     ->ArgNames({"copies", "shared", "rows", "depth", "pull"})
     ->ArgsProduct({{1, 2}, {0, 1}, {10, 1000}, {1, 16}, {0}})
     ->ArgsProduct({{1, 2}, {0, 1}, {1000}, {16}, {1}})
-    ->MinTime(0.3)
+    ->MinTime(0.2)
     ->UseRealTime();
 
 }  // namespace
