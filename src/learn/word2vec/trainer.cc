@@ -57,14 +57,15 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
   draws_.resize(kNoiseBatch);
   noise_batch_.resize(kNoiseBatch);
   noise_words_.resize(negative_);
-  counted_before_.reserve(kBlockItems + 1);
   const uint32_t longest = set.params.hs ? set.tree->longest() : 0;
   labels_.resize(longest);
+  counted_before_.reserve(kBlockItems + 1);
   const size_t contexts = 2 * window_;
-  const auto group = static_cast<uint32_t>(set.params.cbow || set.params.hs ? 0 : set.params.group);
+  const bool whole = set.params.cbow || set.params.hs;
+  const auto group = static_cast<uint32_t>(whole ? 0 : set.params.group);
   for (uint32_t counted = 0; counted <= contexts; ++counted)
     groups_of_.push_back(group == 0 ? 1 : std::max(1u, (counted + group - 1) / group));
-  const size_t most = std::max(groups_of_.back() * (1 + negative_), longest);
+  const size_t most = std::max<size_t>(groups_of_.back() * (1 + negative_), longest);
   output_rows_.resize(kSteps * most);
   for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
@@ -180,6 +181,14 @@ void Trainer::MergeRepeats(Block* block) {
   block->weights = block->m < all ? weights_.data() : nullptr;
 }
 
+// What a block predicts on the path of its centre.
+void Trainer::LabelPath(uint32_t centre, Block* block) {
+  const auto path = set_.tree->PathOf(centre);
+  block->n = static_cast<uint32_t>(path.size());
+  block->labels = labels_.data();
+  for (size_t i = 0; i < path.size(); ++i) labels_[i] = path[i].label();
+}
+
 // The rows of a window's contexts, dealt out to its groups in turn, so that neighbours, which mean
 // the most to each other, do not share noise: each group's lie together.
 void Trainer::GatherContexts(uint32_t position) {
@@ -199,16 +208,6 @@ void Trainer::GatherContexts(uint32_t position) {
   }
 }
 
-// The rows that the window predicts.
-void Trainer::SetOutputs(uint32_t centre, Block* block) {
-  block->n = 1 + negative_;
-  if (!set_.params.hs) return;
-  const auto path = set_.tree->PathOf(centre);
-  block->n = static_cast<uint32_t>(path.size());
-  block->labels = labels_.data();
-  for (size_t i = 0; i < path.size(); ++i) labels_[i] = path[i].label();
-}
-
 void Trainer::TrainWindow(uint32_t position, float alpha) {
   const Step& step = steps_[position % kSteps];
   if (step.groups == 0) return;
@@ -218,11 +217,12 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
   GatherContexts(position);
 
   Block block;
+  block.n = 1 + negative_;
+  if (set_.params.hs) LabelPath(kept_[position], &block);
   block.stride = stride_;
   block.alpha = alpha;
   block.gradients = scratch_.row(2);
   block.outputs = step.outputs;
-  SetOutputs(kept_[position], &block);
   float** contexts = contexts_.data();
   uint32_t fetched = 0;
   for (uint32_t group = 0; group < step.groups; ++group) {

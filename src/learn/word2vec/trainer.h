@@ -110,10 +110,9 @@ class Trainer {
   struct Step {
     uint32_t left = 0;  // contexts are the positions [left, right) except the centre's own
     uint32_t right = 0;
-    uint32_t groups = 0;  // of contexts, each with noise of its own; 0: there are no contexts
-    float** outputs =
-        nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
-                  // distinct within a group; with a tree the rows of the centre's path
+    uint32_t groups = 0;        // of contexts, each with noise of its own; 0: there are no contexts
+    float** outputs = nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
+                                // distinct within a group; with a tree those of the centre's path
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
@@ -126,9 +125,9 @@ class Trainer {
   void EndSentence();
   void Prepare(uint32_t position);
   void DrawNoise(uint32_t centre, float** rows);
-  void GatherContexts(uint32_t position);
   void FollowPath(uint32_t centre, float** rows);
-  void SetOutputs(uint32_t centre, Block* block);
+  void LabelPath(uint32_t centre, Block* block);
+  void GatherContexts(uint32_t position);
   void TrainWindow(uint32_t position, float alpha);
   void MergeRepeats(Block* block);
   void SampleLoss(const Block& block);
@@ -193,7 +192,7 @@ class Trainer {
   std::vector<uint64_t> draws_;  // of the next batch
   std::vector<uint32_t> noise_batch_;
   size_t noise_next_ = kNoiseBatch;
-  std::vector<float> labels_;
+  std::vector<float> labels_;  // of the path at hand
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
   std::vector<float> weights_;
