@@ -117,7 +117,7 @@ Result<std::unique_ptr<FileMembers>> FileMembers::Make(const Environment& env) {
   TRY_ASSIGN(const std::string text, ClusterText(env));
   Result<View> view = ViewOf(text);
   if (!view.ok()) return view.status().With("cluster description");
-  TRY_ASSIGN(view->copies, CopiesOf(env));
+  TRY_ASSIGN(view->members.copies, CopiesOf(env));
   return std::unique_ptr<FileMembers>(
       new FileMembers(Variable(env, "SHOAL_CLUSTER_FILE"), std::move(*view)));
 }
@@ -147,7 +147,7 @@ void FileMembers::Refresh() {
     return;
   }
   stamp_ = stamp;
-  view->copies = view_.copies;
+  view->members.copies = view_.members.copies;
   view_ = std::move(*view);
 }
 
