@@ -119,7 +119,7 @@ TEST(Algorithm, UnknownOnesAreRefusedWithTheirPlace) {
   EXPECT_EQ(ValidateLearn(job).code(), Code::kInvalidArgument);
   job.learn["algorithm"] = {"word3vec", 4, 14};
   EXPECT_EQ(ValidateLearn(job).message(),
-            "job.yaml:4:14: learn.algorithm: got word3vec, expected one of word2vec, logistic");
+            "job.yaml:4:14: learn.algorithm: got word3vec, expected one of word2vec, logistic, fm");
   job.framework = job::Framework::kGeneric;
   EXPECT_TRUE(ValidateLearn(job).ok());
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "base/bytes.h"
@@ -56,11 +57,14 @@ Result<Data> ReadData(const WorkerSetup& setup) {
 Result<uint64_t> AgreeOnFeatures(const WorkerSetup& setup, uint64_t own) {
   if (setup.params.hash_bits > 0) return uint64_t{1} << setup.params.hash_bits;
   if (setup.workers == 1) return own;
-  std::string bytes;
-  ByteWriter(&bytes).Put(own);
-  TRY(setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes));
+  std::optional<int64_t> restarts;
   const TimePoint begin = RealClock::Get()->Now();
   for (;;) {
+    // A server that came back may have forgotten what it was told.
+    if (const int64_t now = setup.client->server_restarts(); restarts != now) {
+      restarts = now;
+      TRY(AnnounceFeatures(setup, own));
+    }
     TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kFeatures));
     if (names.size() >= static_cast<size_t>(setup.workers)) {
       uint64_t most = own;
@@ -196,6 +200,13 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
 }
 
 }  // namespace
+
+Status AnnounceFeatures(const WorkerSetup& setup, uint64_t features) {
+  if (setup.workers == 1 || setup.params.hash_bits > 0) return Status::Ok();
+  std::string bytes;
+  ByteWriter(&bytes).Put(features);
+  return setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes);
+}
 
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;

@@ -49,6 +49,10 @@ struct WorkerOutcome {
   std::string digest;  // of the model; worker 0
 };
 
+// Tells the servers how many features this worker knows of, for workers that begin or begin again.
+// To be repeated when a server came back: it may have forgotten. Nothing where all know it anyway.
+Status AnnounceFeatures(const WorkerSetup& setup, uint64_t features);
+
 // How far a worker may run ahead of the slowest, in rounds.
 inline constexpr uint32_t kStaleness = 2;
 
