@@ -40,7 +40,7 @@ Status ServerCore::CheckpointStart(Request* request) {
     return FailedPrecondition(fmt::format("checkpoint {} is being taken", checkpoint_));
   }
   const std::vector<int64_t> there = ListCheckpoints(options_.checkpoint_dir);
-  int64_t id = std::max(last_checkpoint_, restored_) + 1;
+  int64_t id = std::max(last_checkpoint_, restored_.load()) + 1;
   if (!there.empty()) id = std::max(id, there.back() + 1);
   TRY(MakeDirectories(CheckpointPath(options_.checkpoint_dir, id), 0700));
   last_checkpoint_ = checkpoint_ = id;

@@ -168,7 +168,8 @@ Status ServerCore::Restore() {
     return ResourceExhausted(
         fmt::format("{}: not enough memory to restore it", directory.string()));
   }
-  restored_ = checkpointing_.last = newest->checkpoint;
+  checkpointing_.last = newest->checkpoint;
+  restored_ = newest->checkpoint;
   LogInfo("server {}: restored from {}", options_.index, directory.string());
   return Status::Ok();
 }

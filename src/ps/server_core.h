@@ -192,14 +192,14 @@ class ServerCore {
   void WhenIdle(std::function<void()> then);
 
   const ServerOptions options_;
-  uint64_t incarnation_;  // a copy's comes from its primary before anybody joins
+  std::atomic<uint64_t> incarnation_;  // a copy's comes from its primary before anybody joins
   std::weak_ptr<ReplicaHost> host_;
   std::atomic<Role> role_{Role::kServes};
   std::atomic<int64_t> last_entry_{0};  // a copy's: when its primary was last heard of
   Partition partition_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> stopped_{false};
-  int64_t restored_ = -1;
+  std::atomic<int64_t> restored_{-1};
   std::set<int64_t> damaged_;  // checkpoints that were passed over then
 
   // Under the first lane's lock.

@@ -63,8 +63,8 @@ void ServerCore::LogControl(const Hello& from, const FrameHeader& head, std::str
 void ServerCore::LogServer() {
   std::string entry = BeginEntry(EntryKind::kServer, -1, 0);
   ByteWriter writer(&entry);
-  writer.Put(incarnation_);
-  writer.Put(restored_);
+  writer.Put(incarnation_.load());
+  writer.Put(restored_.load());
   writer.Put(last_checkpoint_);
   roll_.Save(&writer);
   lanes_[0]->Log(std::move(entry));
@@ -422,8 +422,13 @@ Status ServerCore::RepeatState(uint32_t lane_index, const Entry& entry) {
 
 Status ServerCore::TakeServer(std::string_view content) {
   ByteReader reader(content);
-  TRY(reader.Get(&incarnation_));
-  TRY(reader.Get(&restored_));
+  // Other lanes' threads may look meanwhile, at what is right before and after.
+  uint64_t incarnation = 0;
+  int64_t restored = 0;
+  TRY(reader.Get(&incarnation));
+  TRY(reader.Get(&restored));
+  incarnation_ = incarnation;
+  restored_ = restored;
   TRY(reader.Get(&last_checkpoint_));
   return roll_.Load(&reader);
 }

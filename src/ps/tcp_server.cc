@@ -50,10 +50,13 @@ class TcpLane {
     }
     if (mailbox_->wake.valid()) mailbox_->Wake();
     if (thread_.joinable()) thread_.join();
-    // Peers hold the mailbox and it them: nothing may stay in it.
+    // Peers hold the mailbox and it them: nothing may stay in it. They go after the lock: with the
+    // last one goes a server's copy, whose links have locks of their own.
+    decltype(mailbox_->flush) flush;
+    decltype(mailbox_->adopt) adopt;
     std::lock_guard lock(mailbox_->mu);
-    mailbox_->flush.clear();
-    mailbox_->adopt.clear();
+    flush.swap(mailbox_->flush);
+    adopt.swap(mailbox_->adopt);
   }
 
   Status Start(std::vector<std::shared_ptr<Mailbox>> mailboxes) {

@@ -148,9 +148,11 @@ class SparseJob : public testing::Test {
     setup.servers = static_cast<int>(servers_.size());
     setup.params = params_;
     setup.algorithm = factorize_ ? "fm" : "logistic";
-    fm_.simd = linear_.simd = params_.simd;
-    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(fm_));
-    TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(linear_));
+    fm::Params factors = fm_;
+    logistic::Params weights = linear_;
+    factors.simd = weights.simd = params_.simd;
+    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors));
+    TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(weights));
     setup.learner = factorize_ ? static_cast<const Learner*>(&fm) : &linear;
     setup.format = format_;
     setup.parameters = {{"label", params_.label}, {"categorical", params_.categorical}};
