@@ -406,6 +406,11 @@ TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   EXPECT_FALSE(second->drained);
   EXPECT_EQ(second->words, 2000u * 12 * 40);  // all of them, those of the first life included
   ExpectGoodModel(job);
+  const auto facts = model::ReadModelFacts(job.output);
+  ASSERT_TRUE(facts.ok());
+  // The speed is of the second life alone.
+  EXPECT_NEAR(second->words_per_second * facts->at("training").at("seconds").to_number<double>(),
+              static_cast<double>(second->words - first->words), 1);
 }
 
 TEST(Worker, WhoHasEndedStaysEndedWhenAServerForgetsIt) {

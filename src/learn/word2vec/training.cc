@@ -308,6 +308,7 @@ Status Training::Run(std::vector<Position> from) {
   const ps::Counters before = setup_.client->counters();
   bytes_before_ = before.bytes_pushed + before.bytes_pulled + before.key_bytes;
   TRY(Tell(WorkerState::kRunning));
+  words_before_ = all_.words;
   if (setup_.params.deterministic && setup_.workers > 1) {
     TRY(setup_.client->Barrier("planned"));
     TRY(Tell(WorkerState::kRunning));

@@ -42,6 +42,8 @@ class Training {
   const LossCurve& loss_curve() const { return curve_; }
   // Of the whole job, as last heard.
   const JobProgress::All& all() const { return all_; }
+  // What of all().words had been trained before Run began, by earlier lives and by other workers.
+  uint64_t words_before() const { return words_before_; }
   // Tells the servers where this worker is and hears of the others.
   Status Tell(WorkerState state);
 
@@ -96,6 +98,7 @@ class Training {
   std::atomic<uint64_t> words_{0};
   std::atomic<bool> failed_{false};
   uint64_t rounds_ = 0;  // deterministic: that every worker takes
+  uint64_t words_before_ = 0;
   uint64_t bytes_before_ = 0;
   bool drained_ = false;
 

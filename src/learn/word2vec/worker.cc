@@ -170,8 +170,6 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   TRY(cache->Load());
 
   Training training(setup, vocabulary, shards, cache.get(), progress.get());
-  uint64_t words_before = 0;
-  for (const Position& position : from) words_before += position.words;
   const TimePoint begin = RealClock::Get()->Now();
   TRY(training.Run(std::move(from)));
 
@@ -182,9 +180,8 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   const WorkerState state = outcome.drained ? WorkerState::kDrained : WorkerState::kFinished;
   TRY(AwaitOthers(setup, training, state));
   const double seconds = std::chrono::duration<double>(RealClock::Get()->Now() - begin).count();
-  // Of a resumed run only what this life has seen counts; the others are taken to be alike.
-  const uint64_t before = words_before * static_cast<uint64_t>(setup.workers);
-  const uint64_t trained = training.all().words - std::min(training.all().words, before);
+  const uint64_t all = training.all().words;
+  const uint64_t trained = all - std::min(all, training.words_before());
   outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
   outcome.drained = outcome.drained || training.all().drained > 0;
   outcome.exchanged_bytes = training.all().bytes;
