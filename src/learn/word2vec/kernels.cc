@@ -2,11 +2,8 @@
 // again. 32 vector registers hold a tile of 4 contexts × 6 outputs, 16 registers one of 2 × 6.
 #include "learn/word2vec/kernels.h"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include <cstdlib>
-
-#include "learn/simd.h"
 #include "learn/word2vec/kernels_scalar.h"
 
 // AVX3_DL brings nothing here, and below SSE4 the scalar functions serve.
@@ -330,32 +327,9 @@ HWY_AFTER_NAMESPACE();
 #endif  // HWY_TARGET
 
 #if HWY_ONCE
+#include "learn/simd_choice.h"
+
 namespace shoal::learn::word2vec {
-namespace {
-
-std::vector<const Kernels*> Available() {
-  std::vector<const Kernels*> tables;
-  [[maybe_unused]] const int64_t supported = hwy::SupportedTargets();
-#if HWY_TARGETS & HWY_AVX3
-  if (supported & HWY_AVX3) tables.push_back(N_AVX3::Table());
-#endif
-#if HWY_TARGETS & HWY_AVX2
-  if (supported & HWY_AVX2) tables.push_back(N_AVX2::Table());
-#endif
-#if HWY_TARGETS & HWY_SSE4
-  if (supported & HWY_SSE4) tables.push_back(N_SSE4::Table());
-#endif
-  tables.push_back(ScalarKernels());
-  return tables;
-}
-
-}  // namespace
-
-std::vector<std::string_view> AvailableKernels() { return NamesOf(Available()); }
-
-Result<const Kernels*> ChooseKernels(std::string_view name) {
-  return ChooseByName(Available(), name);
-}
-
+SHOAL_DEFINE_KERNEL_CHOICE();
 }  // namespace shoal::learn::word2vec
 #endif  // HWY_ONCE
