@@ -63,6 +63,10 @@ const std::array kFields = {
            "So many of the most frequent words are not counted for group: as contexts they share "
            "noise with any."},
           &Params::group_frequent},
+    Field{{"noise_uses", "", kInt, 1, 64, false, "", "8",
+           "How often a drawn noise word is used, each time beside others, while its row is at "
+           "hand."},
+          &Params::noise_uses},
     Field{
         {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
          "Most frequent rows of which every thread keeps a copy of its own, as far as 24 MiB hold "

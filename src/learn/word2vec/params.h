@@ -32,6 +32,7 @@ struct Params {
   bool deterministic = false;
   int64_t group = 3;             // contexts of one window that share negatives; 0: the whole window
   int64_t group_frequent = 300;  // the most frequent words, which do not count for `group`
+  int64_t noise_uses = 8;        // how often each drawn noise word is used
   int64_t hot_rows = 8192;       // rows of each matrix that every thread keeps in its own cache
   int64_t exchange_words = 0;    // words between rounds of exchange; 0: chosen by the policy
   int64_t stale_words = 0;       // words until every changed row was exchanged; 0: by the policy

@@ -50,12 +50,11 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
       between_workers_(between_workers),
       uses_{UseCounts(set.sampler->words()), UseCounts(set.sampler->words())},
       hot_uses_{UseCounts(hot_rows), UseCounts(hot_rows)},
-      shared_{set.input, set.output} {
+      shared_{set.input, set.output},
+      noise_(set.sampler, static_cast<uint32_t>(set.params.noise_uses)) {
   kept_.reserve(kBlockItems);
   kept_rows_.reserve(kBlockItems);
   previous_.reserve(kBlockItems);
-  draws_.resize(kNoiseBatch);
-  noise_batch_.resize(kNoiseBatch);
   noise_words_.resize(negative_);
   const uint32_t longest = set.params.hs ? set.tree->longest() : 0;
   labels_.resize(longest);
@@ -99,7 +98,8 @@ void Trainer::Thin(std::span<const uint32_t> items) {
     const uint32_t first = position - std::min(position, 2 * window_);
     uint32_t before = position;
     while (before > first && kept_[before - 1] != item) --before;
-    previous_.push_back(before > first ? before : 0);
+    const uint32_t latest = previous_.empty() ? 0 : previous_.back();
+    previous_.push_back(before > first ? std::max(latest, before) : latest);
     kept_.push_back(item);
     counted_before_.push_back(counted_before_.back() + (item >= frequent));
     kept_rows_.push_back(Row(kInput, item));
@@ -113,7 +113,7 @@ void Trainer::DrawNoise(uint32_t centre, float** rows) {
   for (uint32_t i = 0; i < negative_; ++i) {
     uint32_t word = centre;
     for (int tries = 0; tries < kNoiseTries; ++tries) {
-      word = NextNoise();
+      word = noise_.Next(random_);
       bool taken = word == centre;
       for (uint32_t j = 0; j < i; ++j) taken |= words[j] == word;
       if (!taken) break;
@@ -212,8 +212,7 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
   const Step& step = steps_[position % kSteps];
   if (step.groups == 0) return;
   const uint32_t total = step.right - step.left - 1;
-  bool repeats = false;
-  for (uint32_t i = step.left; i < step.right; ++i) repeats |= previous_[i] > step.left;
+  const bool repeats = previous_[step.right - 1] > step.left;
   GatherContexts(position);
 
   Block block;
@@ -279,8 +278,7 @@ Trainer::Loss Trainer::TakeLoss() { return std::exchange(loss_, {}); }
 void Trainer::Load(std::span<const uint32_t> items) {
   SHOAL_CHECK(items.size() <= kBlockItems && next_ == kept_.size());
   // Nothing but the random state goes from block to block.
-  noise_next_ = kNoiseBatch;
-  set_.sampler->BeginDraw(random_, draws_);
+  noise_.Restart(random_);
   Thin(items);
   next_ = 0;
   ahead_.clear();

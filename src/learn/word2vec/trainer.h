@@ -116,7 +116,6 @@ class Trainer {
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
-  static constexpr size_t kNoiseBatch = 32;
 
   Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
           const ExchangePolicy& between_threads, const ExchangePolicy& between_workers);
@@ -132,14 +131,6 @@ class Trainer {
   void MergeRepeats(Block* block);
   void SampleLoss(const Block& block);
   void AddLoss(const Block& block, const float* x);
-  uint32_t NextNoise() {
-    if (noise_next_ == kNoiseBatch) {
-      set_.sampler->EndDraw(draws_, noise_batch_.data());
-      set_.sampler->BeginDraw(random_, draws_);
-      noise_next_ = 0;
-    }
-    return noise_batch_[noise_next_++];
-  }
   void CountUse(TableKind table, uint32_t word) {
     if (set_.counts_uses && uses_[table].Add(word, due_for_workers_[table]))
       due_[table].push_back(word);
@@ -173,8 +164,8 @@ class Trainer {
   Matrix hot_[kTables];       // this thread's copies
   Matrix hot_base_[kTables];  // what they were when last merged
 
-  // The block at hand: kept words, where their rows are, and the position of the same word before
-  // (+1; 0: none near).
+  // The block at hand: kept words, where their rows are, and the latest position (+1; 0: none)
+  // whose word stands again near it, up to a position.
   std::vector<uint32_t> kept_;
   std::vector<float*> kept_rows_;
   std::vector<uint32_t> previous_;
@@ -189,9 +180,7 @@ class Trainer {
   std::vector<float*> output_rows_;
   std::vector<uint32_t> groups_of_;  // by the number of contexts that count
   std::vector<uint32_t> noise_words_;
-  std::vector<uint64_t> draws_;  // of the next batch
-  std::vector<uint32_t> noise_batch_;
-  size_t noise_next_ = kNoiseBatch;
+  NoisePool noise_;
   std::vector<float> labels_;  // of the path at hand
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
