@@ -38,6 +38,11 @@ std::string MainOutput(const job::Job& job) {
   return job.outputs.size() == 1 ? job.outputs.begin()->second : std::string();
 }
 
+void AddLocal(int local_rank, int local_size, Environment* env) {
+  (*env)["SHOAL_LOCAL_RANK"] = std::to_string(local_rank);
+  (*env)["SHOAL_LOCAL_SIZE"] = std::to_string(local_size);
+}
+
 void AddCommon(const job::Job& job, const ClusterDescription& cluster, const ClusterRole& role,
                const TaskContext& task, Environment* env) {
   (*env)["SHOAL_JOB_ID"] = task.job_id;
@@ -108,9 +113,39 @@ Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescript
   Environment env = role->env;
   env.insert(job.env.begin(), job.env.end());
   AddCommon(job, cluster, *members, task, &env);
+  AddLocal(0, role->processes, &env);
   TRY(dialect->AddVariables(job, cluster, task, &env));
   TRY(CheckLengths(env));
   return env;
+}
+
+Status Dialect::AddProcessVariables(const job::Job& /*job*/, const ClusterDescription& /*cluster*/,
+                                    const TaskContext& /*task*/, int /*local_rank*/,
+                                    Environment* /*env*/) const {
+  return Status::Ok();
+}
+
+Result<std::vector<Environment>> RenderProcesses(const job::Job& job,
+                                                 const ClusterDescription& cluster,
+                                                 const TaskContext& task, const Environment& env) {
+  TRY_ASSIGN(const Dialect* dialect, FindDialect(job.framework));
+  const job::Role* role = job.FindRole(task.role);
+  if (role == nullptr) return InvalidArgument("role '" + task.role + "' is not in the job");
+  std::vector<Environment> processes(1);
+  if (role->processes <= 1) return processes;
+  processes.clear();
+  for (int rank = 0; rank < role->processes; ++rank) {
+    Environment whole = env;
+    AddLocal(rank, role->processes, &whole);
+    TRY(dialect->AddProcessVariables(job, cluster, task, rank, &whole));
+    TRY(CheckLengths(whole));
+    std::erase_if(whole, [&](const auto& variable) {
+      const auto same = env.find(variable.first);
+      return same != env.end() && same->second == variable.second;
+    });
+    processes.push_back(std::move(whole));
+  }
+  return processes;
 }
 
 void AddCluster(const ClusterText& text, Environment* env) {

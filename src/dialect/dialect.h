@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "dialect/cluster.h"
@@ -42,6 +43,13 @@ class Dialect {
   // Adds this framework's own variables for one task; the common SHOAL_… ones are there already.
   virtual Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
                               const TaskContext& task, Environment* env) const = 0;
+  // For one process of a task of several (`processes` of its role): changes in `env`, which holds
+  // all that was rendered for the task (that is, for local rank 0), what is different in the
+  // process `local_rank`, 0 … processes - 1. SHOAL_LOCAL_RANK and SHOAL_LOCAL_SIZE are set already,
+  // and here nothing is different besides.
+  virtual Status AddProcessVariables(const job::Job& job, const ClusterDescription& cluster,
+                                     const TaskContext& task, int local_rank,
+                                     Environment* env) const;
 };
 
 // The dialect of a framework; Unimplemented names those that exist.
@@ -53,6 +61,13 @@ Result<const Dialect*> FindDialect(job::Framework framework);
 // for an unknown role or index; ResourceExhausted names a variable that is too long.
 Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,
                                       const TaskContext& task);
+
+// What the processes of one task have over `env`, which RenderEnvironment gave for the task: by
+// local rank, only the variables that `env` lacks or has with another value. One entry, an empty
+// one, for a role of one process.
+Result<std::vector<Environment>> RenderProcesses(const job::Job& job,
+                                                 const ClusterDescription& cluster,
+                                                 const TaskContext& task, const Environment& env);
 
 // Sets SHOAL_CLUSTER if the text fits a variable; leaves it out otherwise.
 void AddCluster(const ClusterText& text, Environment* env);

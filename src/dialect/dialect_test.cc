@@ -149,6 +149,8 @@ TEST(Environment, OfATaskOfFrameworkShoal) {
       {"SHOAL_JOB_ID", "vectors-1"},
       {"SHOAL_JOB_NAME", "vectors"},
       {"SHOAL_LEARN", R"({"algorithm":"word2vec","dim":"100"})"},
+      {"SHOAL_LOCAL_RANK", "0"},
+      {"SHOAL_LOCAL_SIZE", "1"},
       {"SHOAL_OUTPUT", "out"},
       {"SHOAL_OUTPUTS", R"({"extra":"other","model":"out"})"},
       {"SHOAL_REPLICAS", "3"},
@@ -177,6 +179,21 @@ TEST(Environment, GenericGetsTheCommonVariablesOnly) {
   EXPECT_EQ(env->at("SHOAL_REPLICAS"), "3");
 }
 
+TEST(Environment, OfTheProcessesOfOneTask) {
+  job::Job job = Parsed("command: [a]\nroles: {server: 2, worker: {replicas: 3, processes: 3}}\n");
+  const auto env = RenderEnvironment(job, TwoRoles(), Context("worker", 1));
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ(env->at("SHOAL_LOCAL_RANK"), "0");
+  EXPECT_EQ(env->at("SHOAL_LOCAL_SIZE"), "3");
+  const auto processes = RenderProcesses(job, TwoRoles(), Context("worker", 1), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(*processes, (std::vector<Environment>{
+                            {}, {{"SHOAL_LOCAL_RANK", "1"}}, {{"SHOAL_LOCAL_RANK", "2"}}}));
+  const auto one = RenderProcesses(job, TwoRoles(), Context("server", 1), *env);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(*one, std::vector<Environment>(1));
+}
+
 // What is rendered can never be shadowed by a job file: the parser's list of reserved names and the
 // dialects agree.
 TEST(Environment, JobFilesCannotSetWhatIsRendered) {
@@ -192,7 +209,7 @@ TEST(Environment, JobFilesCannotSetWhatIsRendered) {
     ++checked;
     EXPECT_FALSE(job::ParseJob("command: [a]\nenv: {" + name + ": x}\n", "j").ok()) << name;
   }
-  EXPECT_GE(checked, 20);
+  EXPECT_GE(checked, 22);
 }
 
 TEST(Environment, ErrorsSayWhatToDo) {
