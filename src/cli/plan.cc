@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/report.h"
+#include "controller/log_store.h"
 #include "dialect/dialect.h"
 #include "job/parse.h"
 #include "job/plan.h"
@@ -16,22 +17,31 @@ namespace {
 struct Arguments {
   std::string file;
   std::vector<std::string> set;
+  std::string task;  // whose environment alone is wanted
 };
 
 constexpr const char* kAtStart = "(at start)";
 
-// The cluster as far as a plan knows it: who there will be, not where.
+constexpr uint16_t kFirstPlaceholder = 20000;
+constexpr int kPlaceholders = 40000;
+
+// The cluster as far as a plan knows it: who there will be, not where. Addresses are placeholders,
+// worker-0:20000 and so on.
 dialect::ClusterDescription FutureCluster(const job::Job& job) {
   dialect::ClusterDescription cluster;
+  int ports = 0;
   for (const job::Role& role : job.roles) {
     dialect::ClusterRole members;
     members.name = role.name;
-    dialect::Member member;
-    for (const job::Port& port : role.ports) {
-      members.port_names.push_back(port.name);
-      member.ports.push_back(0);
+    for (const job::Port& port : role.ports) members.port_names.push_back(port.name);
+    for (int i = 0; i < role.replicas; ++i) {
+      dialect::Member member;
+      member.host = role.name + "-" + std::to_string(i);
+      for (size_t p = 0; p < role.ports.size(); ++p) {
+        member.ports.push_back(static_cast<uint16_t>(kFirstPlaceholder + ports++ % kPlaceholders));
+      }
+      members.members.push_back(std::move(member));
     }
-    members.members.assign(static_cast<size_t>(role.replicas), member);
     cluster.roles.push_back(std::move(members));
   }
   return cluster;
@@ -72,11 +82,44 @@ Status CheckLearn(const job::Job& job) {
   return learn::ParseParams(algorithm->params, job.learn, job.file).status();
 }
 
+// The environment of one task, NAME=VALUE a line.
+Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_json) {
+  TRY_ASSIGN(const controller::LogSelection chosen, controller::ParseLogSelection(name));
+  dialect::TaskContext task;
+  task.role = chosen.role;
+  task.index = chosen.index.value_or(0);
+  const job::Role* role = job.FindRole(task.role);
+  if (role == nullptr || task.index >= role->replicas) {
+    std::string tasks;
+    for (const job::Role& one : job.roles) {
+      if (one.replicas == 0) continue;
+      tasks += (tasks.empty() ? "" : ", ") + one.name + "-0";
+      if (one.replicas > 1) tasks += " to " + one.name + "-" + std::to_string(one.replicas - 1);
+    }
+    return InvalidArgument("got --env " + name + ", expected one of the tasks " + tasks);
+  }
+  TRY_ASSIGN(dialect::Environment env, dialect::RenderEnvironment(job, FutureCluster(job), task));
+  BlankOut(&env);
+  json::object object;
+  std::string text;
+  for (auto& [variable, value] : env) {
+    value = job::LooksSecret(variable) ? "***" : job::HideSecrets(value);
+    object[variable] = value;
+    text += variable + "=" + value + "\n";
+  }
+  (void)PrintOut(as_json ? ToText(object) + "\n" : text);
+  return Status::Ok();
+}
+
 int PlanFile(const Context& context, const Arguments& arguments) {
   const Result<job::Job> job = job::ParseJobFile(arguments.file, arguments.set);
   if (!job.ok()) return Complain(job.status());
   if (const Status valid = CheckLearn(*job); !valid.ok()) {
     return Complain(InvalidArgument(valid.message()));
+  }
+  if (!arguments.task.empty()) {
+    const Status printed = PrintEnvironment(*job, arguments.task, context.json);
+    return printed.ok() ? 0 : Complain(InvalidArgument(printed.message()));
   }
   Result<job::Plan> plan = job::MakePlan(*job);
   if (!plan.ok()) return Complain(plan.status());
@@ -91,9 +134,11 @@ int PlanFile(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal plan job.yaml
   shoal plan job.yaml --set roles.worker.replicas=8
+  shoal plan job.yaml --env worker-1      # what that task's program will find in its environment
   shoal plan job.yaml --json | jq '.total'
 
-Starts nothing and shows no secrets. Exit code 2 if the file is wrong; every error names the line,
+Starts nothing and shows no secrets. Addresses such as worker-0:20000 are placeholders: real ones
+are known when the tasks have joined. Exit code 2 if the file is wrong; every error names the line,
 the column and what is expected there.)help";
 
 }  // namespace
@@ -107,6 +152,8 @@ void AddPlan(CLI::App& app, Run* chosen) {
                   "Change a field of the file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  sub->add_option("--env", arguments->task, "Print one task's environment instead: worker-1")
+      ->type_name("TASK");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PlanFile(context, *arguments); };

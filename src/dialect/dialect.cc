@@ -2,7 +2,10 @@
 
 #include <cctype>
 
+#include "dialect/ps_lite_env.h"
+#include "dialect/pytorch_env.h"
 #include "dialect/shoal_env.h"
+#include "dialect/tensorflow_env.h"
 #include "job/plan.h"
 
 namespace shoal::dialect {
@@ -12,7 +15,10 @@ namespace {
 const Dialect* const* Table(size_t* size) {
   static const ShoalDialect shoal;
   static const GenericDialect generic;
-  static const Dialect* const table[] = {&shoal, &generic};
+  static const TensorflowDialect tensorflow;
+  static const PytorchDialect pytorch;
+  static const PsLiteDialect ps_lite;
+  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite};
   *size = std::size(table);
   return table;
 }
@@ -89,11 +95,11 @@ Result<const Dialect*> FindDialect(job::Framework framework) {
   std::string known;
   for (size_t i = 0; i < size; ++i) {
     if (table[i]->framework() == framework) return table[i];
-    known += (known.empty() ? "" : " or ") + std::string(job::NameOf(table[i]->framework()));
+    known += (known.empty() ? "" : ", ") + std::string(job::NameOf(table[i]->framework()));
   }
   return Unimplemented("framework " + std::string(job::NameOf(framework)) +
-                       " is not supported yet; use " + known +
-                       ", whose programs read the SHOAL_ variables");
+                       " is not supported yet, expected one of " + known +
+                       "; with generic its programs read the SHOAL_ variables");
 }
 
 Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescription& cluster,

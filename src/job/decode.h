@@ -43,5 +43,7 @@ void Complete(Draft* draft);
 
 // Checks what no single field shows (validate.cc).
 void Validate(const Draft& draft, Errors* errors);
+// Of that, what each framework asks of its roles and variables (validate_framework.cc).
+void ValidateFramework(const Draft& draft, Errors* errors);
 
 }  // namespace shoal::job

@@ -110,13 +110,13 @@ constexpr Field kFields[] = {
    .doc = "Environment variables of this role's tasks, over the job's.",
    .apply = [](V v, T t) { t.role->env = v.map; }},
   {.path = "roles.*.ports", .type = Type::kPorts, .most = 16,
-   .fallback = "none; [ps] for the role server of framework shoal",
+   .fallback = "none; those of the framework's own roles, see docs/frameworks.md",
    .doc = "The ports that each task gets, by name: SHOAL_PORT is the first, SHOAL_PORT_GRPC that of "
           "the name grpc. `{name: grpc, plain: true}` instead of a name says that the program sets "
           "neither SO_REUSEADDR nor SO_REUSEPORT.",
    .apply = [](V v, T t) { t.role->ports = v.ports; }},
   {.path = "roles.*.follows", .type = Type::kRole,
-   .fallback = "nobody; worker for the role server of framework shoal",
+   .fallback = "nobody; the framework's own roles have presets, see docs/frameworks.md",
    .doc = "The role after whose last task this one is stopped.",
    .apply = [](V v, T t) { t.role->follows = v.text; }},
   {.path = "roles.*.restart", .type = Type::kSection, .fallback = "see its fields",
@@ -141,7 +141,8 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.role->restart.backoff_max = v.duration; }},
 
   {.path = "success", .type = Type::kSection,
-   .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody",
+   .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody; with "
+               "tensorflow those of chief, with pytorch, mpi, horovod and rabit of all that are ranked",
    .doc = "When the job has succeeded: exactly one of `all`, `any`, `first`, `count`."},
   {.path = "success.all", .type = Type::kRoles, .fallback = "-",
    .doc = "When every task of these roles has ended well.",

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "job/decode.h"
+#include "job/framework.h"
 
 namespace shoal::job {
 namespace {
@@ -42,12 +43,95 @@ void AddShoalRoles(Draft* draft) {
   if (!draft->Has("roles.server.follows") && worker != nullptr) server->follows = "worker";
 }
 
-bool RestartsWhole(Framework framework) {
-  return framework == Framework::kPytorch || framework == Framework::kMpi ||
-         framework == Framework::kHorovod || framework == Framework::kRabit;
+// Who is stopped after whom: the first of `leaders` that the job has.
+struct Follower {
+  Framework framework;
+  std::string_view role;
+  std::vector<std::string> leaders;
+};
+
+const std::vector<Follower>& Followers() {
+  static const std::vector<Follower> followers = {
+      {Framework::kTensorflow, "worker", {"chief", "master"}},
+      {Framework::kTensorflow, "ps", {"worker", "chief", "master"}},
+      {Framework::kTensorflow, "evaluator", {"worker", "chief", "master"}},
+      {Framework::kPsLite, "scheduler", {"worker"}},
+      {Framework::kPsLite, "server", {"worker"}},
+  };
+  return followers;
 }
 
+// True if `role` is `other` or is stopped, in the end, after it.
+bool ComesAfter(const Job& job, const std::string& role, const std::string& other) {
+  const std::string* at = &role;
+  for (size_t steps = 0; steps <= job.roles.size() && !at->empty(); ++steps) {
+    if (*at == other) return true;
+    const Role* found = job.FindRole(*at);
+    if (found == nullptr) return false;
+    at = &found->follows;
+  }
+  return false;
+}
+
+bool DecidesSuccess(const Job& job, const std::string& role) {
+  const std::vector<std::string>& roles = job.success.roles;
+  return std::find(roles.begin(), roles.end(), role) != roles.end();
+}
+
+// A role that the file's own success rule names is nobody's follower.
+void AddFollowers(Draft* draft) {
+  Job& job = draft->job;
+  for (const Follower& follower : Followers()) {
+    if (follower.framework != job.framework) continue;
+    Role* role = Find(&job, std::string(follower.role));
+    if (role == nullptr || draft->Has("roles." + role->name + ".follows") ||
+        DecidesSuccess(job, role->name)) {
+      continue;
+    }
+    for (const std::string& leader : follower.leaders) {
+      if (Find(&job, leader) == nullptr || ComesAfter(job, leader, role->name)) continue;
+      role->follows = leader;
+      break;
+    }
+  }
+}
+
+void AddPorts(Draft* draft) {
+  Job& job = draft->job;
+  const std::vector<std::string> ranked = RankedRoles(job);
+  for (Role& role : job.roles) {
+    if (CountsRanks(job.framework) &&
+        std::find(ranked.begin(), ranked.end(), role.name) == ranked.end()) {
+      continue;
+    }
+    const std::string_view port = PresetPort(job.framework, role.name);
+    if (port.empty() || draft->Has("roles." + role.name + ".ports")) continue;
+    role.ports = {{std::string(port), false}};
+  }
+}
+
+// ps-lite's scheduler runs the program that all run, as a task of the job.
+void AddScheduler(Job* job) {
+  if (job->framework != Framework::kPsLite || job->FindRole("scheduler") != nullptr) return;
+  const Role* model = job->FindRole("server");
+  if (model == nullptr) model = job->FindRole("worker");
+  if (model == nullptr) return;
+  Role scheduler;
+  scheduler.name = "scheduler";
+  scheduler.env = model->env;
+  if (job->command.empty()) scheduler.command = model->command;
+  job->roles.insert(job->roles.begin(), std::move(scheduler));
+}
+
+// The roles whose end decides, where the file does not say.
 std::vector<std::string> Leaders(const Job& job) {
+  if (CountsRanks(job.framework)) return RankedRoles(job);
+  if (job.framework == Framework::kTensorflow) {
+    for (const char* chief : {"chief", "master"}) {
+      const Role* role = job.FindRole(chief);
+      if (role != nullptr && role->follows.empty()) return {chief};
+    }
+  }
   if (job.FindRole("worker") != nullptr) return {"worker"};
   std::vector<std::string> leaders;
   for (const Role& role : job.roles) {
@@ -65,8 +149,11 @@ void Complete(Draft* draft) {
     job.roles.emplace_back().name = job.framework == Framework::kShoal ? "worker" : "task";
   }
   if (job.framework == Framework::kShoal) AddShoalRoles(draft);
+  AddScheduler(&job);
+  AddFollowers(draft);
+  AddPorts(draft);
   for (Role& role : job.roles) {
-    if (!draft->Has("roles." + role.name + ".restart.scope") && RestartsWhole(job.framework)) {
+    if (!draft->Has("roles." + role.name + ".restart.scope") && CountsRanks(job.framework)) {
       role.restart.scope = RestartScope::kJob;
     }
   }

@@ -218,6 +218,10 @@ void Validator::CheckData(const DataSource& data) {
 
 }  // namespace
 
-void Validate(const Draft& draft, Errors* errors) { Validator(draft, errors).Run(); }
+void Validate(const Draft& draft, Errors* errors) {
+  const bool clean = errors->empty();
+  Validator(draft, errors).Run();
+  if (clean) ValidateFramework(draft, errors);
+}
 
 }  // namespace shoal::job

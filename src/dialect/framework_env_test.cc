@@ -1,0 +1,239 @@
+// The exact environment of tasks of each foreign framework, over that of framework generic.
+#include <gtest/gtest.h>
+
+#include "dialect/dialect.h"
+#include "job/framework.h"
+#include "job/parse.h"
+
+namespace shoal::dialect {
+namespace {
+
+job::Job Parsed(const std::string& text) {
+  auto job = job::ParseJob("command: [a]\n" + text, "job.yaml");
+  EXPECT_TRUE(job.ok()) << job.status().message();
+  return job.ok() ? *job : job::Job{};
+}
+
+// Task i of role r (from 1) is at 10.0.r.i, its ports r·1000 + 10·i, and one up for each.
+ClusterDescription ClusterOf(const job::Job& job) {
+  ClusterDescription cluster;
+  for (const job::Role& role : job.roles) {
+    const int number = static_cast<int>(cluster.roles.size()) + 1;
+    ClusterRole members;
+    members.name = role.name;
+    for (const job::Port& port : role.ports) members.port_names.push_back(port.name);
+    for (int i = 0; i < role.replicas; ++i) {
+      Member member;
+      member.host = "10.0." + std::to_string(number) + "." + std::to_string(i);
+      for (size_t p = 0; p < role.ports.size(); ++p) {
+        member.ports.push_back(static_cast<uint16_t>(number * 1000 + 10 * i + static_cast<int>(p)));
+      }
+      members.members.push_back(std::move(member));
+    }
+    cluster.roles.push_back(std::move(members));
+  }
+  return cluster;
+}
+
+TaskContext Task(const std::string& role, int index) {
+  TaskContext task;
+  task.job_id = "mnist-1";
+  task.role = role;
+  task.index = index;
+  task.attempt = 2;
+  return task;
+}
+
+// What the framework adds to the environment of the same task in framework generic.
+Environment Added(const job::Job& job, const ClusterDescription& cluster, const TaskContext& task) {
+  auto env = RenderEnvironment(job, cluster, task);
+  EXPECT_TRUE(env.ok()) << env.status().message();
+  job::Job generic = job;
+  generic.framework = job::Framework::kGeneric;
+  const auto common = RenderEnvironment(generic, cluster, task);
+  EXPECT_TRUE(common.ok());
+  if (!env.ok() || !common.ok()) return {};
+  for (const auto& [name, value] : *common) {
+    EXPECT_EQ((*env)[name], value) << name;
+    env->erase(name);
+  }
+  return *env;
+}
+
+Environment Added(const job::Job& job, const std::string& role, int index) {
+  return Added(job, ClusterOf(job), Task(role, index));
+}
+
+TEST(Tensorflow, ChiefWorkersAndServersInIndexOrder) {
+  const job::Job job =
+      Parsed("framework: tensorflow\nroles: {ps: 2, worker: 3, chief: 1, board: 1}\n");
+  const std::string cluster = R"({"cluster":{"chief":["10.0.3.0:3000"],)"
+                              R"("worker":["10.0.2.0:2000","10.0.2.1:2010","10.0.2.2:2020"],)"
+                              R"("ps":["10.0.1.0:1000","10.0.1.1:1010"]},)";
+  EXPECT_EQ(
+      Added(job, "worker", 2),
+      (Environment{
+          {"TF_CONFIG", cluster + R"("task":{"type":"worker","index":2},"environment":"cloud"})"},
+          {"TF_GRPC_REUSE_PORT", "1"},
+      }));
+  EXPECT_EQ(Added(job, "chief", 0)["TF_CONFIG"],
+            cluster + R"("task":{"type":"chief","index":0},"environment":"cloud"})");
+  EXPECT_EQ(Added(job, "board", 0), Environment{});
+}
+
+TEST(Tensorflow, OnlyTheEvaluatorSeesTheEvaluator) {
+  const job::Job job = Parsed("framework: tensorflow\nroles: {master: 1, evaluator: 1}\n");
+  EXPECT_EQ(Added(job, "master", 0)["TF_CONFIG"],
+            R"({"cluster":{"master":["10.0.1.0:1000"]},)"
+            R"("task":{"type":"master","index":0},"environment":"cloud"})");
+  EXPECT_EQ(Added(job, "evaluator", 0)["TF_CONFIG"],
+            R"({"cluster":{"master":["10.0.1.0:1000"],"evaluator":["10.0.2.0:2000"]},)"
+            R"("task":{"type":"evaluator","index":0},"environment":"cloud"})");
+}
+
+TEST(Tensorflow, OneTaskIsNoCluster) {
+  const job::Job job = Parsed("framework: tensorflow\nroles: {worker: 1, board: 3}\n");
+  EXPECT_EQ(Added(job, "worker", 0), (Environment{{"TF_GRPC_REUSE_PORT", "1"}}));
+}
+
+TEST(Tensorflow, DynamicWorkersSeeThemselvesAndTheServers) {
+  const job::Job job =
+      Parsed("framework: tensorflow\nroles: {ps: 2, worker: {replicas: 3, min: 1}}\n");
+  ClusterDescription cluster = ClusterOf(job);
+  EXPECT_EQ(Added(job, cluster, Task("worker", 1))["TF_CONFIG"],
+            R"({"cluster":{"worker":{"1":"10.0.2.1:2010"},)"
+            R"("ps":["10.0.1.0:1000","10.0.1.1:1010"]},"task":{"type":"worker","index":1}})");
+  EXPECT_EQ(Added(job, cluster, Task("ps", 1))["TF_CONFIG"],
+            R"({"cluster":{"worker":{},"ps":{"1":"10.0.1.1:1010"}},)"
+            R"("task":{"type":"ps","index":1}})");
+  const job::Job led =
+      Parsed("framework: tensorflow\nroles: {chief: 1, worker: {replicas: 3, min: 1}}\n");
+  cluster = ClusterOf(led);
+  cluster.roles[1].members[1] = Member{};
+  EXPECT_EQ(Added(led, cluster, Task("chief", 0))["TF_CONFIG"],
+            R"({"cluster":{"chief":["10.0.1.0:1000"],)"
+            R"("worker":{"0":"10.0.2.0:2000","2":"10.0.2.2:2020"}},)"
+            R"("task":{"type":"chief","index":0}})");
+}
+
+TEST(Tensorflow, ThousandsOfTasksThatFitNoVariableAreRefused) {
+  const job::Job job = Parsed("framework: tensorflow\nroles: {worker: 9000}\n");
+  const auto env = RenderEnvironment(job, ClusterOf(job), Task("worker", 0));
+  EXPECT_EQ(env.status().code(), Code::kResourceExhausted);
+  EXPECT_NE(env.status().message().find("TF_CONFIG"), std::string::npos);
+}
+
+TEST(Pytorch, MasterIsRankZeroAndWorkersFollow) {
+  const job::Job job = Parsed(
+      "framework: pytorch\nroles: {worker: {replicas: 2, processes: 4}, master: {processes: 2}, "
+      "board: 1}\nsuccess: {all: [worker, master]}\n");
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"GROUP_RANK", "2"},
+                                         {"GROUP_WORLD_SIZE", "3"},
+                                         {"LOCAL_RANK", "0"},
+                                         {"LOCAL_WORLD_SIZE", "4"},
+                                         {"MASTER_ADDR", "10.0.2.0"},
+                                         {"MASTER_PORT", "2000"},
+                                         {"NCCL_ASYNC_ERROR_HANDLING", "1"},
+                                         {"OMP_NUM_THREADS", "1"},
+                                         {"RANK", "6"},
+                                         {"ROLE_NAME", "worker"},
+                                         {"ROLE_RANK", "4"},
+                                         {"ROLE_WORLD_SIZE", "8"},
+                                         {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                                         {"TORCHELASTIC_RESTART_COUNT", "1"},
+                                         {"TORCHELASTIC_RUN_ID", "mnist-1"},
+                                         {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                         {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+                                         {"WORLD_SIZE", "10"},
+                                     }));
+  EXPECT_EQ(Added(job, "master", 0)["RANK"], "0");
+  EXPECT_EQ(Added(job, "board", 0), Environment{});
+}
+
+TEST(Pytorch, RanksHaveNoGapsWhereTasksAreMissing) {
+  const job::Job job = Parsed("framework: pytorch\nroles: {trainer: {replicas: 4, min: 2}}\n");
+  ClusterDescription cluster = ClusterOf(job);
+  cluster.roles[0].members[0] = Member{};
+  cluster.roles[0].members[2] = Member{};
+  Environment env = Added(job, cluster, Task("trainer", 3));
+  EXPECT_EQ(env["RANK"], "1");
+  EXPECT_EQ(env["WORLD_SIZE"], "2");
+  EXPECT_EQ(env["GROUP_RANK"], "1");
+  EXPECT_EQ(env["MASTER_ADDR"], "10.0.1.1");
+  EXPECT_EQ(env["MASTER_PORT"], "1010");
+  EXPECT_FALSE(env.contains("OMP_NUM_THREADS"));
+}
+
+TEST(PsLite, SchedulerIsATaskOfTheJob) {
+  const job::Job job = Parsed("framework: ps-lite\nroles: {server: 2, worker: 3, board: 1}\n");
+  ASSERT_EQ(job.roles.front().name, "scheduler");
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"DMLC_NODE_HOST", "10.0.3.1"},
+                                         {"DMLC_NUM_SERVER", "2"},
+                                         {"DMLC_NUM_WORKER", "3"},
+                                         {"DMLC_PS_ROOT_PORT", "1000"},
+                                         {"DMLC_PS_ROOT_URI", "10.0.1.0"},
+                                         {"DMLC_ROLE", "worker"},
+                                         {"PORT", "3010"},
+                                         {"PS_HEARTBEAT_INTERVAL", "1"},
+                                         {"PS_HEARTBEAT_TIMEOUT", "5"},
+                                     }));
+  EXPECT_EQ(Added(job, "scheduler", 0)["DMLC_ROLE"], "scheduler");
+  EXPECT_EQ(Added(job, "server", 1)["PORT"], "2010");
+  EXPECT_EQ(Added(job, "board", 0), Environment{});
+}
+
+TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
+  const job::Job job = Parsed(
+      "framework: ps-lite\nenv: {PS_HEARTBEAT_TIMEOUT: \"60\", DMLC_NODE_HOST: me}\n"
+      "roles: {server: 1, worker: 1}\n");
+  const auto env = RenderEnvironment(job, ClusterOf(job), Task("worker", 0));
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ(env->at("PS_HEARTBEAT_TIMEOUT"), "60");
+  EXPECT_EQ(env->at("DMLC_NODE_HOST"), "me");
+}
+
+// What the cluster decides cannot be shadowed by a job file: the parser's lists and the dialects
+// agree.
+TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
+  struct Case {
+    const char* text;
+    std::vector<std::string> defaults;  // may be set
+  };
+  const Case cases[] = {
+      {"framework: tensorflow\nroles: {ps: 1, worker: 2}\n", {"TF_GRPC_REUSE_PORT"}},
+      {"framework: pytorch\nroles: {worker: {replicas: 2, processes: 2}}\n",
+       {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "OMP_NUM_THREADS"}},
+      {"framework: ps-lite\nroles: {server: 1, worker: 2}\n",
+       {"DMLC_NODE_HOST", "PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT"}},
+  };
+  for (const Case& one : cases) {
+    const job::Job job = Parsed(one.text);
+    const Environment added = Added(job, "worker", 1);
+    EXPECT_GT(added.size(), one.defaults.size());
+    for (const auto& [name, value] : added) {
+      const bool may =
+          std::find(one.defaults.begin(), one.defaults.end(), name) != one.defaults.end();
+      const auto again =
+          job::ParseJob("command: [a]\nenv: {" + name + ": x}\n" + one.text, "job.yaml");
+      EXPECT_EQ(again.ok(), may) << name;
+      if (may) {
+        auto env = RenderEnvironment(*again, ClusterOf(*again), Task("worker", 1));
+        EXPECT_EQ(env->at(name), "x");
+      }
+    }
+  }
+}
+
+TEST(Frameworks, WithoutAPortItIsSaidWhatToDo) {
+  job::Job job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\n");
+  job.roles[0].ports.clear();
+  const auto env = RenderEnvironment(job, ClusterOf(job), Task("worker", 0));
+  EXPECT_EQ(env.status().message(),
+            "role ps has no port, and framework tensorflow needs one: leave out its `ports`, or "
+            "name one");
+}
+
+}  // namespace
+}  // namespace shoal::dialect

@@ -1,0 +1,44 @@
+#include "dialect/pytorch_env.h"
+
+#include <algorithm>
+
+#include "dialect/ranks.h"
+
+namespace shoal::dialect {
+namespace {
+
+void AddRanks(const Ranks& ranks, int local_rank, Environment* env) {
+  (*env)["LOCAL_RANK"] = std::to_string(local_rank);
+  (*env)["RANK"] = std::to_string(ranks.rank + local_rank);
+  (*env)["ROLE_RANK"] = std::to_string(ranks.role_rank + local_rank);
+}
+
+}  // namespace
+
+Status PytorchDialect::AddVariables(const job::Job& job, const ClusterDescription& cluster,
+                                    const TaskContext& task, Environment* env) const {
+  const auto ranks = RanksOf(job, cluster, task);
+  if (!ranks) return Status::Ok();
+  TRY_ASSIGN(const uint16_t port, FirstPort(job, task.role, *ranks->leader));
+  (*env)["MASTER_ADDR"] = ranks->leader->host;
+  (*env)["MASTER_PORT"] = std::to_string(port);
+  AddRanks(*ranks, 0, env);
+  (*env)["WORLD_SIZE"] = std::to_string(ranks->size);
+  (*env)["LOCAL_WORLD_SIZE"] = std::to_string(ranks->local_size);
+  (*env)["GROUP_RANK"] = std::to_string(ranks->task_rank);
+  (*env)["GROUP_WORLD_SIZE"] = std::to_string(ranks->tasks);
+  (*env)["ROLE_NAME"] = task.role;
+  (*env)["ROLE_WORLD_SIZE"] = std::to_string(ranks->role_size);
+  (*env)["TORCHELASTIC_RUN_ID"] = task.job_id;
+  (*env)["TORCHELASTIC_RESTART_COUNT"] = std::to_string(std::max(task.attempt - 1, 0));
+  (*env)["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.FindRole(task.role)->restart.limit);
+  // Rank 0 itself holds the store; there is no agent that would.
+  (*env)["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  // As torchrun does; a job's own values count.
+  env->try_emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
+  env->try_emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  if (ranks->local_size > 1) env->try_emplace("OMP_NUM_THREADS", "1");
+  return Status::Ok();
+}
+
+}  // namespace shoal::dialect

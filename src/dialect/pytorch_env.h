@@ -1,0 +1,18 @@
+// The dialect of framework pytorch: what torchrun's processes find, so that
+// init_process_group("env://") forms the group.
+//
+// Source: torch/distributed/elastic/agent/server/local_elastic_agent.py, torch/distributed/run.py.
+#pragma once
+
+#include "dialect/dialect.h"
+
+namespace shoal::dialect {
+
+class PytorchDialect final : public Dialect {
+ public:
+  job::Framework framework() const override { return job::Framework::kPytorch; }
+  Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
+                      const TaskContext& task, Environment* env) const override;
+};
+
+}  // namespace shoal::dialect

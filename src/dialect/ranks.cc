@@ -1,0 +1,44 @@
+#include "dialect/ranks.h"
+
+#include "job/framework.h"
+#include "job/plan.h"
+
+namespace shoal::dialect {
+
+std::optional<Ranks> RanksOf(const job::Job& job, const ClusterDescription& cluster,
+                             const TaskContext& task) {
+  Ranks ranks;
+  bool found = false;
+  for (const std::string& name : job::RankedRoles(job)) {
+    const job::Role* role = job.FindRole(name);
+    const ClusterRole* members = cluster.FindRole(name);
+    if (role == nullptr || members == nullptr) continue;
+    const bool mine = name == task.role;
+    for (size_t i = 0; i < members->members.size(); ++i) {
+      const Member& member = members->members[i];
+      if (member.host.empty()) continue;
+      if (ranks.leader == nullptr) ranks.leader = &member;
+      if (mine && static_cast<size_t>(task.index) == i) {
+        found = true;
+        ranks.rank = ranks.size;
+        ranks.role_rank = ranks.role_size;
+        ranks.task_rank = ranks.tasks;
+        ranks.local_size = role->processes;
+      }
+      ranks.size += role->processes;
+      if (mine) ranks.role_size += role->processes;
+      ++ranks.tasks;
+    }
+  }
+  if (!found) return std::nullopt;
+  return ranks;
+}
+
+Result<uint16_t> FirstPort(const job::Job& job, const std::string& role, const Member& member) {
+  if (!member.ports.empty()) return member.ports.front();
+  return InvalidArgument("role " + role + " has no port, and framework " +
+                         std::string(job::NameOf(job.framework)) +
+                         " needs one: leave out its `ports`, or name one");
+}
+
+}  // namespace shoal::dialect

@@ -1,0 +1,32 @@
+// Numbers for the frameworks whose processes are numbered through (pytorch, horovod, mpi, rabit),
+// and addresses as a framework's programs read them.
+#pragma once
+
+#include <optional>
+
+#include "dialect/dialect.h"
+
+namespace shoal::dialect {
+
+// Where the first process of one task stands among those of the job::RankedRoles. Every task has
+// its role's `processes`, with ranks next to each other; a task that is not there (elastic roles)
+// has none, so that ranks have no gaps.
+struct Ranks {
+  int rank = 0;  // of local rank 0
+  int size = 0;  // processes of all tasks
+  int local_size = 0;
+  int task_rank = 0;  // of the task among the tasks
+  int tasks = 0;
+  int role_rank = 0;  // of local rank 0 among the role's processes
+  int role_size = 0;
+  const Member* leader = nullptr;  // the task of rank 0; lives in the cluster description
+};
+
+// Nothing for a task that has no rank: of another role, or not in the description.
+std::optional<Ranks> RanksOf(const job::Job& job, const ClusterDescription& cluster,
+                             const TaskContext& task);
+
+// The member's first port; InvalidArgument if it has none, which says that the framework needs one.
+Result<uint16_t> FirstPort(const job::Job& job, const std::string& role, const Member& member);
+
+}  // namespace shoal::dialect

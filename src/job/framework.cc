@@ -1,0 +1,91 @@
+#include "job/framework.h"
+
+#include <algorithm>
+
+namespace shoal::job {
+namespace {
+
+struct PortPreset {
+  Framework framework;
+  std::string_view role;  // empty: every ranked role
+  std::string_view port;
+};
+
+constexpr PortPreset kPorts[] = {
+    {Framework::kTensorflow, "chief", "grpc"},     {Framework::kTensorflow, "master", "grpc"},
+    {Framework::kTensorflow, "worker", "grpc"},    {Framework::kTensorflow, "ps", "grpc"},
+    {Framework::kTensorflow, "evaluator", "grpc"}, {Framework::kPsLite, "scheduler", "ps"},
+    {Framework::kPsLite, "server", "ps"},          {Framework::kPsLite, "worker", "ps"},
+    {Framework::kPytorch, "", "master"},
+};
+
+constexpr std::string_view kTensorflowVariables[] = {"TF_CONFIG"};
+constexpr std::string_view kPytorchVariables[] = {
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
+    "ROLE_NAME",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_MAX_RESTARTS",
+    "TORCHELASTIC_USE_AGENT_STORE",
+};
+constexpr std::string_view kPsLiteVariables[] = {
+    "DMLC_ROLE",       "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
+    "DMLC_NUM_SERVER", "DMLC_NUM_WORKER",  "PORT",
+};
+
+template <size_t n>
+bool IsIn(const std::string_view (&list)[n], std::string_view name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
+
+}  // namespace
+
+std::vector<std::string> RankedRoles(const Job& job) {
+  std::vector<std::string> ranked;
+  for (const char* name : {"master", "chief", "worker"}) {
+    if (job.FindRole(name) != nullptr) ranked.emplace_back(name);
+  }
+  if (!ranked.empty()) return ranked;
+  for (const Role& role : job.roles) {
+    if (role.follows.empty()) ranked.push_back(role.name);
+  }
+  return ranked;
+}
+
+bool CountsRanks(Framework framework) {
+  return framework == Framework::kPytorch || framework == Framework::kMpi ||
+         framework == Framework::kHorovod || framework == Framework::kRabit;
+}
+
+bool IsSetByFramework(Framework framework, std::string_view variable) {
+  switch (framework) {
+    case Framework::kTensorflow:
+      return IsIn(kTensorflowVariables, variable);
+    case Framework::kPytorch:
+      return IsIn(kPytorchVariables, variable);
+    case Framework::kPsLite:
+      return IsIn(kPsLiteVariables, variable);
+    default:
+      return false;
+  }
+}
+
+std::string_view PresetPort(Framework framework, std::string_view role) {
+  for (const PortPreset& preset : kPorts) {
+    if (preset.framework == framework && (preset.role == role || preset.role.empty())) {
+      return preset.port;
+    }
+  }
+  return {};
+}
+
+}  // namespace shoal::job
