@@ -151,6 +151,22 @@ TEST(Pytorch, MasterIsRankZeroAndWorkersFollow) {
   EXPECT_EQ(Added(job, "board", 0), Environment{});
 }
 
+TEST(Pytorch, EveryProcessOfATaskHasItsRank) {
+  const job::Job job =
+      Parsed("framework: pytorch\nroles: {master: 1, worker: {replicas: 2, processes: 2}}\n");
+  const ClusterDescription cluster = ClusterOf(job);
+  const auto env = RenderEnvironment(job, cluster, Task("worker", 1));
+  ASSERT_TRUE(env.ok());
+  EXPECT_EQ(env->at("RANK"), "3");
+  const auto processes = RenderProcesses(job, cluster, Task("worker", 1), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(
+      *processes,
+      (std::vector<Environment>{
+          {},
+          {{"LOCAL_RANK", "1"}, {"RANK", "4"}, {"ROLE_RANK", "3"}, {"SHOAL_LOCAL_RANK", "1"}}}));
+}
+
 TEST(Pytorch, RanksHaveNoGapsWhereTasksAreMissing) {
   const job::Job job = Parsed("framework: pytorch\nroles: {trainer: {replicas: 4, min: 2}}\n");
   ClusterDescription cluster = ClusterOf(job);

@@ -41,4 +41,12 @@ Status PytorchDialect::AddVariables(const job::Job& job, const ClusterDescriptio
   return Status::Ok();
 }
 
+Status PytorchDialect::AddProcessVariables(const job::Job& job, const ClusterDescription& cluster,
+                                           const TaskContext& task, int local_rank,
+                                           Environment* env) const {
+  const auto ranks = RanksOf(job, cluster, task);
+  if (ranks) AddRanks(*ranks, local_rank, env);
+  return Status::Ok();
+}
+
 }  // namespace shoal::dialect

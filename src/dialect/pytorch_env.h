@@ -13,6 +13,9 @@ class PytorchDialect final : public Dialect {
   job::Framework framework() const override { return job::Framework::kPytorch; }
   Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
                       const TaskContext& task, Environment* env) const override;
+  Status AddProcessVariables(const job::Job& job, const ClusterDescription& cluster,
+                             const TaskContext& task, int local_rank,
+                             Environment* env) const override;
 };
 
 }  // namespace shoal::dialect

@@ -34,11 +34,15 @@ TEST(Framework, TensorflowWithAChiefEndsWithIt) {
   }
 }
 
-TEST(Framework, TensorflowWithoutAChiefEndsWithItsWorkers) {
-  const Job job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\n");
-  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"worker"}, 0}));
+TEST(Framework, TensorflowWithoutAChiefEndsWithWorkerZeroOrAllWorkers) {
+  Job job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\n");
+  EXPECT_EQ(job.success, (Success{SuccessRule::kFirst, {"worker"}, 0}));
   EXPECT_EQ(job.FindRole("worker")->follows, "");
   EXPECT_EQ(job.FindRole("ps")->follows, "worker");
+  job = Parsed("framework: tensorflow\nroles: {worker: 2}\n");
+  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"worker"}, 0}));
+  job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\nsuccess: {count: 1}\n");
+  EXPECT_EQ(job.success, (Success{SuccessRule::kCount, {"worker"}, 1}));
 }
 
 TEST(Framework, WhatTheFileSaysIsKept) {

@@ -140,6 +140,16 @@ std::vector<std::string> Leaders(const Job& job) {
   return leaders;
 }
 
+// Tensorflow's workers beside parameter servers go at their own pace and worker 0 is their chief:
+// when it has ended, the others may wait for it for ever (docs/adr/0050).
+void AddSuccess(Job* job) {
+  job->success.roles = Leaders(*job);
+  if (job->framework == Framework::kTensorflow && job->success.rule == SuccessRule::kAll &&
+      job->success.roles == std::vector<std::string>{"worker"} && job->FindRole("ps") != nullptr) {
+    job->success.rule = SuccessRule::kFirst;
+  }
+}
+
 }  // namespace
 
 void Complete(Draft* draft) {
@@ -157,7 +167,7 @@ void Complete(Draft* draft) {
       role.restart.scope = RestartScope::kJob;
     }
   }
-  if (job.success.roles.empty()) job.success.roles = Leaders(job);
+  if (job.success.roles.empty()) AddSuccess(&job);
   for (DataSource& data : job.data) {
     const std::vector<std::string> leaders = Leaders(job);
     if (data.shard_by.empty() && !leaders.empty()) data.shard_by = leaders.front();
