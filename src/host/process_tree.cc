@@ -91,6 +91,10 @@ Result<std::string> FindProgram(const ProcessSpec& spec) {
 }
 
 Status Check(const ProcessSpec& spec) {
+  if (spec.further.size() >= kMostProcesses) {
+    return InvalidArgument("a task may have " + std::to_string(kMostProcesses) +
+                           " processes: got " + std::to_string(spec.further.size() + 1));
+  }
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("a task needs a command: got an empty one");
   if (spec.inherited.size() + 3 > kHighestInheritedFd)
@@ -161,8 +165,9 @@ struct Plan {
   std::string uid_map;
   std::string gid_map;
   std::vector<char*> argv;
-  std::vector<char*> envp;
-  std::vector<PlannedFd> fds;
+  std::vector<std::vector<char*>> envs;
+  std::vector<std::vector<PlannedFd>> fds;
+  std::vector<PlannedProcess> processes;
   std::vector<UniqueFd> entries;
   std::vector<int> entry_numbers;
   UniqueFd unified;
@@ -174,16 +179,27 @@ std::string IdentityMap(unsigned id) {
   return std::to_string(id) + " " + std::to_string(id) + " 1\n";
 }
 
+// What is different in each process: its environment and its outputs.
+void PlanProcesses(const ProcessSpec& spec, Plan* plan) {
+  const int null = plan->null.get();
+  const auto add = [&](const std::vector<std::string>& env, int out, int err) {
+    plan->envs.push_back(Pointers(env));
+    plan->fds.push_back({{null, 0}, {out < 0 ? null : out, 1}, {err < 0 ? null : err, 2}});
+    for (const InheritedFd& fd : spec.inherited) plan->fds.back().push_back({fd.fd, fd.as});
+  };
+  add(spec.env, spec.stdout_fd, spec.stderr_fd);
+  for (const FurtherProcess& one : spec.further) add(one.env, one.stdout_fd, one.stderr_fd);
+  for (size_t i = 0; i < plan->envs.size(); ++i) {
+    plan->processes.push_back({plan->envs[i].data(), plan->fds[i].data()});
+  }
+  plan->init.fd_count = plan->fds[0].size();
+}
+
 Status MakePlan(const ProcessSpec& spec, TreeMode mode, const Cgroup& group, Plan* plan) {
   TRY_ASSIGN(plan->program, FindProgram(spec));
   TRY_ASSIGN(plan->null, OpenFile("/dev/null", O_RDWR));
   plan->argv = Pointers(spec.argv);
-  plan->envp = Pointers(spec.env);
-  const int null = plan->null.get();
-  plan->fds = {{null, 0},
-               {spec.stdout_fd < 0 ? null : spec.stdout_fd, 1},
-               {spec.stderr_fd < 0 ? null : spec.stderr_fd, 2}};
-  for (const InheritedFd& fd : spec.inherited) plan->fds.push_back({fd.fd, fd.as});
+  PlanProcesses(spec, plan);
   if (group.exists()) {
     TRY_ASSIGN(plan->entries, group.OpenEntries());
     for (const UniqueFd& fd : plan->entries) plan->entry_numbers.push_back(fd.get());
@@ -202,10 +218,10 @@ Status MakePlan(const ProcessSpec& spec, TreeMode mode, const Cgroup& group, Pla
   plan->work_dir = spec.work_dir;
   init.program = plan->program.c_str();
   init.argv = plan->argv.data();
-  init.envp = plan->envp.data();
+  init.processes = plan->processes.data();
+  init.process_count = plan->processes.size();
+  init.grace_ms = spec.grace.count();
   init.work_dir = plan->work_dir.empty() ? nullptr : plan->work_dir.c_str();
-  init.fds = plan->fds.data();
-  init.fd_count = plan->fds.size();
   init.group_entries = plan->entry_numbers.data();
   init.group_entry_count = plan->entry_numbers.size();
   init.unified_group = plan->unified.get();
@@ -244,6 +260,7 @@ struct ProcessTree::State {
   job::Resources resources;
   pid_t init = -1;
   pid_t program = 0;
+  std::vector<pid_t> programs;  // all of them
   UniqueFd init_pidfd;
   UniqueFd control;
   Cgroup group;
@@ -260,7 +277,7 @@ struct ProcessTree::State {
   }
   // Collects init. False if it has not ended within `timeout`.
   bool Reap(milliseconds timeout, rusage* usage);
-  ProcessExit Judge(int wait_status, double cpu_seconds, int64_t max_rss_kib);
+  ProcessExit Judge(int wait_status, int process, double cpu_seconds, int64_t max_rss_kib);
   ProcessExit CollectEnd();
 };
 
@@ -280,9 +297,11 @@ bool ProcessTree::State::Reap(milliseconds timeout, rusage* usage) {
   return true;
 }
 
-ProcessExit ProcessTree::State::Judge(int wait_status, double cpu_seconds, int64_t max_rss_kib) {
+ProcessExit ProcessTree::State::Judge(int wait_status, int process, double cpu_seconds,
+                                      int64_t max_rss_kib) {
   constexpr int64_t kKibi = 1024;
   ProcessExit end;
+  end.process = process;
   if (WIFSIGNALED(wait_status)) {
     end.signal = WTERMSIG(wait_status);
   } else {
@@ -303,18 +322,19 @@ ProcessExit ProcessTree::State::CollectEnd() {
   pid_t sender = 0;
   while (Receive(control.get(), &message, &sender)) {
     if (message.kind == InitMessage::kEnded)
-      return Judge(message.a, static_cast<double>(message.cpu_us) * kMicro, message.max_rss_kib);
+      return Judge(message.a, message.b, static_cast<double>(message.cpu_us) * kMicro,
+                   message.max_rss_kib);
   }
   rusage usage{};
   KillInit();
   if (mode == TreeMode::kGuard) {  // killed by somebody: what it guarded is ours to end
-    ::kill(-program, SIGKILL);
+    for (const pid_t one : programs) ::kill(-one, SIGKILL);
     if (group.exists()) (void)group.Kill();
   }
   (void)Reap(std::chrono::seconds(5), &usage);
   const double cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                      static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * kMicro;
-  return Judge(SIGKILL, cpu, usage.ru_maxrss);
+  return Judge(SIGKILL, 0, cpu, usage.ru_maxrss);
 }
 
 ProcessTree::ProcessTree(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -360,7 +380,10 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
   InitMessage message;
   pid_t sender = 0;
   while (Receive(tree->state_->control.get(), &message, &sender)) {
-    if (message.kind == InitMessage::kProgram) tree->state_->program = sender;
+    if (message.kind == InitMessage::kProgram) {
+      if (message.a == 0) tree->state_->program = sender;
+      tree->state_->programs.push_back(sender);
+    }
     if (message.kind == InitMessage::kStarted) return tree;
     if (message.kind == InitMessage::kStartFailed)
       return StartError(static_cast<StartStep>(message.a), message.b, spec);

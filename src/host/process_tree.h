@@ -31,6 +31,13 @@ struct InheritedFd {
   int as = -1;
 };
 
+// One more process of a tree, beside the first: the same command.
+struct FurtherProcess {
+  std::vector<std::string> env;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+};
+
 // Nothing here is owned, and nothing but stdin (/dev/null), the two outputs and `inherited` is
 // open in the program, whatever flags other descriptors have.
 struct ProcessSpec {
@@ -41,13 +48,18 @@ struct ProcessSpec {
   std::string work_dir;           // empty: ours
   int stdout_fd = -1;             // -1: /dev/null; may be the same as stderr_fd (one merged pipe)
   int stderr_fd = -1;
-  std::vector<InheritedFd> inherited;
+  std::vector<InheritedFd> inherited;  // of every process
+  // The tree's processes number 1, 2, …; the tree ends with the first that fails, or when all have
+  // ended. The others of one that failed get SIGTERM, and SIGKILL after `grace`.
+  std::vector<FurtherProcess> further;
+  std::chrono::milliseconds grace{0};
   job::Resources resources;
   int64_t max_processes = 0;  // processes and threads; 0: no limit
 };
 
-// How the program (the tree's first process) ended.
+// How the program ended: the tree's first process, or of several the first that failed.
 struct ProcessExit {
+  int process = 0;     // whose end it is
   int exit_code = -1;  // valid if signal is 0
   int signal = 0;
   bool out_of_memory = false;     // the tree exceeded resources.memory_bytes and did not end well
@@ -71,7 +83,7 @@ class ProcessTree {
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
-  // The program's pid as we see it (inside a PID namespace it has another).
+  // The (first) program's pid as we see it (inside a PID namespace it has another).
   pid_t pid() const;
   // Readable once the program has ended and its tree is gone; owned by this object. Wait or TryWait
   // then do not block.
@@ -82,7 +94,7 @@ class ProcessTree {
   std::optional<ProcessExit> Wait(std::chrono::milliseconds timeout);
   std::optional<ProcessExit> TryWait() { return Wait(std::chrono::milliseconds(0)); }
 
-  // To the program's process group (it leads its own). FailedPrecondition if it has ended.
+  // To the process group of each program (each leads its own). FailedPrecondition if it has ended.
   Status Signal(int signal);
   // SIGKILL for the whole tree, setsid and double fork or not. Does not wait: exit_fd tells.
   void KillAll();

@@ -211,6 +211,83 @@ constexpr const char* kScatter =
     "while [ $(grep -l sleep /proc/[0-9]*/comm 2>/dev/null | wc -l) -lt 4 ]; do :; done; "
     "echo ready; ";
 
+ProcessSpec Three(ProcessSpec spec) {
+  std::vector<std::string> env = spec.env;
+  for (const char* rank : {"1", "2"}) {
+    FurtherProcess more;
+    more.env = env;
+    more.env.push_back(std::string("RANK=") + rank);
+    spec.further.push_back(std::move(more));
+  }
+  spec.env.push_back("RANK=0");
+  return spec;
+}
+
+TEST_P(ProcessTreeTest, SeveralProcessesEndWithTheLast) {
+  ProcessSpec spec = Three(Shell("sleep 0.0$RANK; echo $RANK"));
+  Pipe pipes[3] = {MakePipe(), MakePipe(), MakePipe()};
+  spec.stdout_fd = pipes[0].write.get();
+  spec.further[0].stdout_fd = pipes[1].write.get();
+  spec.further[1].stdout_fd = pipes[2].write.get();
+  auto tree = ProcessTree::Start(spec, isolation_);
+  ASSERT_TRUE(tree.ok()) << tree.status().message();
+  for (int i = 0; i < 3; ++i) {
+    pipes[i].write.Reset();
+    EXPECT_EQ(ReadToEnd(pipes[i].read.get()), std::to_string(i) + "\n");
+  }
+  const auto end = (*tree)->Wait(kLong);
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->ok());
+  EXPECT_TRUE(NothingLeft());
+}
+
+TEST_P(ProcessTreeTest, TheFirstOfSeveralThatFailsDecidesAndTheOthersAreAskedThenKilled) {
+  const auto dir = TempDir::Create();
+  // Process 0 obeys and says so, process 2 does not.
+  ProcessSpec spec =
+      Three(Shell("case $RANK in 1) while test ! -e up0 -o ! -e up2; do sleep 0.01; done; exit 5;; "
+                  "0) trap 'touch saved; exit 0' TERM;; 2) trap '' TERM;; esac; touch up$RANK; "
+                  "while :; do sleep 0.01; done"));
+  spec.work_dir = dir->path();
+  spec.grace = milliseconds(300);
+  const auto begin = SteadyClock::now();
+  auto tree = ProcessTree::Start(spec, isolation_);
+  ASSERT_TRUE(tree.ok()) << tree.status().message();
+  const auto end = (*tree)->Wait(kLong);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->exit_code, 5);
+  EXPECT_EQ(end->process, 1);
+  EXPECT_GE(SteadyClock::now() - begin, milliseconds(300));
+  EXPECT_TRUE(std::filesystem::exists(dir->path() / "saved"));
+  EXPECT_TRUE(NothingLeft());
+}
+
+TEST_P(ProcessTreeTest, ASignalReachesAllOfSeveralAndAKillEndsThem) {
+  const auto dir = TempDir::Create();
+  ProcessSpec spec =
+      Three(Shell("trap 'touch got$RANK' USR1; touch up$RANK; "
+                  "while :; do sleep 0.01; done"));
+  spec.work_dir = dir->path();
+  auto tree = ProcessTree::Start(spec, isolation_);
+  ASSERT_TRUE(tree.ok()) << tree.status().message();
+  const auto all = [&](const std::string& name) {
+    return Eventually([&] {
+      for (const char* rank : {"0", "1", "2"}) {
+        if (!std::filesystem::exists(dir->path() / (name + rank))) return false;
+      }
+      return true;
+    });
+  };
+  ASSERT_TRUE(all("up"));
+  ASSERT_TRUE((*tree)->Signal(SIGUSR1).ok());
+  EXPECT_TRUE(all("got"));
+  (*tree)->KillAll();
+  const auto end = (*tree)->Wait(kLong);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->signal, SIGKILL);
+  EXPECT_TRUE(NothingLeft());
+}
+
 TEST_P(ProcessTreeTest, NothingSurvivesTheProgramsEnd) {
   ProcessExit end;
   EXPECT_EQ(Output(Shell(std::string(kScatter) + "exit 4"), &end), "ready\n");

@@ -88,17 +88,17 @@ bool EnterGroups(const InitPlan& plan, bool cloned_into_group) {
 }
 
 // Puts every descriptor under its number, whatever stood there. `report` is moved out of the way.
-bool PlaceDescriptors(const InitPlan& plan, int* report) {
+bool PlaceDescriptors(const InitPlan& plan, const PlannedFd* fds, int* report) {
   int high[kHigh];
   *report = ::fcntl(*report, F_DUPFD_CLOEXEC, kHigh);
   if (*report < 0) return false;
   for (size_t i = 0; i < plan.fd_count; ++i) {
-    high[i] = ::fcntl(plan.fds[i].fd, F_DUPFD_CLOEXEC, kHigh);
+    high[i] = ::fcntl(fds[i].fd, F_DUPFD_CLOEXEC, kHigh);
     if (high[i] < 0) return false;
   }
   CloseAtExec();
   for (size_t i = 0; i < plan.fd_count; ++i) {
-    if (::dup2(high[i], plan.fds[i].as) < 0) return false;
+    if (::dup2(high[i], fds[i].as) < 0) return false;
   }
   return true;
 }
@@ -120,20 +120,28 @@ void ResetSignals() {
   ::_exit(127);
 }
 
-[[noreturn]] void RunProgram(const InitPlan& plan, int report, pid_t guard, bool in_group) {
+// Who starts it: the guard's pid, and whether it was cloned into its control group.
+struct Birth {
+  pid_t guard;
+  bool in_group;
+};
+
+[[noreturn]] void RunProgram(const InitPlan& plan, size_t number, int report, const Birth& birth) {
+  const PlannedProcess& process = plan.processes[number];
   ::setpgid(0, 0);
   if (!plan.new_pids) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != guard) ::_exit(127);  // it died before the call above
+    if (::getppid() != birth.guard) ::_exit(127);  // it died before the call above
   }
-  if (!EnterGroups(plan, in_group)) Fail(report, StartStep::kEnterGroup);
+  if (!EnterGroups(plan, birth.in_group)) Fail(report, StartStep::kEnterGroup);
   InitMessage hello;
   hello.kind = InitMessage::kProgram;
+  hello.a = static_cast<int32_t>(number);
   Send(plan.control, hello);
   if (plan.work_dir != nullptr && ::chdir(plan.work_dir) != 0) Fail(report, StartStep::kDirectory);
-  if (!PlaceDescriptors(plan, &report)) Fail(report, StartStep::kDescriptors);
+  if (!PlaceDescriptors(plan, process.fds, &report)) Fail(report, StartStep::kDescriptors);
   ResetSignals();
-  ::execve(plan.program, plan.argv, plan.envp);
+  ::execve(plan.program, plan.argv, process.envp);
   Fail(report, StartStep::kExec);
 }
 
@@ -197,11 +205,13 @@ class Init {
     Prepare();
     int report[2];
     if (::pipe2(report, O_CLOEXEC) != 0) FailStart(StartStep::kFork, errno);
-    StartProgram(report);
+    for (size_t i = 0; i < plan_.process_count; ++i) StartProgram(i, report);
     Tidy(report[0]);
     Failure failure{};
-    if (::read(kReport, &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure))
+    if (::read(kReport, &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure)) {
+      if (plan_.process_count > 1 && !plan_.new_pids) EndRest();
       FailStart(failure.step, failure.error);
+    }
     ::close(kReport);
     InitMessage started;
     started.kind = InitMessage::kStarted;
@@ -228,7 +238,7 @@ class Init {
     }
   }
 
-  void StartProgram(int report[2]) {
+  void StartProgram(size_t number, int report[2]) {
     const pid_t self = ::getpid();
     bool in_group = false;
     pid_t pid = -1;
@@ -237,9 +247,10 @@ class Init {
       in_group = pid >= 0;
     }
     if (pid < 0) pid = CloneProcess(0, SIGCHLD, nullptr, -1);
-    if (pid < 0) FailStart(StartStep::kFork, errno);
-    if (pid == 0) RunProgram(plan_, report[1], self, in_group);
-    program_ = pid;
+    if (pid < 0) FailStart(StartStep::kFork, errno);  // with us die those that were started
+    if (pid == 0) RunProgram(plan_, number, report[1], {self, in_group});
+    programs_[number] = pid;
+    ++running_;
     ::setpgid(pid, pid);  // as the program does itself: whoever comes first
   }
 
@@ -273,9 +284,12 @@ class Init {
   [[noreturn]] void Serve() {
     for (;;) {
       Reap();
-      if (program_ended_) Finish();
+      if (running_ == 0 || (failed_ && NowMs() >= rest_until_)) Finish();
+      constexpr int64_t kLongest = 3'600'000;
+      int64_t left = failed_ ? rest_until_ - NowMs() : -1;
+      if (failed_ && left < 0) left = 0;
       pollfd waiting[2] = {{kControl, POLLIN, 0}, {kSignals, POLLIN, 0}};
-      if (::poll(waiting, 2, -1) < 0) continue;
+      if (::poll(waiting, 2, static_cast<int>(left > kLongest ? kLongest : left)) < 0) continue;
       if (waiting[1].revents != 0) DrainSignals();
       if (waiting[0].revents != 0) Obey();
     }
@@ -296,7 +310,7 @@ class Init {
       EndRest();
       ::_exit(1);
     }
-    if (message.kind == InitMessage::kSignal) ::kill(-program_, message.a);
+    if (message.kind == InitMessage::kSignal) SignalAll(message.a);
     if (message.kind == InitMessage::kKill) {
       EndRest();
       Finish();
@@ -311,10 +325,29 @@ class Init {
       if (pid < 0 && errno == EINTR) continue;
       if (pid < 0) return false;
       if (pid == 0) return true;
-      if (pid == program_) {
-        program_ended_ = true;
-        status_ = status;
+      for (size_t i = 0; i < plan_.process_count; ++i) {
+        if (pid == programs_[i]) Ended(i, status);
       }
+    }
+  }
+
+  // Of several the first that fails decides, and the others are asked to end.
+  void Ended(size_t number, int status) {
+    programs_[number] = -1;
+    --running_;
+    if (failed_ || (status == 0 && decided_)) return;
+    decided_ = true;
+    status_ = status;
+    process_ = static_cast<int32_t>(number);
+    if (status == 0 || running_ == 0) return;
+    failed_ = true;
+    rest_until_ = NowMs() + plan_.grace_ms;
+    SignalAll(SIGTERM);
+  }
+
+  void SignalAll(int signal) {
+    for (size_t i = 0; i < plan_.process_count; ++i) {
+      if (programs_[i] > 0) ::kill(-programs_[i], signal);
     }
   }
 
@@ -340,7 +373,9 @@ class Init {
     ::getrusage(RUSAGE_CHILDREN, &usage);
     InitMessage message;
     message.kind = InitMessage::kEnded;
-    message.a = program_ended_ ? status_ : SIGKILL;
+    // Killed before its end: by order.
+    message.a = decided_ && (failed_ || running_ == 0) ? status_ : SIGKILL;
+    message.b = process_;
     message.cpu_us = (int64_t{usage.ru_utime.tv_sec} + usage.ru_stime.tv_sec) * 1'000'000 +
                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     message.max_rss_kib = usage.ru_maxrss;
@@ -350,9 +385,13 @@ class Init {
 
   const InitPlan& plan_;
   int control_ = -1;
-  pid_t program_ = -1;
-  bool program_ended_ = false;
+  pid_t programs_[kMostProcesses]{};  // -1: ended
+  size_t running_ = 0;
+  bool decided_ = false;  // by status_, of process_
+  bool failed_ = false;   // and others have to end, by rest_until_
+  int64_t rest_until_ = 0;
   int status_ = 0;
+  int32_t process_ = 0;
 };
 
 }  // namespace

@@ -28,12 +28,12 @@ enum class StartStep : int32_t {
 struct InitMessage {
   enum Kind : int32_t {
     // from the tree
-    kProgram,      // sent by the program's process itself: its credentials carry its pid
-    kStarted,      // exec has happened
+    kProgram,      // sent by a program's process itself: its credentials carry its pid; a = number
+    kStarted,      // exec has happened, in all
     kStartFailed,  // a = StartStep, b = errno
-    kEnded,        // a = wait status, cpu_us and max_rss_kib of the whole tree
+    kEnded,  // a = wait status, b = of which process, cpu_us and max_rss_kib of the whole tree
     // to init
-    kSignal,  // a = signal for the program's process group
+    kSignal,  // a = signal for the process group of each program
     kKill,    // end it all
   };
   int32_t kind = 0;
@@ -49,6 +49,14 @@ struct PlannedFd {
   int as;
 };
 
+// What is different in one of the tree's processes.
+struct PlannedProcess {
+  char* const* envp;
+  const PlannedFd* fds;  // 0, 1, 2 and what else is inherited
+};
+
+inline constexpr size_t kMostProcesses = 1024;
+
 // All that init needs, prepared before the clone. Nothing is owned.
 struct InitPlan {
   int control = -1;               // our end of the control socket
@@ -59,10 +67,11 @@ struct InitPlan {
 
   const char* program = nullptr;
   char* const* argv = nullptr;
-  char* const* envp = nullptr;
   const char* work_dir = nullptr;  // null: ours
-  const PlannedFd* fds = nullptr;  // 0, 1, 2 and what else is inherited
-  size_t fd_count = 0;
+  const PlannedProcess* processes = nullptr;
+  size_t process_count = 1;            // at most kMostProcesses
+  size_t fd_count = 0;                 // of each process
+  int64_t grace_ms = 0;                // for the others of a process that failed
   const int* group_entries = nullptr;  // files to write "0" to
   size_t group_entry_count = 0;
   int unified_group = -1;  // directory of a v2 group, -1 for none
