@@ -1,5 +1,7 @@
 #include "job/decode.h"
 
+#include <algorithm>
+
 #include "job/parse.h"
 
 namespace shoal::job {
@@ -184,7 +186,8 @@ void Decoder::Unknown(const Key& key, std::string_view pattern, const std::strin
   std::string sentence = "got the unknown field " + Shown(key.text);
   const std::string elsewhere = SectionOf(key.text);
   const std::string meant = DidYouMean(key.text, names);
-  if (!elsewhere.empty() && elsewhere.find('.') != std::string::npos) {
+  const bool plural = std::find(names.begin(), names.end(), key.text + "s") != names.end();
+  if (!elsewhere.empty() && elsewhere.find('.') != std::string::npos && !plural) {
     sentence += "; it belongs into " + elsewhere;
   } else if (!meant.empty()) {
     sentence += meant;

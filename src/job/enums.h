@@ -30,6 +30,24 @@ inline constexpr NameEntry<RestartScope> kRestartScopes[] = {
     {RestartScope::kJob, "job"},
 };
 
+inline constexpr NameEntry<AfterWhen> kAfterWhens[] = {
+    {AfterWhen::kReady, "ready"},
+    {AfterWhen::kStarted, "started"},
+    {AfterWhen::kEnded, "ended"},
+};
+
+inline constexpr NameEntry<ReadyBy> kReadyBys[] = {
+    {ReadyBy::kStart, "start"},     {ReadyBy::kTcp, "tcp"}, {ReadyBy::kHttp, "http"},
+    {ReadyBy::kCommand, "command"}, {ReadyBy::kLog, "log"},
+};
+
+inline constexpr NameEntry<EndAction> kEndActions[] = {
+    {EndAction::kRetry, "retry"},
+    {EndAction::kFail, "fail"},
+    {EndAction::kIgnore, "ignore"},
+    {EndAction::kRestartJob, "restart_job"},
+};
+
 inline constexpr NameEntry<SuccessRule> kSuccessRules[] = {
     {SuccessRule::kAll, "all"},
     {SuccessRule::kAny, "any"},

@@ -22,6 +22,11 @@ void SetRule(Success* success, SuccessRule rule, std::vector<std::string> roles)
   success->roles = std::move(roles);
 }
 
+void SetReady(Ready* ready, ReadyBy by, const std::string& port) {
+  ready->by = by;
+  ready->port = port;
+}
+
 using V = const Value&;
 using T = const Target&;
 
@@ -139,6 +144,61 @@ constexpr Field kFields[] = {
   {.path = "roles.*.restart.backoff_max", .type = Type::kDuration, .most = kHour, .fallback = "30s",
    .doc = "The longest such wait.",
    .apply = [](V v, T t) { t.role->restart.backoff_max = v.duration; }},
+  {.path = "roles.*.on_exit", .type = Type::kExitRules, .most = 64, .fallback = "none",
+   .doc = "What an end leads to, instead of what `restart` says; the first rule that matches counts. "
+          "`code` is an exit code, a range such as 128-255, a signal such as SIGKILL, `signal` for "
+          "any, `out-of-memory` or `lost`; a code from 129 on is also the signal that a shell means "
+          "by it. `retry` starts the task again within `restart.limit`, `fail` does not, `ignore` "
+          "takes the end for a good one, `restart_job` starts all tasks again.",
+   .apply = [](V v, T t) { t.role->on_exit = v.exit_rules; }},
+  {.path = "roles.*.on_log", .type = Type::kLogRules, .most = 64, .fallback = "none",
+   .doc = "What a line of output leads to: the task is stopped, and `retry`, `fail` or `restart_job` "
+          "is done whatever its exit code. `line` is the whole line, `*` stands for any text.",
+   .apply = [](V v, T t) { t.role->on_log = v.log_rules; }},
+  {.path = "roles.*.after", .type = Type::kSection, .fallback = "nobody",
+   .doc = "Which roles' programs must run before this role's are started, at every start. All tasks "
+          "are there and have their ports before."},
+  {.path = "roles.*.after.role", .type = Type::kRoles, .most = 256, .fallback = "required",
+   .doc = "The role or roles to wait for.",
+   .apply = [](V v, T t) { t.role->after.roles = v.texts; }},
+  {.path = "roles.*.after.when", .type = Type::kChoice, .choices = "started|ready|ended",
+   .fallback = "ready",
+   .doc = "Until all their tasks have been started, are `ready` (a role that does not say when that "
+          "is, is ready when started) or have ended.",
+   .apply = [](V v, T t) { t.role->after.when = Pick(kAfterWhens, v); }},
+  {.path = "roles.*.ready", .type = Type::kSection, .fallback = "as soon as it runs",
+   .doc = "How its launcher sees that a task is ready: exactly one of `tcp`, `http`, `command`, `log`."},
+  {.path = "roles.*.ready.tcp", .type = Type::kName, .most = 15, .fallback = "-",
+   .doc = "When the port of this name takes connections.",
+   .apply = [](V v, T t) { SetReady(&t.role->ready, ReadyBy::kTcp, v.text); }},
+  {.path = "roles.*.ready.http", .type = Type::kSection, .fallback = "-",
+   .doc = "When a GET is answered with a status from 200 to 399."},
+  {.path = "roles.*.ready.http.port", .type = Type::kName, .most = 15, .fallback = "required",
+   .doc = "At the port of this name.",
+   .apply = [](V v, T t) { SetReady(&t.role->ready, ReadyBy::kHttp, v.text); }},
+  {.path = "roles.*.ready.http.path", .type = Type::kText, .most = 1024, .fallback = "/",
+   .doc = "Of this path.",
+   .apply = [](V v, T t) { t.role->ready.path = v.text; }},
+  {.path = "roles.*.ready.command", .type = Type::kCommand, .most = 1000, .fallback = "-",
+   .doc = "When this command, which gets the task's environment, exits with 0.",
+   .apply = [](V v, T t) {
+     t.role->ready.by = ReadyBy::kCommand;
+     t.role->ready.command = v.texts;
+   }},
+  {.path = "roles.*.ready.log", .type = Type::kText, .most = 1024, .fallback = "-",
+   .doc = "When a line of the task's output is this; `*` stands for any text.",
+   .apply = [](V v, T t) {
+     t.role->ready.by = ReadyBy::kLog;
+     t.role->ready.line = v.text;
+   }},
+  {.path = "roles.*.ready.every", .type = Type::kDuration, .least = 10, .most = kHour,
+   .fallback = "250ms",
+   .doc = "The time between two tries.",
+   .apply = [](V v, T t) { t.role->ready.every = v.duration; }},
+  {.path = "roles.*.ready.timeout", .type = Type::kDuration, .most = kYear, .fallback = "5m",
+   .doc = "A task that is not ready by then is killed, which is a transient end; 0: it may take "
+          "for ever.",
+   .apply = [](V v, T t) { t.role->ready.timeout = v.duration; }},
 
   {.path = "success", .type = Type::kSection,
    .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody; with "
@@ -296,6 +356,10 @@ std::string Expected(const Field& field) {
       return "the name of a role";
     case Type::kRoles:
       return "the name of a role or a list of such";
+    case Type::kExitRules:
+      return "a list of rules, such as [{code: 137, action: retry}]";
+    case Type::kLogRules:
+      return "a list of rules, such as [{line: \"*NCCL error*\", action: retry}]";
     case Type::kPorts:
       return "a list of port names, such as [grpc]";
     case Type::kSection:

@@ -29,6 +29,8 @@ enum class Type : uint8_t {
   kLearn,      // named scalars with their places; a list for "data"
   kRole,       // the name of a role
   kRoles,      // the name of a role or a list of such
+  kExitRules,  // [{code: 137, action: retry}, …]
+  kLogRules,   // [{line: "*NCCL error*", action: retry}, …]
   kPorts,      // [grpc, …], [{name: grpc, plain: true}, …] or {plain: true, names: […]}
   kSection,    // fields of its own
   kSections,   // named sections, "*" in the paths of their fields
@@ -44,6 +46,8 @@ struct Value {
   std::map<std::string, std::string> map;   // kTextMap, kVariables
   std::map<std::string, LearnValue> learn;  // kLearn
   std::vector<Port> ports;                  // kPorts
+  std::vector<ExitRule> exit_rules;         // kExitRules
+  std::vector<LogRule> log_rules;           // kLogRules
 };
 
 // What a value goes into; `role` and `data` are set below roles.* and data.*.

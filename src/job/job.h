@@ -64,6 +64,48 @@ struct Port {
   bool operator==(const Port&) const = default;
 };
 
+// What a role waits for before its programs start.
+enum class AfterWhen : uint8_t { kStarted, kReady, kEnded };
+
+struct After {
+  std::vector<std::string> roles;  // empty: nobody
+  AfterWhen when = AfterWhen::kReady;
+
+  bool operator==(const After&) const = default;
+};
+
+// How it is seen that a task's program is ready to serve others.
+enum class ReadyBy : uint8_t { kStart, kTcp, kHttp, kCommand, kLog };
+
+struct Ready {
+  ReadyBy by = ReadyBy::kStart;      // kStart: as soon as it runs
+  std::string port;                  // kTcp, kHttp: one of the role's
+  std::string path = "/";            // kHttp
+  std::vector<std::string> command;  // kCommand: exits with 0
+  std::string line;                  // kLog: a line of its output matches (policy.h, LineMatches)
+  std::chrono::milliseconds every{250};
+  std::chrono::milliseconds timeout{300'000};  // then it is killed; 0: never
+
+  bool operator==(const Ready&) const = default;
+};
+
+// What an end, or a line of output, leads to, instead of what Restart says.
+enum class EndAction : uint8_t { kRetry, kFail, kIgnore, kRestartJob };
+
+struct ExitRule {
+  std::string code;  // policy.h, ParseExitMatch
+  EndAction action = EndAction::kRetry;
+
+  bool operator==(const ExitRule&) const = default;
+};
+
+struct LogRule {
+  std::string line;
+  EndAction action = EndAction::kRetry;
+
+  bool operator==(const LogRule&) const = default;
+};
+
 struct Role {
   std::string name;
   int replicas = 1;
@@ -75,6 +117,10 @@ struct Role {
   std::vector<Port> ports;
   std::string follows;  // role name: stopped when that role has ended; empty for none
   Restart restart;
+  After after;
+  Ready ready;
+  std::vector<ExitRule> on_exit;  // the first that matches counts
+  std::vector<LogRule> on_log;
 
   bool operator==(const Role&) const = default;
 };

@@ -31,6 +31,23 @@ json::object TextMap(const std::map<std::string, std::string>& map) {
   return object;
 }
 
+json::object Encode(const Ready& ready) {
+  return {
+      {"by", NameIn(kReadyBys, ready.by)},  {"port", ready.port}, {"path", ready.path},
+      {"command", Texts(ready.command)},    {"line", ready.line}, {"every_ms", ready.every.count()},
+      {"timeout_ms", ready.timeout.count()}};
+}
+
+template <typename Rule>
+json::array Rules(const std::vector<Rule>& rules, const char* field, std::string Rule::*text) {
+  json::array array;
+  for (const Rule& rule : rules) {
+    array.push_back(
+        json::object{{field, rule.*text}, {"action", NameIn(kEndActions, rule.action)}});
+  }
+  return array;
+}
+
 json::object Encode(const Role& role) {
   json::object object;
   object["name"] = role.name;
@@ -54,6 +71,11 @@ json::object Encode(const Role& role) {
       {"scope", NameIn(kRestartScopes, restart.scope)}, {"backoff_ms", restart.backoff.count()},
       {"backoff_max_ms", restart.backoff_max.count()},
   };
+  object["after"] = json::object{{"roles", Texts(role.after.roles)},
+                                 {"when", NameIn(kAfterWhens, role.after.when)}};
+  object["ready"] = Encode(role.ready);
+  object["on_exit"] = Rules(role.on_exit, "code", &ExitRule::code);
+  object["on_log"] = Rules(role.on_log, "line", &LogRule::line);
   return object;
 }
 
@@ -181,6 +203,42 @@ Status Decode(const json::object& object, Restart* restart) {
   return GetMs(object, "backoff_max_ms", &restart->backoff_max);
 }
 
+Status Decode(const json::object& object, Ready* ready) {
+  TRY(GetEnum(object, "by", kReadyBys, &ready->by));
+  TRY_ASSIGN(ready->port, GetString(object, "port"));
+  TRY_ASSIGN(ready->path, GetString(object, "path"));
+  TRY(GetTexts(object, "command", &ready->command));
+  TRY_ASSIGN(ready->line, GetString(object, "line"));
+  TRY(GetMs(object, "every_ms", &ready->every));
+  return GetMs(object, "timeout_ms", &ready->timeout);
+}
+
+template <typename Rule>
+Status DecodeRules(const json::object& object, std::string_view list, const char* field,
+                   std::string Rule::*text, std::vector<Rule>* out) {
+  TRY_ASSIGN(const json::array* rules, GetArray(object, list));
+  for (const json::value& item : *rules) {
+    if (!item.is_object()) return Wrong(list, "an array of objects");
+    Rule rule;
+    TRY_ASSIGN(rule.*text, GetString(item.get_object(), field));
+    TRY(GetEnum(item.get_object(), "action", kEndActions, &rule.action));
+    out->push_back(std::move(rule));
+  }
+  return Status::Ok();
+}
+
+// What a job has that was stored before there were these fields is what their absence means.
+Status DecodeOrder(const json::object& object, Role* role) {
+  if (!object.contains("after")) return Status::Ok();
+  TRY_ASSIGN(const json::object* after, GetObject(object, "after"));
+  TRY(GetTexts(*after, "roles", &role->after.roles));
+  TRY(GetEnum(*after, "when", kAfterWhens, &role->after.when));
+  TRY_ASSIGN(const json::object* ready, GetObject(object, "ready"));
+  TRY(Decode(*ready, &role->ready).With("ready"));
+  TRY(DecodeRules(object, "on_exit", "code", &ExitRule::code, &role->on_exit));
+  return DecodeRules(object, "on_log", "line", &LogRule::line, &role->on_log);
+}
+
 Status Decode(const json::object& object, Role* role) {
   TRY_ASSIGN(role->name, GetString(object, "name"));
   TRY(GetIn(object, "replicas", 0, kMaxReplicas, &role->replicas));
@@ -197,6 +255,7 @@ Status Decode(const json::object& object, Role* role) {
   TRY(GetTextMap(object, "env", &role->env));
   TRY(DecodePorts(object, &role->ports));
   TRY_ASSIGN(role->follows, GetString(object, "follows"));
+  TRY(DecodeOrder(object, role));
   TRY_ASSIGN(const json::object* restart, GetObject(object, "restart"));
   return Decode(*restart, &role->restart).With("restart");
 }

@@ -51,6 +51,22 @@ Role AnyRole() {
       *rc::gen::element(RestartScope::kTask, RestartScope::kRole, RestartScope::kJob);
   role.restart.backoff = Time();
   role.restart.backoff_max = Time();
+  role.after = {TextList(),
+                *rc::gen::element(AfterWhen::kStarted, AfterWhen::kReady, AfterWhen::kEnded)};
+  role.ready.by = *rc::gen::element(ReadyBy::kStart, ReadyBy::kTcp, ReadyBy::kHttp,
+                                    ReadyBy::kCommand, ReadyBy::kLog);
+  role.ready.port = Text();
+  role.ready.path = Text();
+  role.ready.command = TextList();
+  role.ready.line = Text();
+  role.ready.every = Time();
+  role.ready.timeout = Time();
+  const auto action = [] {
+    return *rc::gen::element(EndAction::kRetry, EndAction::kFail, EndAction::kIgnore,
+                             EndAction::kRestartJob);
+  };
+  for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_exit.push_back({Text(), action()});
+  for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_log.push_back({Text(), action()});
   return role;
 }
 

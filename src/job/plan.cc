@@ -315,6 +315,14 @@ std::string PrintPlan(const Job& job, const Plan& plan) {
     }
     out += ".\n";
   }
+  for (const Role& role : job.roles) {
+    if (role.after.roles.empty()) continue;
+    std::string waited;
+    for (const std::string& name : role.after.roles) waited += (waited.empty() ? "" : ", ") + name;
+    const bool ended = role.after.when == AfterWhen::kEnded;
+    out += "Start of " + role.name + ": when all tasks of " + waited +
+           (ended ? " have " : " are ") + std::string(NameIn(kAfterWhens, role.after.when)) + ".\n";
+  }
   return out + EnvironmentText(plan);
 }
 

@@ -1,6 +1,10 @@
 #include "job/policy.h"
 
+#include <signal.h>
+#include <string.h>
+
 #include <algorithm>
+#include <charconv>
 
 #include "base/clock.h"
 
@@ -168,6 +172,119 @@ EndClass Classify(const TaskEnd& end, int ooms_before) {
   return EndClass::kPermanent;
 }
 
+namespace {
+
+std::optional<int> Number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// What `policy.limit` is counted for.
+std::string Subject(const Restart& policy) {
+  switch (policy.scope) {
+    case RestartScope::kTask:
+      return "it";
+    case RestartScope::kRole:
+      return "its role";
+    case RestartScope::kJob:
+      return "the job";
+  }
+  return "it";
+}
+
+RestartDecision ByRule(const Restart& policy, EndAction action, const RestartHistory& history,
+                       bool consequence, const std::string& rule) {
+  RestartDecision decision;
+  decision.scope = policy.scope;
+  switch (action) {
+    case EndAction::kIgnore:
+      decision.ignored = true;
+      decision.reason = "taken for a good end, as " + rule + " says";
+      return decision;
+    case EndAction::kFail:
+      decision.reason = "not restarted, as " + rule + " says";
+      return decision;
+    case EndAction::kRetry:
+      break;
+    case EndAction::kRestartJob:
+      decision.scope = RestartScope::kJob;
+      break;
+  }
+  if (!consequence && history.restarts >= policy.limit) {
+    decision.reason = "not restarted, as " + Subject(policy) + " was restarted " +
+                      Plural(history.restarts, "time") + " already and the limit is " +
+                      std::to_string(policy.limit);
+    return decision;
+  }
+  decision.restart = true;
+  decision.counted = !consequence;
+  decision.delay = consequence ? policy.backoff : BackoffBefore(policy, history.restarts);
+  decision.reason = consequence
+                        ? "restarted without counting it, as another task's death came first"
+                        : "restart " + std::to_string(history.restarts + 1) + " of " +
+                              std::to_string(policy.limit) + " in " +
+                              FormatDuration(decision.delay) + ", as " + rule + " says";
+  return decision;
+}
+
+}  // namespace
+
+std::optional<ExitMatch> ParseExitMatch(const std::string& code) {
+  using What = ExitMatch::What;
+  if (code == "signal") return ExitMatch{What::kAnySignal, 0, 0};
+  if (code == "out-of-memory") return ExitMatch{What::kOutOfMemory, 0, 0};
+  if (code == "lost") return ExitMatch{What::kLost, 0, 0};
+  for (int signal = 1; signal < NSIG && code.starts_with("SIG"); ++signal) {
+    const char* name = sigabbrev_np(signal);
+    if (name != nullptr && code.substr(3) == name) return ExitMatch{What::kSignal, signal, signal};
+  }
+  const size_t dash = code.find('-');
+  const auto first = Number(std::string_view(code).substr(0, dash));
+  const auto last =
+      dash == std::string::npos ? first : Number(std::string_view(code).substr(dash + 1));
+  if (!first || !last || *first < 1 || *last > 255 || *first > *last) return std::nullopt;
+  return ExitMatch{What::kCodes, *first, *last};
+}
+
+bool Matches(const ExitMatch& match, const TaskEnd& end) {
+  using What = ExitMatch::What;
+  const bool code = end.kind == EndKind::kExit;
+  const bool signal = end.kind == EndKind::kSignal;
+  const int as_code = signal ? 128 + end.signal : end.exit_code;
+  const int as_signal = signal ? end.signal : end.exit_code - 128;
+  switch (match.what) {
+    case What::kCodes:
+      return (code || signal) && as_code >= match.first && as_code <= match.last;
+    case What::kSignal:
+      return (code || signal) && as_signal == match.first;
+    case What::kAnySignal:
+      return signal || (code && as_signal > 0);
+    case What::kOutOfMemory:
+      return end.kind == EndKind::kOutOfMemory;
+    case What::kLost:
+      return end.kind == EndKind::kLost;
+  }
+  return false;
+}
+
+bool LineMatches(std::string_view pattern, std::string_view line) {
+  size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern == line;
+  if (!line.starts_with(pattern.substr(0, star))) return false;
+  line.remove_prefix(star);
+  for (;;) {
+    pattern.remove_prefix(star + 1);
+    star = pattern.find('*');
+    if (star == std::string_view::npos) return line.ends_with(pattern);
+    // The first place will do: what follows has the more room.
+    const size_t at = line.find(pattern.substr(0, star));
+    if (at == std::string_view::npos) return false;
+    line.remove_prefix(at + star);
+  }
+}
+
 std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts) {
   std::chrono::milliseconds delay = policy.backoff;
   for (int i = 0; i < restarts && delay < policy.backoff_max && delay.count() > 0; ++i) {
@@ -179,6 +296,7 @@ std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts) {
 RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
                               const RestartHistory& history, bool consequence) {
   RestartDecision decision;
+  decision.scope = policy.scope;
   const EndClass kind = Classify(end, history.ooms);
   if (kind == EndClass::kSuccess || kind == EndClass::kCancelled) {
     decision.reason = "it has ended";
@@ -203,8 +321,9 @@ RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
     return decision;
   }
   if (history.restarts >= policy.limit) {
-    decision.reason = "not restarted, as it was restarted " + Plural(history.restarts, "time") +
-                      " already and the limit is " + std::to_string(policy.limit);
+    decision.reason = "not restarted, as " + Subject(policy) + " was restarted " +
+                      Plural(history.restarts, "time") + " already and the limit is " +
+                      std::to_string(policy.limit);
     return decision;
   }
   decision.restart = true;
@@ -213,6 +332,25 @@ RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
   decision.reason = "restart " + std::to_string(history.restarts + 1) + " of " +
                     std::to_string(policy.limit) + " in " + FormatDuration(decision.delay);
   return decision;
+}
+
+RestartDecision DecideEnd(const Role& role, const TaskEnd& end, const RestartHistory& history,
+                          bool consequence, int log_rule) {
+  if (log_rule >= 0 && static_cast<size_t>(log_rule) < role.on_log.size()) {
+    const LogRule& rule = role.on_log[static_cast<size_t>(log_rule)];
+    return ByRule(role.restart, rule.action, history, consequence,
+                  "its line that matches '" + rule.line + "' ('on_log')");
+  }
+  const EndClass kind = Classify(end, history.ooms);
+  if (kind == EndClass::kTransient || kind == EndClass::kPermanent) {
+    for (const ExitRule& rule : role.on_exit) {
+      const auto match = ParseExitMatch(rule.code);
+      if (!match || !Matches(*match, end)) continue;
+      return ByRule(role.restart, rule.action, history, consequence,
+                    "'on_exit: {code: " + rule.code + "}'");
+    }
+  }
+  return DecideRestart(role.restart, end, history, consequence);
 }
 
 bool IsConsequence(const std::optional<Death>& first, const Death& death) {

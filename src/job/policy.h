@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "job/job.h"
@@ -41,6 +42,24 @@ struct Verdict {
 // first decided verdict is the job's; the caller keeps it. O(tasks).
 Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks);
 
+// ---- What a file says of ends and lines ---------------------------------------------------------
+
+// What the `code` of an on_exit rule stands for.
+struct ExitMatch {
+  enum class What : uint8_t { kCodes, kSignal, kAnySignal, kOutOfMemory, kLost };
+  What what = What::kCodes;
+  int first = 0;  // kCodes: 1 … 255; kSignal: the signal
+  int last = 0;
+};
+// "137", "128-255", "SIGKILL", "signal", "out-of-memory", "lost"; nothing for anything else.
+std::optional<ExitMatch> ParseExitMatch(const std::string& code);
+// An exit code of 128 + n and death by signal n are the same to it.
+bool Matches(const ExitMatch& match, const TaskEnd& end);
+
+// True if the line is the pattern, in which each '*' stands for any text, also none. Bytes, no
+// case folding. O(line · parts of the pattern) at worst, without recursion.
+bool LineMatches(std::string_view pattern, std::string_view line);
+
 // ---- Restart ------------------------------------------------------------------------------------
 
 enum class EndClass : uint8_t { kSuccess, kTransient, kPermanent, kCancelled };
@@ -58,8 +77,10 @@ struct RestartHistory {
 
 struct RestartDecision {
   bool restart = false;
-  bool counted = false;                // add one to RestartHistory::restarts
-  std::chrono::milliseconds delay{0};  // wait this long first
+  bool ignored = false;                      // the end counts as a good one
+  RestartScope scope = RestartScope::kTask;  // what is started again
+  bool counted = false;                      // add one to RestartHistory::restarts
+  std::chrono::milliseconds delay{0};        // wait this long first
   std::string reason;  // one sentence part after "worker 3 exited with 1": why (not) restarted
 };
 
@@ -68,6 +89,11 @@ struct RestartDecision {
 // cancelled ends are never restarted.
 RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
                               const RestartHistory& history, bool consequence);
+// The same for a task of the role: its on_log rule of this number (-1: no line matched), else its
+// first on_exit rule that matches, comes before `restart`. A rule's retry is not counted either
+// if the end is a consequence.
+RestartDecision DecideEnd(const Role& role, const TaskEnd& end, const RestartHistory& history,
+                          bool consequence, int log_rule);
 
 // backoff · 2^restarts, at most backoff_max; `restarts` counted ones before this.
 std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts);

@@ -204,6 +204,81 @@ TEST(Restart, CountedRestartsNeverPassTheLimit) {
   }));
 }
 
+TEST(Restart, TheLimitIsOfTheScope) {
+  Restart policy;
+  policy.scope = RestartScope::kJob;
+  EXPECT_EQ(DecideRestart(policy, Signaled(9), {1, 0}, false).scope, RestartScope::kJob);
+  EXPECT_EQ(DecideRestart(policy, Signaled(9), {3, 0}, false).reason,
+            "not restarted, as the job was restarted 3 times already and the limit is 3");
+}
+
+TEST(Rules, OfEndsComeBeforeRestart) {
+  Role role;
+  role.on_exit = {{"7", EndAction::kRetry},
+                  {"SIGSEGV", EndAction::kFail},
+                  {"20-29", EndAction::kIgnore},
+                  {"lost", EndAction::kRestartJob}};
+  const auto decide = [&](const TaskEnd& end, int restarts = 0, bool consequence = false) {
+    return DecideEnd(role, end, {restarts, 0}, consequence, -1);
+  };
+  EXPECT_TRUE(decide(Exited(7)).restart && decide(Exited(7)).counted);
+  EXPECT_EQ(decide(Exited(7)).reason, "restart 1 of 3 in 500 ms, as 'on_exit: {code: 7}' says");
+  EXPECT_FALSE(decide(Exited(7), 3).restart);
+  EXPECT_TRUE(decide(Exited(7), 3, true).restart);
+  EXPECT_FALSE(decide(Exited(7), 3, true).counted);
+  EXPECT_FALSE(decide(Exited(8)).restart);
+  EXPECT_FALSE(decide(Signaled(11)).restart);
+  EXPECT_FALSE(decide(Exited(139), 0, true).restart);  // as a shell says SIGSEGV
+  EXPECT_TRUE(decide(Signaled(9)).restart);
+  EXPECT_TRUE(decide(Exited(20)).ignored && decide(Exited(29)).ignored);
+  EXPECT_FALSE(decide(Exited(30)).ignored);
+  EXPECT_EQ(decide(Lost("")).scope, RestartScope::kJob);
+  EXPECT_EQ(decide(Exited(0)).reason, "it has ended");
+  role.on_log = {{"*NCCL*", EndAction::kRetry}, {"no*", EndAction::kFail}};
+  EXPECT_TRUE(DecideEnd(role, Exited(1), {}, false, 0).restart);
+  EXPECT_FALSE(DecideEnd(role, Signaled(9), {}, false, 1).restart);
+  EXPECT_FALSE(DecideEnd(role, Exited(1), {}, false, 2).restart);
+}
+
+TEST(Rules, CodesSignalsAndClasses) {
+  for (const char* bad :
+       {"", "0", "256", "9-", "-9", "5-4", "SIG", "SIGNONE", "1-2-3", "7 ", "x"}) {
+    EXPECT_FALSE(ParseExitMatch(bad).has_value()) << bad;
+  }
+  EXPECT_TRUE(Matches(*ParseExitMatch("137"), Signaled(9)));
+  EXPECT_TRUE(Matches(*ParseExitMatch("signal"), Exited(137)));
+  EXPECT_FALSE(Matches(*ParseExitMatch("signal"), Exited(128)));
+  EXPECT_TRUE(Matches(*ParseExitMatch("out-of-memory"), OutOfMemory("")));
+  EXPECT_FALSE(Matches(*ParseExitMatch("1-255"), OutOfMemory("")));
+}
+
+// By the slowest way that is sure: every way to let the stars stand for text.
+bool SlowMatch(std::string_view pattern, std::string_view line) {
+  if (pattern.empty()) return line.empty();
+  if (pattern[0] != '*') {
+    return !line.empty() && line[0] == pattern[0] && SlowMatch(pattern.substr(1), line.substr(1));
+  }
+  for (size_t i = 0; i <= line.size(); ++i) {
+    if (SlowMatch(pattern.substr(1), line.substr(i))) return true;
+  }
+  return false;
+}
+
+TEST(Rules, LinesMatchAsByTryingEverything) {
+  EXPECT_TRUE(LineMatches("*CUDA error*", "RuntimeError: CUDA error: out of memory"));
+  EXPECT_FALSE(LineMatches("CUDA error*", "RuntimeError: CUDA error"));
+  EXPECT_TRUE(rc::check([] {
+    const auto text = [](const char* letters, int n) {
+      return *rc::gen::container<std::string>(
+          static_cast<size_t>(*rc::gen::inRange(0, n)),
+          rc::gen::map(rc::gen::inRange(0, 3), [letters](int i) { return letters[i]; }));
+    };
+    const std::string pattern = text("ab*", 8);
+    const std::string line = text("aab", 9);
+    RC_ASSERT(LineMatches(pattern, line) == SlowMatch(pattern, line));
+  }));
+}
+
 TEST(Backoff, DoublesUpToItsMost) {
   Restart policy;
   EXPECT_EQ(BackoffBefore(policy, 1), milliseconds(1000));

@@ -3,6 +3,8 @@
 #include <cctype>
 
 #include "job/decode.h"
+#include "job/enums.h"
+#include "job/policy.h"
 #include "job/units.h"
 
 namespace shoal::job {
@@ -240,6 +242,67 @@ bool ReadPortFields(const Site& site, const Node& node, bool list, std::vector<N
   return true;
 }
 
+// One {key: text, action: …}. False after telling what is wrong with it.
+bool ReadRule(const Site& site, const Node& node, const std::string& key, std::string* text,
+              EndAction* action) {
+  if (node.kind != Node::Kind::kMap) return site.Wrong(node);
+  const Node* text_node = node.Find(key);
+  const Node* action_node = node.Find("action");
+  for (const Key& one : node.keys) {
+    if (one.text == key || one.text == "action") continue;
+    site.errors->Add(one.place, site.path,
+                     "got the unknown field " + Shown(one.text) + ", expected " + key +
+                         " and action" + DidYouMean(one.text, {key, "action"}));
+    return false;
+  }
+  if (text_node == nullptr || action_node == nullptr) return site.Wrong(node);
+  const auto known = ValueIn(kEndActions, action_node->text);
+  const bool log = site.field.type == Type::kLogRules;
+  if (!known || (log && *known == EndAction::kIgnore)) {
+    site.errors->Add(action_node->place, site.path + ".action",
+                     "got " + Tell(*action_node) + ", expected one of retry, fail, " +
+                         (log ? "" : "ignore, ") + "restart_job" +
+                         DidYouMean(action_node->text, {"retry", "fail", "restart_job"}));
+    return false;
+  }
+  if (text_node->kind != Node::Kind::kScalar || text_node->text.empty() ||
+      text_node->text.size() > 1024) {
+    return site.Wrong(*text_node);
+  }
+  *text = text_node->text;
+  *action = *known;
+  return true;
+}
+
+bool ReadRules(const Site& site, const Node& node, Value* value) {
+  if (node.kind != Node::Kind::kList) return site.Wrong(node);
+  if (static_cast<double>(node.items.size()) > site.field.most) {
+    site.errors->Add(
+        node.place, site.path,
+        "got a list of " + std::to_string(node.items.size()) + " rules, expected at most 64");
+    return false;
+  }
+  for (const Node& item : node.items) {
+    std::string text;
+    EndAction action{};
+    if (site.field.type == Type::kLogRules) {
+      if (!ReadRule(site, item, "line", &text, &action)) return false;
+      value->log_rules.push_back({std::move(text), action});
+      continue;
+    }
+    if (!ReadRule(site, item, "code", &text, &action)) return false;
+    if (!ParseExitMatch(text)) {
+      site.errors->Add(item.Find("code")->place, site.path + ".code",
+                       "got " + Tell(*item.Find("code")) +
+                           ", expected an exit code from 1 to 255, a range such as 128-255, a "
+                           "signal such as SIGKILL, or signal, out-of-memory, lost");
+      return false;
+    }
+    value->exit_rules.push_back({std::move(text), action});
+  }
+  return true;
+}
+
 bool AddPort(const Site& site, const Node& name, bool plain, Value* value) {
   if (name.kind != Node::Kind::kScalar || !IsPlainName(name.text, kMaxPortName)) {
     site.errors->Add(name.place, site.path,
@@ -329,6 +392,9 @@ bool ReadValue(const Field& field, const Node& node, const std::string& path, Va
     case Type::kVariables:
     case Type::kLearn:
       return ReadMap(site, node, value);
+    case Type::kExitRules:
+    case Type::kLogRules:
+      return ReadRules(site, node, value);
     case Type::kPorts:
       return ReadPorts(site, node, value);
     case Type::kSection:

@@ -114,6 +114,18 @@ json::object PortsSchema() {
   return {{"anyOf", json::array{std::move(list), std::move(all)}}};
 }
 
+// A list of {key: text, action: one of these}.
+json::object RulesSchema(std::string_view key, json::array actions) {
+  json::object properties;
+  properties[key] = json::object{{"type", json::array{"string", "integer"}}};
+  properties["action"] = json::object{{"enum", std::move(actions)}};
+  json::object rule{{"type", "object"},
+                    {"properties", std::move(properties)},
+                    {"required", json::array{key, "action"}},
+                    {"additionalProperties", false}};
+  return {{"type", "array"}, {"items", std::move(rule)}, {"maxItems", 64}};
+}
+
 json::object ChoiceSchema(const Field& field) {
   json::array choices;
   std::string choice;
@@ -191,6 +203,10 @@ json::object TypeSchema(const Field& field) {
       return NameSchema();
     case Type::kRoles:
       return OneOrList(NameSchema());
+    case Type::kExitRules:
+      return RulesSchema("code", {"retry", "fail", "ignore", "restart_job"});
+    case Type::kLogRules:
+      return RulesSchema("line", {"retry", "fail", "restart_job"});
     case Type::kPorts:
       return PortsSchema();
     case Type::kSection:

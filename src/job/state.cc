@@ -117,6 +117,11 @@ TaskEnd Lost(std::string detail) { return Make(EndKind::kLost, std::move(detail)
 TaskEnd CancelledEnd(std::string detail) { return Make(EndKind::kCancelled, std::move(detail)); }
 
 std::string Describe(const TaskEnd& end) {
+  if (end.process >= 0 && !end.ok()) {
+    TaskEnd single = end;
+    single.process = -1;
+    return Describe(single) + " in its process " + std::to_string(end.process);
+  }
   switch (end.kind) {
     case EndKind::kExit:
       if (end.exit_code == 0) return "ended well";
@@ -126,7 +131,8 @@ std::string Describe(const TaskEnd& end) {
       }
       return "exited with " + std::to_string(end.exit_code);
     case EndKind::kSignal:
-      return "was killed by " + SignalName(end.signal);
+      return "was killed by " + SignalName(end.signal) +
+             (end.detail.empty() ? "" : ": " + end.detail);
     case EndKind::kOutOfMemory:
       return end.detail.empty() ? "exceeded its memory limit" : end.detail;
     case EndKind::kLost:
@@ -143,6 +149,7 @@ json::object ToJson(const TaskEnd& end) {
   object["exit_code"] = end.exit_code;
   object["signal"] = end.signal;
   object["detail"] = end.detail;
+  if (end.process >= 0) object["process"] = end.process;
   return object;
 }
 
@@ -162,6 +169,9 @@ Result<TaskEnd> TaskEndFromJson(const json::object& object) {
   end.exit_code = static_cast<int>(code);
   end.signal = static_cast<int>(signal);
   TRY_ASSIGN(end.detail, GetString(object, "detail"));
+  const int64_t process = GetIntOr(object, "process", -1);
+  if (process < -1 || process > 100'000) return InvalidArgument("field 'process' is too large");
+  end.process = static_cast<int>(process);
   return end;
 }
 

@@ -60,6 +60,7 @@ struct TaskEnd {
   int exit_code = 0;   // kExit, 0…255
   int signal = 0;      // kSignal
   std::string detail;  // for people, may be empty: "exceeded its 512 MiB", "no heartbeat for 30 s"
+  int process = -1;    // whose end it was, of a task of several processes; -1: of a single one
 
   bool ok() const { return kind == EndKind::kExit && exit_code == 0; }
   bool operator==(const TaskEnd&) const = default;

@@ -21,6 +21,10 @@ class Validator {
     // A role that is missing for its bad name would be told about again by all that name it.
     if (errors_->At("roles")) return;
     CheckFollows();
+    for (const Role& role : job_.roles) {
+      CheckAfter(role);
+      CheckReady(role);
+    }
     CheckSuccess();
     for (const DataSource& data : job_.data) CheckData(data);
     if (!job_.image.empty() && !job_.files.empty()) {
@@ -36,6 +40,9 @@ class Validator {
   bool CheckRole(const std::string& path, const std::string& name);
   void CheckRoles();
   void CheckFollows();
+  void CheckAfter(const Role& role);
+  bool WaitsFor(const Role& role, const std::string& whom) const;
+  void CheckReady(const Role& role);
   void CheckCommands();
   void CheckFramework();
   void CheckSuccess();
@@ -107,6 +114,79 @@ void Validator::CheckFollows() {
     Wrong(path, "got a cycle, " + chain + " -> " + role.name +
                     ", expected roles that follow nobody in the end");
   }
+}
+
+// Whether a role's start waits, by any number of steps, for that of `whom`, or for its end.
+bool Validator::WaitsFor(const Role& role, const std::string& whom) const {
+  std::set<std::string> seen;
+  std::vector<const Role*> open{&role};
+  while (!open.empty()) {
+    const Role* one = open.back();
+    open.pop_back();
+    std::vector<std::string> next = one->after.roles;
+    // Waiting for the end of a role is waiting for the end of whom that one follows.
+    if (one->after.when == AfterWhen::kEnded) {
+      for (const std::string& name : one->after.roles) {
+        const Role* waited = job_.FindRole(name);
+        for (size_t i = 0; waited != nullptr && i <= job_.roles.size(); ++i) {
+          if (!waited->follows.empty()) next.push_back(waited->follows);
+          waited = job_.FindRole(waited->follows);
+        }
+      }
+    }
+    for (const std::string& name : next) {
+      if (name == whom) return true;
+      const Role* found = job_.FindRole(name);
+      if (found != nullptr && seen.insert(name).second) open.push_back(found);
+    }
+  }
+  return false;
+}
+
+void Validator::CheckAfter(const Role& role) {
+  const std::string path = "roles." + role.name + ".after";
+  if (role.after.roles.empty()) {
+    if (draft_.Has(path) && clean_) Wrong(path, "got no role to wait for, expected 'role'");
+    return;
+  }
+  for (const std::string& name : role.after.roles) {
+    if (!CheckRole(path + ".role", name)) return;
+  }
+  if (WaitsFor(role, role.name)) {
+    Wrong(path + ".role", "got a role that itself waits for " + Shown(role.name) +
+                              ", expected one that can start, and end where it must have ended, "
+                              "without it");
+  }
+}
+
+void Validator::CheckReady(const Role& role) {
+  const std::string path = "roles." + role.name + ".ready";
+  if (!draft_.Has(path) || !clean_) return;
+  std::string got;
+  int kinds = 0;
+  for (const char* kind : {"tcp", "http", "command", "log"}) {
+    if (!draft_.Has(path + "." + kind)) continue;
+    got += (kinds++ > 0 ? " and " : "") + std::string(kind);
+  }
+  if (kinds != 1) {
+    Wrong(path, "got " + (got.empty() ? "none" : got) +
+                    ", expected exactly one of tcp, http, command, log");
+    return;
+  }
+  const bool http = got == "http";
+  if (!http && got != "tcp") return;
+  const std::string port_path = path + (http ? ".http.port" : ".tcp");
+  std::vector<std::string> names;
+  std::string list;
+  for (const Port& port : role.ports) {
+    names.push_back(port.name);
+    list += (list.empty() ? "" : ", ") + port.name;
+  }
+  if (std::find(names.begin(), names.end(), role.ready.port) != names.end()) return;
+  Wrong(draft_.Has(port_path) ? port_path : path,
+        "got " + (role.ready.port.empty() ? "no port" : Shown(role.ready.port)) +
+            ", expected one of the role's ports: " + (list.empty() ? "it has none" : list) +
+            DidYouMean(role.ready.port, names));
 }
 
 void Validator::CheckCommands() {

@@ -220,7 +220,11 @@ class Shell final : public Coordinator {
         feed_.LogEnded(KeyOf(*task, ended.attempt));
         task_logs_.Finish(KeyOf(*task, ended.attempt));
       }
-      Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line)});
+      Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
+                        ended.log_rule});
+    } else if (type == "ready") {
+      TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+      Feed(ProgramReady{id, static_cast<int>(attempt)});
     } else if (type == "report") {
       if (task) return Report(id, *task, message);
     } else {

@@ -1,4 +1,4 @@
-// Members and their programs: joining, leases, starts, ends, losses.
+// Members: joining, leases, losses, and what their programs report.
 #include "rendezvous/coordinator_core.h"
 
 #include <algorithm>
@@ -18,6 +18,10 @@ CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
       tasks_.push_back(std::move(task));
     }
   }
+  counts_.resize(job_.roles.size());
+  role_restarts_.resize(job_.roles.size());
+  regrouping_.resize(job_.roles.size());
+  for (const Task& task : tasks_) Count(task, 1);
 }
 
 std::vector<Action> CoordinatorCore::Handle(const Event& event, Millis now) {
@@ -61,6 +65,15 @@ job::TaskState CoordinatorCore::state_of(int task) const {
 }
 int CoordinatorCore::attempt_of(int task) const {
   return tasks_[static_cast<size_t>(task)].attempt;
+}
+
+uint16_t CoordinatorCore::PortOf(int number, const std::string& port) const {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  const auto& ports = job_.roles[task.role].ports;
+  for (size_t i = 0; i < ports.size() && i < task.ports.size(); ++i) {
+    if (ports[i].name == port) return task.ports[i];
+  }
+  return 0;
 }
 
 dialect::ClusterDescription CoordinatorCore::Cluster() const {
@@ -168,7 +181,8 @@ void CoordinatorCore::Rejoin(int number, const Joined& hello) {
   Do(Kind::kWelcome, number).lease = !task.holder->leased;
   if (task.final) {
     if (task.end) Do(Kind::kAck, number).attempt = task.attempt;
-    Do(Kind::kRelease, number);
+    task.released = false;  // it may not have heard of it
+    unsettled_ = true;
     return;
   }
   if (generation_ > hello.generation && hello.has_program) Do(Kind::kDescribe, number);
@@ -182,6 +196,7 @@ void CoordinatorCore::Rejoin(int number, const Joined& hello) {
     action.text = stop_reason_.empty() ? "the tasks it follows have ended" : stop_reason_;
   }
   StartIfDue(number);
+  unsettled_ = true;
 }
 
 void CoordinatorCore::On(const PortsLeased& event) {
@@ -199,12 +214,15 @@ void CoordinatorCore::On(const PortsLeased& event) {
     unsettled_ = true;
     return;
   }
-  if (moved) IssueGeneration();
+  unsettled_ = true;
+  // Those who are being gathered again get theirs when all are there.
+  if (moved && !(regroup_due_ && regrouping_[task.role])) IssueGeneration();
   StartIfDue(*number);
 }
 
-void CoordinatorCore::IssueGeneration() {
+void CoordinatorCore::IssueGeneration(bool regrouped) {
   Fact fact = FactOf(Fact::Kind::kGeneration, -1);
+  fact.restart = regrouped;
   fact.generation = generation_ + 1;
   dialect::ClusterDescription cluster = Cluster();
   cluster.generation = generation_ + 1;
@@ -213,18 +231,10 @@ void CoordinatorCore::IssueGeneration() {
   if (generation_ > 1) Do(Kind::kDescribe);
 }
 
-void CoordinatorCore::StartIfDue(int number) {
-  const Task& task = tasks_[static_cast<size_t>(number)];
-  if (generation_ == 0 || task.active || task.final || stop_ != StopMode::kNone) return;
-  if (!task.holder || !task.holder->leased || task.holder->member == 0 || task.due > now_) return;
-  Record(FactOf(Fact::Kind::kStarted, number));
-  // Who comes back may have been the only one who knew who has ended.
-  if (task.attempt > 0) DescribeEnds(0);
-  Do(Kind::kStart, number).attempt = task.attempt;
-}
-
 void CoordinatorCore::DescribeEnds(int64_t after) {
-  if (std::any_of(tasks_.begin(), tasks_.end(), EndedWell)) Do(Kind::kDescribe).after = after;
+  const bool any = std::any_of(counts_.begin(), counts_.end(),
+                               [](const RoleCount& one) { return one.well > 0; });
+  if (any) Do(Kind::kDescribe).after = after;
 }
 
 // ---- Losing -------------------------------------------------------------------------------------
@@ -301,69 +311,6 @@ void CoordinatorCore::On(const ProgramResult& event) {
   Fact fact = FactOf(Fact::Kind::kResult, *number);
   fact.body = event.body;
   Record(std::move(fact));
-}
-
-void CoordinatorCore::On(const ProgramEnded& event) {
-  const auto number = TaskOf(event.member);
-  if (!number) return;
-  Task& task = tasks_[static_cast<size_t>(*number)];
-  task.holder->heard = now_;
-  if (task.active && event.attempt == task.attempt) {
-    EndAttempt(*number, event.end, event.last_line);
-  } else if (event.attempt < task.attempt || task.final) {
-    // Told again, as the acknowledgement was lost with the connection.
-    Action& ack = Do(Kind::kAck, *number);
-    ack.attempt = event.attempt;
-    ack.after = seq_;
-    if (task.final) Do(Kind::kRelease, *number).after = seq_;
-  }
-}
-
-job::RestartDecision CoordinatorCore::Decide(const Task& task, const job::TaskEnd& end,
-                                             bool consequence) const {
-  if (stop_ != StopMode::kNone || decided_ || task.state == job::TaskState::kDraining) {
-    job::RestartDecision none;
-    if (!end.ok()) none.reason = "not restarted, as it was being stopped";
-    return none;
-  }
-  return job::DecideRestart(job_.roles[task.role].restart, end, task.history, consequence);
-}
-
-void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string& last_line) {
-  const Task& task = tasks_[static_cast<size_t>(number)];
-  if (task.state == job::TaskState::kDraining && !end.ok()) {
-    end = job::CancelledEnd(job::Describe(end));
-  }
-  const auto kind = job::Classify(end, task.history.ooms);
-  const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
-  const job::Death this_death{static_cast<int>(generation_), role_of(number).name, task.index,
-                              now_};
-  const bool consequence = death && end.kind != job::EndKind::kOutOfMemory &&
-                           job::IsConsequence(first_death_, this_death);
-  const job::RestartDecision decision = Decide(task, end, consequence);
-
-  Fact fact = FactOf(Fact::Kind::kEnded, number);
-  fact.end = std::move(end);
-  fact.last_line = last_line;
-  fact.text = decision.reason;
-  fact.restart = decision.restart;
-  fact.counted = decision.counted;
-  fact.consequence = consequence;
-  if (decision.restart) fact.due = now_ + decision.delay;
-  const int attempt = task.attempt;
-  const int64_t stored = Record(std::move(fact));
-  unsettled_ = true;
-  if (task.holder && task.holder->member != 0) {
-    Action& ack = Do(Kind::kAck, number);
-    ack.attempt = attempt;
-    ack.after = stored;
-    if (task.final) Do(Kind::kRelease, number).after = stored;
-  }
-  // What an ending task told others they may lose with whom they told it to.
-  const bool restarted =
-      std::any_of(tasks_.begin(), tasks_.end(), [](const Task& one) { return one.attempt > 0; });
-  if (EndedWell(task) && restarted) DescribeEnds(stored);
-  StartIfDue(number);
 }
 
 }  // namespace shoal::rendezvous

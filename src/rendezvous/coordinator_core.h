@@ -6,130 +6,23 @@
 //                                                  │ Fact (in the action kRecord) ──▶ journal
 //
 // The state is the sum of the facts: Restore with what a journal holds gives the same core. The
-// lifecycle is drawn in docs/design/task-lifecycle.md. Restart scopes: `task`; a role that asks for
-// `role` or `job` is treated as `task`.
+// lifecycle is drawn in docs/design/task-lifecycle.md.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/status.h"
 #include "dialect/cluster.h"
 #include "job/job.h"
 #include "job/policy.h"
-#include "rendezvous/fact.h"
+#include "rendezvous/core_events.h"
 
 namespace shoal::rendezvous {
-
-using Millis = std::chrono::milliseconds;
-// A connection of a launcher: the shell numbers them from 1 and never uses a number twice.
-using MemberId = uint64_t;
-
-// ---- Events -------------------------------------------------------------------------------------
-
-struct Joined {
-  MemberId member = 0;
-  std::string role;
-  int index = -1;  // -1: any
-  int incarnation = 0;
-  std::string instance;      // names the launcher's process; the same over its reconnections
-  int64_t generation = 0;    // that it knows
-  int last_attempt = -1;     // whose program it was last told to start
-  bool has_program = false;  // that attempt runs, or its end was not acknowledged
-};
-struct Left {
-  MemberId member = 0;
-};
-struct PortsLeased {
-  MemberId member = 0;
-  std::string host;
-  std::vector<uint16_t> ports;
-};
-struct Heard {  // a heartbeat or anything else
-  MemberId member = 0;
-};
-// Its log lines are stored already.
-struct ProgramEnded {
-  MemberId member = 0;
-  int attempt = 0;
-  job::TaskEnd end;
-  std::string last_line;
-};
-struct ProgramResult {
-  MemberId member = 0;
-  int attempt = 0;
-  int number = 0;  // of the attempt's results: 0, 1, … ; one that is told again is ignored
-  json::object body;
-};
-struct Tick {};
-struct ControllerCame {};
-struct ControllerWent {};
-struct Command {
-  StopMode mode = StopMode::kDrain;
-  std::string reason;
-};
-// The engine's word.
-struct LauncherLost {
-  std::string role;
-  int index = 0;
-  int incarnation = 0;
-  std::string reason;
-};
-struct LauncherRefused {
-  std::string role;
-  int index = 0;
-  std::string reason;
-};
-struct VerdictAcked {};
-
-using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramResult, Tick,
-                           ControllerCame, ControllerWent, Command, LauncherLost, LauncherRefused,
-                           VerdictAcked>;
-
-// ---- Actions ------------------------------------------------------------------------------------
-
-struct Action {
-  enum class Kind : uint8_t {
-    kRecord,    // fact: append to the journal, then tell the controllers
-    kWelcome,   // member holds the place of `task`; `lease`: it is to lease its ports
-    kWait,      // member waits for the place; text: for whom
-    kRefuse,    // text; close
-    kStart,     // the program of `task`, `attempt`, in the current generation
-    kDescribe,  // the current description to member, or to all (0)
-    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why
-    kKill,      // SIGKILL now
-    kAck,       // the end of `attempt` is stored
-    kRelease,   // nothing is left to do for member: it may exit with 0
-    kNote,      // text, to the controllers; not recorded
-    kWriteVerdict,
-    kExit,
-  };
-  Kind kind = Kind::kNote;
-  MemberId member = 0;
-  int task = -1;
-  int attempt = 0;
-  bool lease = false;
-  // Not before the fact of this number is on disk; 0: at once.
-  int64_t after = 0;
-  std::string text;
-  Fact fact;
-};
-
-struct CoreLimits {
-  Millis suspect{5'000};
-  Millis dead{30'000};
-  Millis controller_loss{5'000};
-  Millis controller_start{10'000};  // until the first one comes
-  Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
-  Millis linger{5'000};             // after the verdict, for its acknowledgement
-};
 
 // ---- The machine --------------------------------------------------------------------------------
 
@@ -161,6 +54,7 @@ class CoordinatorCore {
   MemberId MemberOf(int task) const;  // 0: not connected
   job::TaskState state_of(int task) const;
   int attempt_of(int task) const;
+  uint16_t PortOf(int task, const std::string& port) const;  // 0: it has none of this name
   job::JobState job_state() const { return job_state_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   int64_t last_seq() const { return seq_; }
@@ -178,14 +72,19 @@ class CoordinatorCore {
     size_t role = 0;
     int index = 0;
     job::TaskState state = job::TaskState::kCreated;
-    int attempt = 0;      // that runs, or will be started next
-    int attempts = 0;     // that were started
-    bool active = false;  // its program was started and has not ended
-    int results = 0;      // that the attempt reported
-    bool final = false;   // and will not be started again
+    int attempt = 0;        // that runs, or will be started next
+    int attempts = 0;       // that were started
+    bool active = false;    // its program was started and has not ended
+    bool ready = false;     // … and serves
+    bool recalled = false;  // it is being stopped to be started again with others
+    int results = 0;        // that the attempt reported
+    bool final = false;     // and will not be started again
+    bool ignored = false;   // its end counts as a good one, whatever it was
+    int64_t ended_seq = 0;  // the fact of its last end
+    bool released = false;  // its launcher was told that nothing is left to do; of this process
     std::optional<job::TaskEnd> end;
     std::string last_line;
-    std::string why_final;  // of a bad end: why it is not started again
+    std::string why_ended;  // of a bad end: why it is, or is not, started again
     job::RestartHistory history;
     Millis due{0};  // the next attempt not before
     std::optional<Holder> holder;
@@ -195,7 +94,18 @@ class CoordinatorCore {
     Millis kill_at{0};  // while draining
     bool killed = false;
   };
-  static bool EndedWell(const Task& task) { return task.final && task.end && task.end->ok(); }
+  static bool EndedWell(const Task& task) {
+    return task.final && task.end && (task.ignored || task.end->ok());
+  }
+  // Of one role, kept up by Apply.
+  struct RoleCount {
+    int tasks = 0;
+    int active = 0;
+    int ready = 0;  // of the active
+    int leased = 0;
+    int final = 0;
+    int well = 0;  // of the final
+  };
   struct Waiting {
     Joined hello;
     int task;
@@ -206,7 +116,6 @@ class CoordinatorCore {
   void On(const Left& event);
   void On(const PortsLeased& event);
   void On(const Heard& event);
-  void On(const ProgramEnded& event);
   void On(const ProgramResult& event);
   void On(const LauncherLost& event);
   void Place(int task, const Joined& hello);
@@ -214,13 +123,29 @@ class CoordinatorCore {
   void JoinHeldPlace(int task, const Joined& hello);
   std::optional<int> ChooseTask(const Joined& event, std::string* why_not) const;
   void PlaceWaiting(int task);
-  void EndAttempt(int task, job::TaskEnd end, const std::string& last_line);
-  job::RestartDecision Decide(const Task& task, const job::TaskEnd& end, bool consequence) const;
   void LoseHolder(int task, const std::string& why);
-  void StartIfDue(int task);
-  void IssueGeneration();
+  void IssueGeneration(bool regrouped = false);
   // Tells all tasks who has ended, once `after` is stored.
   void DescribeEnds(int64_t after);
+
+  // core_restart.cc: starts and their order, ends, and what is started again.
+  void On(const ProgramEnded& event);
+  void On(const ProgramReady& event);
+  bool StartIfDue(int task);
+  // It may not start yet, by the order of roles or because its scope is not together.
+  bool Blocked(int task) const;
+  void StartWaiting();
+  void EndAttempt(int task, job::TaskEnd end, const std::string& last_line, int log_rule = -1);
+  job::RestartDecision Decide(const Task& task, const job::TaskEnd& end, bool consequence,
+                              int log_rule) const;
+  job::RestartHistory HistoryOf(const Task& task) const;
+  // Everybody of the scope is stopped, and started again in a new generation.
+  void Regroup(int task, job::RestartScope scope, Millis due);
+  bool AllLeased() const;
+  bool InScope(const Task& task, job::RestartScope scope, size_t role) const;
+  void FinishRegroup();
+  // Lets those go whom nobody's death will start again.
+  void ReleaseFinished();
 
   // core_stop.cc: gathering, following, judging, stopping, deadlines.
   void On(const Tick& event);
@@ -250,7 +175,10 @@ class CoordinatorCore {
   Fact FactOf(Fact::Kind kind, int task) const;
   Status Apply(const Fact& fact);
   Status ApplyToTask(const Fact& fact);
+  Status ChangeTask(const Fact& fact, Task* task);
   void ApplyEnd(const Fact& fact, Task* task);
+  void ApplyRestart(const Fact& fact);
+  void Count(const Task& task, int by);
   Action& Do(Action::Kind kind, int task = -1);
   void RecomputeDeadline();
 
@@ -269,6 +197,12 @@ class CoordinatorCore {
   bool gathered_ = true;
   std::optional<Verdict> verdict_;
   std::optional<job::Death> first_death_;
+  std::vector<RoleCount> counts_;      // by role
+  bool restarted_ = false;             // anybody ever was
+  int job_restarts_ = 0;               // counted ones of scope job
+  std::vector<int> role_restarts_;     // … of scope role
+  std::vector<bool> regrouping_;       // by role: its tasks are being stopped to start together
+  std::optional<Millis> regroup_due_;  // while any is
   Millis running_since_{0};
   // Of this process.
   std::unordered_map<MemberId, int> members_;

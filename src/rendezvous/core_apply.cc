@@ -56,6 +56,10 @@ Status CoordinatorCore::Apply(const Fact& fact) {
     case Fact::Kind::kGeneration:
       generation_ = fact.generation;
       if (generation_ == 1) running_since_ = fact.at;
+      if (fact.restart) {
+        regroup_due_.reset();
+        std::fill(regrouping_.begin(), regrouping_.end(), false);
+      }
       return Status::Ok();
     case Fact::Kind::kVerdict:
       verdict_ = fact.verdict;
@@ -70,7 +74,29 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
   if (fact.task < 0 || fact.task >= task_count()) {
     return DataLoss("task number " + std::to_string(fact.task) + " is not of this job");
   }
+  if (fact.kind == Fact::Kind::kRestart) {
+    ApplyRestart(fact);
+    return Status::Ok();
+  }
   Task& task = tasks_[static_cast<size_t>(fact.task)];
+  Count(task, -1);
+  const Status status = ChangeTask(fact, &task);
+  Count(task, 1);
+  return status;
+}
+
+void CoordinatorCore::Count(const Task& task, int by) {
+  RoleCount& count = counts_[task.role];
+  count.tasks += by;
+  if (task.active) count.active += by;
+  if (task.active && task.ready) count.ready += by;
+  if (task.holder && task.holder->leased) count.leased += by;
+  if (task.final) count.final += by;
+  if (EndedWell(task)) count.well += by;
+}
+
+Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
+  Task& task = *changed;
   switch (fact.kind) {
     case Fact::Kind::kPlaced:
       task.holder = Holder{};
@@ -91,6 +117,8 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
       return Status::Ok();
     case Fact::Kind::kStarted:
       task.active = true;
+      task.ready = job_.roles[task.role].ready.by == job::ReadyBy::kStart;
+      task.recalled = false;
       task.results = 0;
       task.attempt = fact.attempt;
       task.attempts = fact.attempt + 1;
@@ -100,6 +128,10 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
       task.state = job::TaskState::kDraining;
       task.kill_at = fact.at + job_.limits.stop_grace;
       task.killed = false;
+      task.recalled = fact.restart;
+      return Status::Ok();
+    case Fact::Kind::kReady:
+      task.ready = true;
       return Status::Ok();
     case Fact::Kind::kEnded:
       if (!fact.end) return DataLoss("an end without how");
@@ -117,15 +149,24 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   const bool ran = std::exchange(task->active, false);
   task->end = fact.end;
   task->last_line = fact.last_line;
-  task->why_final = fact.end->ok() ? std::string() : fact.text;
+  task->ended_seq = fact.seq;
+  task->ignored = fact.ignored;
+  restarted_ = restarted_ || fact.restart;
+  task->recalled = false;
+  task->why_ended = fact.end->ok() ? std::string() : fact.text;
   const auto kind = job::Classify(*fact.end, task->history.ooms);
   const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
-  if (ran && death && !fact.consequence) {
+  if (ran && death && !fact.consequence && !fact.ignored) {
     first_death_ = job::Death{static_cast<int>(generation_), job_.roles[task->role].name,
                               task->index, fact.at};
   }
   if (fact.end->kind == job::EndKind::kOutOfMemory) ++task->history.ooms;
-  if (fact.counted) ++task->history.restarts;
+  if (fact.counted) {
+    const job::RestartScope scope = job_.roles[task->role].restart.scope;
+    ++(scope == job::RestartScope::kJob    ? job_restarts_
+       : scope == job::RestartScope::kRole ? role_restarts_[task->role]
+                                           : task->history.restarts);
+  }
   if (!fact.restart) {
     task->final = true;
     task->state = job::TaskState::kEnded;
@@ -135,6 +176,31 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->attempt = fact.attempt + 1;
   task->due = fact.due;
   task->state = task->holder ? job::TaskState::kJoined : job::TaskState::kCreated;
+}
+
+// All of the scope will be started again, who has ended well or was stopped included: the others'
+// program may need it. Who has failed for good has not kept the job from going on, and stays out.
+void CoordinatorCore::ApplyRestart(const Fact& fact) {
+  const size_t role = tasks_[static_cast<size_t>(fact.task)].role;
+  restarted_ = true;
+  regroup_due_ = std::max(regroup_due_.value_or(fact.due), fact.due);
+  for (Task& task : tasks_) {
+    if (!InScope(task, fact.scope, role)) continue;
+    regrouping_[task.role] = true;
+    const bool revived =
+        task.final && task.end && (EndedWell(task) || task.end->kind == job::EndKind::kCancelled);
+    if (!revived) continue;
+    Count(task, -1);
+    task.final = false;
+    task.released = false;
+    ++task.attempt;
+    task.due = fact.due;
+    task.unplaced_at = fact.at;
+    task.state = !task.holder          ? job::TaskState::kCreated
+                 : task.holder->leased ? job::TaskState::kJoined
+                                       : job::TaskState::kCreated;
+    Count(task, 1);
+  }
 }
 
 }  // namespace shoal::rendezvous

@@ -86,16 +86,15 @@ void CoordinatorCore::On(const LauncherRefused& event) {
 
 void CoordinatorCore::Settle() {
   unsettled_ = false;
-  const bool all_leased = std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) {
-    return task.holder && task.holder->leased;
-  });
-  if (generation_ == 0 && all_leased && stop_ == StopMode::kNone) {
+  if (generation_ == 0 && stop_ == StopMode::kNone && !decided_) {
+    if (!AllLeased()) return;  // nothing has run, so nothing follows from anything
     IssueGeneration();
     Fact fact = FactOf(Fact::Kind::kJob, -1);
     fact.state = job::JobState::kRunning;
     Record(std::move(fact));
     for (int number = 0; number < task_count(); ++number) StartIfDue(number);
   }
+  FinishRegroup();
   // Each pass may end tasks that had no program, and others may follow these.
   bool changed = true;
   while (changed) {
@@ -105,13 +104,16 @@ void CoordinatorCore::Settle() {
   }
   const bool all_final =
       std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.final; });
+  StartWaiting();  // who waited for what has failed is not started for it
+  ReleaseFinished();
   if (all_final && decided_ && !verdict_) RecordVerdict();
 }
 
 bool CoordinatorCore::RoleEnded(const std::string& role) const {
-  return std::all_of(tasks_.begin(), tasks_.end(), [&](const Task& task) {
-    return task.final || job_.roles[task.role].name != role;
-  });
+  for (size_t r = 0; r < job_.roles.size(); ++r) {
+    if (job_.roles[r].name == role && counts_[r].final < counts_[r].tasks) return false;
+  }
+  return true;
 }
 
 bool CoordinatorCore::DrainFollowers() {
@@ -157,8 +159,7 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
   }
   Fact fact = FactOf(Fact::Kind::kEnded, number);
   fact.end = job::CancelledEnd(why);
-  const int64_t stored = Record(std::move(fact));
-  if (task.holder && task.holder->member != 0) Do(Kind::kRelease, number).after = stored;
+  Record(std::move(fact));
   return true;
 }
 
@@ -172,7 +173,7 @@ void CoordinatorCore::Judge() {
   const Task* culprit = nullptr;
   for (const Task& task : tasks_) {
     job::TaskOutcome one{job_.roles[task.role].name, task.index, job::Outcome::kGoing, ""};
-    if (task.final && task.end && task.end->ok()) {
+    if (EndedWell(task)) {
       one.outcome = job::Outcome::kSucceeded;
     } else if (task.final && task.end && task.end->kind == job::EndKind::kCancelled) {
       one.outcome = job::Outcome::kStopped;
@@ -190,8 +191,8 @@ void CoordinatorCore::Judge() {
     return DecideVerdict(job::JobState::kSucceeded, verdict.reason);
   }
   if (stop_ != StopMode::kNone) return DecideVerdict(job::JobState::kCancelled, stop_reason_);
-  if (culprit != nullptr && !culprit->why_final.empty() && NeedsWhy(*culprit->end)) {
-    verdict.reason += " (" + culprit->why_final + ")";
+  if (culprit != nullptr && !culprit->why_ended.empty() && NeedsWhy(*culprit->end)) {
+    verdict.reason += " (" + culprit->why_ended + ")";
   }
   if (culprit != nullptr && !culprit->last_line.empty()) {
     verdict.reason += "; its last line was: " + culprit->last_line;
@@ -252,6 +253,8 @@ void CoordinatorCore::On(const Tick&) {
       CheckDraining(number);
       StartIfDue(number);
     }
+    FinishRegroup();
+    StartWaiting();
     CheckJobDeadlines();
   }
 }
@@ -334,7 +337,9 @@ void CoordinatorCore::RecomputeDeadline() {
     if (!exited_) at(exit_by_);
     return;
   }
-  for (const Task& task : tasks_) {
+  if (regroup_due_ && *regroup_due_ > now_) at(*regroup_due_);
+  for (int number = 0; number < task_count(); ++number) {
+    const Task& task = tasks_[static_cast<size_t>(number)];
     if (task.final) continue;
     if (task.holder) {
       at(task.holder->heard + (task.holder->suspected ? limits_.dead : limits_.suspect));
@@ -344,7 +349,7 @@ void CoordinatorCore::RecomputeDeadline() {
     if (task.state == job::TaskState::kDraining) at(task.kill_at);
     const bool startable = generation_ > 0 && !task.active && stop_ == StopMode::kNone &&
                            task.holder && task.holder->leased && task.holder->member != 0;
-    if (startable) at(task.due);
+    if (startable && !Blocked(number)) at(task.due);
   }
   if (decided_) return;
   if (generation_ == 0 && stop_ == StopMode::kNone) at(job_.limits.gather);

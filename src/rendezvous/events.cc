@@ -25,6 +25,12 @@ std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core)
       event.job_state = fact.state;
       event.text = fact.text;
       return event;
+    case Fact::Kind::kRestart:
+    case Fact::Kind::kReady:
+      event.type = JobEvent::Type::kNote;
+      event.text =
+          fact.kind == Fact::Kind::kRestart ? fact.text : core.NameOf(fact.task) + " is ready";
+      return event;
     case Fact::Kind::kPlaced:
       return std::nullopt;
     case Fact::Kind::kLeased:

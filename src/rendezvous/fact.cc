@@ -12,7 +12,7 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kJob, "job"},           {Kind::kPlaced, "placed"},         {Kind::kLeased, "leased"},
     {Kind::kUnplaced, "unplaced"}, {Kind::kGeneration, "generation"}, {Kind::kStarted, "started"},
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
-    {Kind::kVerdict, "verdict"},
+    {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
 };
 
 bool IsOfTask(Kind kind) {
@@ -38,6 +38,7 @@ void PutEnd(const Fact& fact, json::object* object) {
   if (!fact.last_line.empty()) (*object)["last_line"] = fact.last_line;
   if (fact.restart) (*object)["restart"] = true;
   if (fact.counted) (*object)["counted"] = true;
+  if (fact.ignored) (*object)["ignored"] = true;
   if (fact.consequence) (*object)["consequence"] = true;
   if (fact.due.count() != 0) (*object)["due"] = fact.due.count();
 }
@@ -98,6 +99,7 @@ Status ReadEnd(const json::object& object, Fact* fact) {
   fact->last_line = GetStringOr(object, "last_line", "");
   fact->restart = GetBoolOr(object, "restart", false);
   fact->counted = GetBoolOr(object, "counted", false);
+  fact->ignored = GetBoolOr(object, "ignored", false);
   fact->consequence = GetBoolOr(object, "consequence", false);
   fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
   return Status::Ok();
@@ -115,6 +117,7 @@ Status ReadByKind(const json::object& object, Fact* fact) {
     case Kind::kLeased:
       return ReadLease(object, fact);
     case Kind::kGeneration: {
+      fact->restart = GetBoolOr(object, "restart", false);
       TRY_ASSIGN(fact->generation, GetInt(object, "generation"));
       TRY_ASSIGN(fact->body, GetObject(object, "body"));
       return Status::Ok();
@@ -130,9 +133,19 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       TRY_ASSIGN(fact->verdict, VerdictFromJson(verdict));
       return Status::Ok();
     }
+    case Kind::kRestart: {
+      TRY_ASSIGN(const std::string scope, GetString(object, "scope"));
+      if (scope != "role" && scope != "job") return InvalidArgument("field 'scope' is unknown");
+      fact->scope = scope == "job" ? job::RestartScope::kJob : job::RestartScope::kRole;
+      fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
+      return Status::Ok();
+    }
+    case Kind::kDraining:
+      fact->restart = GetBoolOr(object, "restart", false);
+      return Status::Ok();
     case Kind::kUnplaced:
     case Kind::kStarted:
-    case Kind::kDraining:
+    case Kind::kReady:
       return Status::Ok();
   }
   return Status::Ok();
@@ -165,6 +178,12 @@ std::string FactToText(const Fact& fact) {
   if (fact.kind == Kind::kGeneration) object["generation"] = fact.generation;
   if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult) object["body"] = fact.body;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
+  const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;
+  if (may_restart && fact.restart) object["restart"] = true;
+  if (fact.kind == Kind::kRestart) {
+    object["scope"] = fact.scope == job::RestartScope::kJob ? "job" : "role";
+    object["due"] = fact.due.count();
+  }
   if (fact.kind == Kind::kVerdict) object["verdict"] = VerdictToJson(fact.verdict);
   if (!fact.text.empty()) object["text"] = fact.text;
   return ToText(object);

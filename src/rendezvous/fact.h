@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "job/job.h"
 #include "job/state.h"
 #include "rendezvous/types.h"
 
@@ -34,12 +35,14 @@ struct Fact {
     kPlaced,      // task, incarnation, instance: a launcher holds the place
     kLeased,      // task, host, ports: it has joined
     kUnplaced,    // task, text: its launcher was lost
-    kGeneration,  // generation, body = the cluster description
+    kGeneration,  // generation, body = the cluster description; restart: the scope is together
     kStarted,     // task, attempt: its program was ordered to start
-    kDraining,    // task, attempt, text: … to end
-    kEnded,       // task, attempt, end, last_line, text, restart, counted, consequence, due
-    kResult,      // task, attempt, body: what the program reported as its result
-    kVerdict,     // verdict
+    kReady,       // task, attempt: it serves
+    kDraining,    // task, attempt, text: … to end; restart: to be started again with others
+    kEnded,    // task, attempt, end, last_line, text, restart, counted, ignored, consequence, due
+    kRestart,  // task, attempt, text, scope, due: after its end all of the scope start again
+    kResult,   // task, attempt, body: what the program reported as its result
+    kVerdict,  // verdict
   };
   Kind kind = Kind::kJob;
   int64_t seq = 0;                  // 1, 2, 3 …
@@ -60,8 +63,10 @@ struct Fact {
   StopMode stop = StopMode::kNone;
   std::optional<job::TaskEnd> end;
   std::string last_line;
-  bool restart = false;              // there will be another attempt
-  bool counted = false;              // and it counts against the limit
+  bool restart = false;  // there will be another attempt
+  bool counted = false;  // and it counts against the limit
+  bool ignored = false;  // the end counts as a good one
+  job::RestartScope scope = job::RestartScope::kTask;
   bool consequence = false;          // of another task's death
   std::chrono::milliseconds due{0};  // when the next attempt may start
   Verdict verdict;

@@ -75,6 +75,39 @@ TEST(Journal, AFullDiskIsAnErrorThatNamesIt) {
   EXPECT_EQ(full.code(), Code::kResourceExhausted) << full.ToString();
 }
 
+TEST(StartMessage, RoundTripAndHostileFields) {
+  StartMessage message;
+  message.attempt = 3;
+  message.argv = {"python", "train.py"};
+  message.env = {{"A", "b"}};
+  message.grace_ms = 500;
+  EXPECT_EQ(ToJson(message).size(), 7u) << "what is not asked for is not sent";
+  message.processes = {{}, {{"SHOAL_LOCAL_RANK", "1"}}};
+  message.ready.by = job::ReadyBy::kHttp;
+  message.ready.path = "/health";
+  message.port = 4711;
+  message.on_log = {"*error*"};
+  const json::object good = ToJson(message);
+  const auto again = StartFromJson(good);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->processes, message.processes);
+  EXPECT_EQ(again->ready, message.ready);
+  EXPECT_EQ(again->port, 4711);
+  EXPECT_EQ(again->on_log, message.on_log);
+  for (const auto& [field, bad] :
+       std::vector<std::pair<const char*, const char*>>{{"processes", "[[1]]"},
+                                                        {"processes", "{}"},
+                                                        {"on_log", "[1]"},
+                                                        {"ready", "[]"},
+                                                        {"ready", R"({"by":"magic"})"},
+                                                        {"ready", R"({"by":"tcp","port":70000})"},
+                                                        {"argv", "[]"}}) {
+    json::object object = good;
+    object[field] = *ParseJson(bad);
+    EXPECT_FALSE(StartFromJson(object).ok()) << field << " " << bad;
+  }
+}
+
 TEST(LogSegment, NamesRoundTrip) {
   const LogKey key{"web-server.v2", 12, 3};
   EXPECT_EQ(LogFileName(key), "web-server.v2-12.3.log");

@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,16 +13,18 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "dialect/dialect.h"
 #include "host/port_lease.h"
 #include "job/plan.h"
 #include "job/state.h"
 #include "net/address.h"
 #include "rendezvous/job_files.h"
+#include "rendezvous/launch_env.h"
 #include "rendezvous/link.h"
 #include "rendezvous/log_spool.h"
 #include "rendezvous/program.h"
 #include "rendezvous/protocol.h"
+#include "rendezvous/ready_check.h"
+#include "rendezvous/task_output.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -47,6 +47,12 @@ job::TaskEnd EndOf(const host::ProcessExit& exit, int64_t memory_limit) {
                                              : "ran out of the machine's memory");
   }
   return exit.signal != 0 ? job::Signaled(exit.signal) : job::Exited(exit.exit_code);
+}
+
+job::TaskEnd Killed(int signal, std::string why) {
+  job::TaskEnd end = job::Signaled(signal);
+  end.detail = std::move(why);
+  return end;
 }
 
 class TaskLauncher final : public Launcher {
@@ -83,6 +89,7 @@ class TaskLauncher final : public Launcher {
       LogWarning("lost the coordinator: {}", why.message());
       welcomed_ = false;
       spool_.Rewind();
+      ready_told_ = false;
       for (Ended& one : ended_) one.sent = false;
     };
     calls.on_given_up = [this](const Status& why) { GivenUp(why); };
@@ -183,6 +190,7 @@ class TaskLauncher final : public Launcher {
       leases_.push_back({std::move(lease), GetBoolOr(port.get_object(), "plain", false)});
     }
     TRY_ASSIGN(leased.host, net::AdvertisedHost(link_->address().host));
+    host_ = leased.host;
     link_->Send("leased", ToJson(leased));
     return Status::Ok();
   }
@@ -206,6 +214,9 @@ class TaskLauncher final : public Launcher {
           EncodeLogFrame({role_, index_, chunk->attempt}, chunk->offset, chunk->bytes));
     }
     SendResults();
+    if (ready_ && !std::exchange(ready_told_, true)) {
+      link_->Send("ready", {{"attempt", attempt_}});
+    }
     for (Ended& one : ended_) {
       if (one.sent || !spool_.AllSent(one.message.attempt)) continue;
       one.sent = true;
@@ -245,7 +256,14 @@ class TaskLauncher final : public Launcher {
     if (start.attempt <= attempt_ || program_ || stopping_) return Status::Ok();
     attempt_ = start.attempt;
     memory_limit_ = start.memory_bytes;
-    last_line_.Clear();
+    on_log_ = start.on_log;
+    log_rule_ = -1;
+    not_ready_.clear();
+    ready_ = ready_told_ = false;
+    processes_ = std::max(1, static_cast<int>(start.processes.size()));
+    std::vector<std::string> watched = start.on_log;
+    if (start.ready.by == job::ReadyBy::kLog) watched.push_back(start.ready.line);
+    output_ = std::make_unique<TaskOutput>(processes_, std::move(watched));
     results_.clear();
     unsent_reports_from_ = 0;
     usage_ = {};
@@ -265,7 +283,16 @@ class TaskLauncher final : public Launcher {
     spec.process.job_id = job_id_;
     spec.process.name = role_ + "-" + std::to_string(index_) + "." + std::to_string(attempt_);
     spec.process.argv = start.argv;
-    spec.process.env = Environment(start);
+    spec.process.env = Environment(start, {});
+    for (size_t i = 0; i < start.processes.size(); ++i) {
+      auto env = Environment(start, start.processes[i]);
+      if (i == 0) {
+        spec.process.env = std::move(env);
+      } else {
+        spec.process.further.push_back({std::move(env)});
+      }
+    }
+    spec.process.grace = std::chrono::milliseconds(start.grace_ms);
     spec.process.work_dir = start.work_dir;
     spec.process.resources.cpu = start.cpu;
     spec.process.resources.memory_bytes = start.memory_bytes;
@@ -274,38 +301,61 @@ class TaskLauncher final : public Launcher {
       if (plain) lease.Release();
     }
     ProgramCallbacks calls;
-    calls.on_output = [this](std::string_view bytes) { return Printed(bytes); };
+    calls.on_output = [this](int process, std::string_view bytes) {
+      return Printed(process, bytes);
+    };
     calls.on_report = [this](const json::object& report) { Reported(report); };
     calls.on_end = [this](const host::ProcessExit& exit) { ProgramEnded(exit); };
     TRY_ASSIGN(program_,
                Program::Start(loop_, std::move(spec), options_.isolation, std::move(calls)));
+    if (start.ready.by != job::ReadyBy::kStart) CheckReady(start);
     SampleLater();
     return Status::Ok();
   }
 
-  // Ours (what the engine gave us), then the coordinator's, then what only we know.
-  std::vector<std::string> Environment(const StartMessage& start) const {
-    std::map<std::string, std::string> env;
-    for (char** one = environ; *one != nullptr; ++one) {
-      const std::string_view text(*one);
-      const size_t equals = text.find('=');
-      if (equals == std::string_view::npos || text.starts_with("SHOAL_FAULTS=")) continue;
-      env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  void CheckReady(const StartMessage& start) {
+    ReadyCheckSpec spec;
+    spec.how = start.ready;
+    spec.port = start.port;
+    spec.hosts = {"127.0.0.1", "::1"};
+    if (!host_.empty() && host_ != spec.hosts[0]) spec.hosts.push_back(host_);
+    spec.env = Environment(start, {});
+    spec.work_dir = start.work_dir;
+    spec.job_id = job_id_;
+    spec.name = role_ + "-" + std::to_string(index_) + "." + std::to_string(attempt_) + ".ready";
+    spec.isolation = options_.isolation;
+    const std::string within = FormatDuration(start.ready.timeout);
+    ready_check_ = ReadyCheck::Start(
+        loop_, std::move(spec), [this] { BeReady(); },
+        [this, within](const std::string& why) {
+          not_ready_ = "it was not ready within " + within + ": " + why;
+          ready_check_.reset();
+          if (program_) program_->Kill();
+        });
+  }
+
+  void BeReady() {
+    ready_check_.reset();
+    ready_ = true;
+    Pump();
+  }
+
+  // A line that the job waits for was printed.
+  void Matched(int number) {
+    if (number == static_cast<int>(on_log_.size())) {
+      if (ready_check_) BeReady();
+    } else if (log_rule_ < 0) {
+      log_rule_ = number;
+      LogInfo("a line of the program matches '{}'", on_log_[static_cast<size_t>(number)]);
+      if (program_) program_->Drain();
     }
-    for (const auto& [name, value] : start.env) env[name] = value;
-    env["SHOAL_TOKEN_FILE"] = options_.job_dir + "/token";
-    env["SHOAL_JOB_DIR"] = options_.job_dir;
-    env["SHOAL_SCRATCH"] = ScratchDir();
-    env["TMPDIR"] = ScratchDir();
-    env["SHOAL_CLUSTER_FILE"] = ClusterFile();
-    env["SHOAL_REPORT_FD"] = std::to_string(kReportFd);
-    constexpr std::string_view kCluster = "SHOAL_CLUSTER=";
-    if (kCluster.size() + cluster_.size() + 1 <= dialect::kVariableBytes) {
-      env["SHOAL_CLUSTER"] = cluster_;
-    }
-    std::vector<std::string> list;
-    for (const auto& [name, value] : env) list.push_back(name + "=" + value);
-    return list;
+  }
+
+  std::vector<std::string> Environment(
+      const StartMessage& start,
+      const std::vector<std::pair<std::string, std::string>>& process) const {
+    return LaunchEnvironment(start, process,
+                             {options_.job_dir, ScratchDir(), ClusterFile(), cluster_});
   }
 
   Status StopProgram(const std::string& how, const json::object& message) {
@@ -320,12 +370,17 @@ class TaskLauncher final : public Launcher {
     return Status::Ok();
   }
 
-  bool Printed(std::string_view bytes) {
-    spool_.Append(attempt_, bytes);
-    last_line_.Feed(bytes);
-    Copy(bytes);
+  bool Printed(int process, std::string_view bytes) {
+    Log(output_->Take(process, bytes));
+    for (int match; (match = output_->TakeMatch()) >= 0;) Matched(match);
     Pump();
     return spool_.bytes() < kSpoolLimit;
+  }
+
+  void Log(std::string_view text) {
+    if (text.empty()) return;
+    spool_.Append(attempt_, text);
+    Copy(text);
   }
 
   // To our own output, as far as its reader keeps up: the program never waits for that.
@@ -367,8 +422,16 @@ class TaskLauncher final : public Launcher {
     loop_->Post([this, alive = alive_] {
       if (*alive) ending_.reset();
     });
+    ready_check_.reset();
     RemoveScratch();
-    Finish(EndOf(exit, memory_limit_));
+    Log(output_->Finish());
+    for (int match; (match = output_->TakeMatch()) >= 0;) Matched(match);
+    job::TaskEnd end = EndOf(exit, memory_limit_);
+    if (!not_ready_.empty() && !end.ok()) end = Killed(SIGKILL, not_ready_);
+    // Stopped for what it printed: that it ends well then says nothing.
+    if (log_rule_ >= 0 && end.ok()) end = Killed(SIGTERM, "for a line that it printed");
+    if (processes_ > 1 && !end.ok()) end.process = exit.process;
+    Finish(std::move(end), exit.process);
   }
 
   void RemoveScratch() const {
@@ -377,11 +440,12 @@ class TaskLauncher final : public Launcher {
     std::filesystem::remove(ClusterFile(), ignored);
   }
 
-  void Finish(job::TaskEnd end) {
+  void Finish(job::TaskEnd end, int process = 0) {
     Ended ended;
     ended.message.attempt = attempt_;
     ended.message.end = std::move(end);
-    ended.message.last_line = CleanText(last_line_.text(), 200);
+    ended.message.last_line = CleanText(output_->last_line(process), 200);
+    ended.message.log_rule = log_rule_;
     ended.message.log_bytes = spool_.log_bytes(attempt_);
     ended_.push_back(std::move(ended));
     Pump();
@@ -450,6 +514,7 @@ class TaskLauncher final : public Launcher {
   std::string role_;
   int index_;
   std::string job_id_;
+  std::string host_;  // that the coordinator knows us by
   bool welcomed_ = false;
   std::vector<std::pair<host::PortLease, bool>> leases_;  // with `plain`
   int64_t generation_ = 0;
@@ -457,7 +522,13 @@ class TaskLauncher final : public Launcher {
   int attempt_ = -1;
   int64_t memory_limit_ = 0;
   LogSpool spool_;
-  LastLine last_line_;
+  int processes_ = 1;
+  std::unique_ptr<TaskOutput> output_;  // of the attempt
+  std::vector<std::string> on_log_;
+  int log_rule_ = -1;      // of them, that a line matched first
+  std::string not_ready_;  // why it was killed
+  bool ready_ = false;
+  bool ready_told_ = false;            // on this connection
   std::vector<json::object> results_;  // of the attempt; told again on every connection
   size_t unsent_reports_from_ = 0;
   std::vector<Ended> ended_;  // not acknowledged
@@ -471,6 +542,7 @@ class TaskLauncher final : public Launcher {
   std::unique_ptr<Link> link_;
   std::unique_ptr<Program> program_;
   std::unique_ptr<Program> ending_;
+  std::unique_ptr<ReadyCheck> ready_check_;
 };
 
 }  // namespace

@@ -35,6 +35,19 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attem
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }
   start.env.assign(env->begin(), env->end());
+  if (role.processes > 1) {
+    TRY_ASSIGN(const auto processes,
+               dialect::RenderProcesses(core.job(), core.Cluster(), context, *env));
+    for (const dialect::Environment& one : processes) {
+      start.processes.emplace_back(one.begin(), one.end());
+    }
+  }
+  start.ready = role.ready;
+  start.port = core.PortOf(task, role.ready.port);
+  for (std::string& arg : start.ready.command) {
+    if (arg == "@shoal" && !place.program.empty()) arg = place.program;
+  }
+  for (const job::LogRule& rule : role.on_log) start.on_log.push_back(rule.line);
   start.work_dir = core.job().files;
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;

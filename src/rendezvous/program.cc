@@ -35,20 +35,24 @@ class TreeProgram final : public Program {
       : loop_(loop), grace_(grace), callbacks_(std::move(callbacks)) {}
 
   ~TreeProgram() override {
-    for (const net::Loop::Id id : {output_watch_, report_watch_, exit_watch_, kill_timer_}) {
-      loop_->Cancel(id);
-    }
+    for (const net::Loop::Id id : {report_watch_, exit_watch_, kill_timer_}) loop_->Cancel(id);
+    for (const Output& one : outputs_) loop_->Cancel(one.watch);
   }
 
   Status Open(host::ProcessSpec spec, const host::Isolation& isolation) {
-    TRY_ASSIGN(Pipe output, MakePipe());
     TRY_ASSIGN(Pipe report, MakePipe());
-    ::fcntl(output.in.get(), F_SETPIPE_SZ, kOutputPipe);  // best effort: a limit may forbid it
-    spec.stdout_fd = output.out.get();
-    spec.stderr_fd = output.out.get();
+    std::vector<UniqueFd> writers;  // until the tree has them
+    for (size_t i = 0; i <= spec.further.size(); ++i) {
+      TRY_ASSIGN(Pipe output, MakePipe());
+      ::fcntl(output.in.get(), F_SETPIPE_SZ, kOutputPipe);  // best effort: a limit may forbid it
+      int* const fds[2] = {i == 0 ? &spec.stdout_fd : &spec.further[i - 1].stdout_fd,
+                           i == 0 ? &spec.stderr_fd : &spec.further[i - 1].stderr_fd};
+      *fds[0] = *fds[1] = output.out.get();
+      writers.push_back(std::move(output.out));
+      outputs_.push_back({std::move(output.in), 0});
+    }
     spec.inherited.push_back({report.out.get(), kReportFd});
     TRY_ASSIGN(tree_, host::ProcessTree::Start(spec, isolation));
-    output_ = std::move(output.in);
     report_ = std::move(report.in);
     TRY_ASSIGN(exit_watch_, loop_->WatchReadable(tree_->exit_fd(), [this] { Ended(); }));
     TRY_ASSIGN(report_watch_, loop_->WatchReadable(report_.get(), [this] {
@@ -66,7 +70,7 @@ class TreeProgram final : public Program {
   void Kill() override { tree_->KillAll(); }
 
   void Resume() override {
-    if (output_watch_ != 0 || !output_.valid()) return;
+    if (!paused_) return;
     paused_ = false;
     if (exit_) return Finish();
     const Status status = WatchOutput();
@@ -77,22 +81,37 @@ class TreeProgram final : public Program {
   int64_t pid() const override { return tree_->pid(); }
 
  private:
+  struct Output {
+    UniqueFd in;
+    net::Loop::Id watch = 0;  // 0: at its end, or paused
+    bool ended = false;
+  };
+
   Status WatchOutput() {
-    TRY_ASSIGN(output_watch_, loop_->WatchReadable(output_.get(), [this] {
-      if (ReadOutput() == Read::kEnd || paused_) loop_->Cancel(std::exchange(output_watch_, 0));
-    }));
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i].ended || outputs_[i].watch != 0) continue;
+      TRY_ASSIGN(outputs_[i].watch, loop_->WatchReadable(outputs_[i].in.get(), [this, i] {
+        outputs_[i].ended = ReadOutput(i) == Read::kEnd;
+        if (outputs_[i].ended) loop_->Cancel(std::exchange(outputs_[i].watch, 0));
+        if (paused_) Unwatch();
+      }));
+    }
     return Status::Ok();
+  }
+
+  void Unwatch() {
+    for (Output& one : outputs_) loop_->Cancel(std::exchange(one.watch, 0));
   }
 
   enum class Read { kSome, kNothing, kEnd };
 
-  // One block of what it printed.
-  Read ReadOutput() {
-    const ssize_t got = ::read(output_.get(), block_, sizeof block_);
+  // One block of what a process printed.
+  Read ReadOutput(size_t process) {
+    const ssize_t got = ::read(outputs_[process].in.get(), block_, sizeof block_);
     if (got < 0 && errno == EINTR) return Read::kSome;
     if (got < 0 && errno == EAGAIN) return Read::kNothing;
     if (got <= 0) return Read::kEnd;
-    paused_ = !callbacks_.on_output({block_, static_cast<size_t>(got)});
+    paused_ = !callbacks_.on_output(static_cast<int>(process), {block_, static_cast<size_t>(got)});
     return Read::kSome;
   }
 
@@ -135,8 +154,10 @@ class TreeProgram final : public Program {
 
   // The tree is gone, so the pipes hold all there will ever be.
   void Finish() {
-    loop_->Cancel(std::exchange(output_watch_, 0));
-    while (!paused_ && ReadOutput() == Read::kSome) {
+    Unwatch();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      while (!paused_ && ReadOutput(i) == Read::kSome) {
+      }
     }
     if (paused_) return;
     loop_->Cancel(std::exchange(report_watch_, 0));
@@ -151,13 +172,12 @@ class TreeProgram final : public Program {
   const Duration grace_;
   const ProgramCallbacks callbacks_;
   std::unique_ptr<host::ProcessTree> tree_;
-  UniqueFd output_;
+  std::vector<Output> outputs_;  // by process
   UniqueFd report_;
   std::string report_line_;
   std::optional<host::ProcessExit> exit_;
   bool draining_ = false;
   bool paused_ = false;
-  net::Loop::Id output_watch_ = 0;
   net::Loop::Id report_watch_ = 0;
   net::Loop::Id exit_watch_ = 0;
   net::Loop::Id kill_timer_ = 0;

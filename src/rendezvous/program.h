@@ -1,5 +1,5 @@
-// One attempt of a task's program under a launcher: its process tree, the pipe of what it prints
-// and the pipe of what it reports. Used by launcher.cc.
+// One attempt of a task's program under a launcher: its process tree, the pipes of what its
+// processes print and the pipe of what they report. Used by launcher.cc.
 //
 // Belongs to the loop's thread, which must be the thread that made it and must outlive the program:
 // the kernel ends a program whose parent thread dies.
@@ -21,16 +21,17 @@
 
 namespace shoal::rendezvous {
 
-// What the launcher tells beyond ProcessSpec's: descriptors are the Program's business.
+// What the launcher tells beyond ProcessSpec's: descriptors are the Program's business, those of
+// `process.further` too.
 struct ProgramSpec {
   host::ProcessSpec process;
   Duration grace = std::chrono::seconds(10);  // from Drain's SIGTERM to SIGKILL
 };
 
 struct ProgramCallbacks {
-  // What it printed, standard output and error in one. Answer false to be given no more until
-  // Resume.
-  std::function<bool(std::string_view bytes)> on_output;
+  // What one of its processes printed, standard output and error in one. Answer false to be given
+  // no more until Resume.
+  std::function<bool(int process, std::string_view bytes)> on_output;
   // An object that it wrote to SHOAL_REPORT_FD.
   std::function<void(const json::object& report)> on_report;
   // Its tree is gone, and all that it printed was told. Once, last.
@@ -49,7 +50,7 @@ class Program {
   // Kills what is left.
   virtual ~Program() = default;
 
-  // SIGTERM to the program's group now, SIGKILL to the tree after the grace. Again: nothing.
+  // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace. Again: nothing.
   virtual void Drain() = 0;
   // SIGKILL to the whole tree.
   virtual void Kill() = 0;

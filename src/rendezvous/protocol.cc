@@ -138,10 +138,12 @@ Result<LeasedMessage> LeasedFromJson(const json::object& object) {
 }
 
 json::object ToJson(const EndedMessage& message) {
-  return {{"attempt", message.attempt},
-          {"end", job::ToJson(message.end)},
-          {"last_line", message.last_line},
-          {"log_bytes", message.log_bytes}};
+  json::object object{{"attempt", message.attempt},
+                      {"end", job::ToJson(message.end)},
+                      {"last_line", message.last_line},
+                      {"log_bytes", message.log_bytes}};
+  if (message.log_rule >= 0) object["log_rule"] = message.log_rule;
+  return object;
 }
 
 Result<EndedMessage> EndedFromJson(const json::object& object) {
@@ -153,41 +155,133 @@ Result<EndedMessage> EndedFromJson(const json::object& object) {
   TRY_ASSIGN(message.end, job::TaskEndFromJson(end->get_object()));
   message.last_line = CleanText(GetStringOr(object, "last_line", ""), 200);
   TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
+  message.log_rule =
+      static_cast<int>(std::clamp<int64_t>(GetIntOr(object, "log_rule", -1), -1, 1000));
   return message;
 }
 
-json::object ToJson(const StartMessage& message) {
-  json::array argv, env;
-  for (const std::string& arg : message.argv) argv.push_back(json::string(arg));
-  for (const auto& [name, value] : message.env) {
-    env.push_back(json::array{json::string(name), json::string(value)});
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+json::array ToJson(const Variables& variables) {
+  json::array array;
+  for (const auto& [name, value] : variables) {
+    array.push_back(json::array{json::string(name), json::string(value)});
   }
-  return {{"attempt", message.attempt},  {"argv", std::move(argv)},
-          {"env", std::move(env)},       {"work_dir", message.work_dir},
-          {"cpu", message.cpu},          {"memory_bytes", message.memory_bytes},
-          {"grace_ms", message.grace_ms}};
+  return array;
+}
+
+Status ReadVariables(const json::value& value, std::string_view field, Variables* out) {
+  const Status wrong =
+      InvalidArgument("field '" + std::string(field) + "': expected an array of pairs of strings");
+  if (!value.is_array()) return wrong;
+  for (const json::value& pair : value.get_array()) {
+    const bool good = pair.is_array() && pair.get_array().size() == 2 &&
+                      pair.get_array()[0].is_string() && pair.get_array()[1].is_string();
+    if (!good) return wrong;
+    out->emplace_back(pair.get_array()[0].get_string(), pair.get_array()[1].get_string());
+  }
+  return Status::Ok();
+}
+
+json::array ToJson(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) array.push_back(json::string(text));
+  return array;
+}
+
+Status ReadTexts(const json::object& object, std::string_view field,
+                 std::vector<std::string>* out) {
+  TRY_ASSIGN(const json::array* texts, GetArray(object, field));
+  for (const json::value& text : *texts) {
+    if (!text.is_string()) {
+      return InvalidArgument("field '" + std::string(field) + "': expected strings");
+    }
+    out->emplace_back(text.get_string());
+  }
+  return Status::Ok();
+}
+
+constexpr std::pair<job::ReadyBy, std::string_view> kReadyBys[] = {
+    {job::ReadyBy::kTcp, "tcp"},
+    {job::ReadyBy::kHttp, "http"},
+    {job::ReadyBy::kCommand, "command"},
+    {job::ReadyBy::kLog, "log"},
+};
+
+json::object ReadyToJson(const job::Ready& ready, uint16_t port) {
+  json::object object{{"port", port},
+                      {"path", ready.path},
+                      {"command", ToJson(ready.command)},
+                      {"line", ready.line},
+                      {"every_ms", ready.every.count()},
+                      {"timeout_ms", ready.timeout.count()}};
+  for (const auto& [by, name] : kReadyBys) {
+    if (by == ready.by) object["by"] = name;
+  }
+  return object;
+}
+
+Status ReadReady(const json::value& value, StartMessage* message) {
+  if (!value.is_object()) return InvalidArgument("field 'ready': expected an object");
+  const json::object& object = value.get_object();
+  TRY_ASSIGN(const std::string how, GetString(object, "by"));
+  for (const auto& [by, name] : kReadyBys) {
+    if (name == how) message->ready.by = by;
+  }
+  if (message->ready.by == job::ReadyBy::kStart) return InvalidArgument("field 'by' is unknown");
+  TRY_ASSIGN(const int port, GetSmall(object, "port", 0));
+  if (port > 65535) return InvalidArgument("field 'port' is out of its range");
+  message->port = static_cast<uint16_t>(port);
+  TRY_ASSIGN(message->ready.path, GetString(object, "path"));
+  TRY(ReadTexts(object, "command", &message->ready.command));
+  TRY_ASSIGN(message->ready.line, GetString(object, "line"));
+  TRY_ASSIGN(const int every, GetSmall(object, "every_ms", 1));
+  TRY_ASSIGN(const int64_t timeout, GetInt(object, "timeout_ms"));
+  message->ready.every = std::chrono::milliseconds(every);
+  message->ready.timeout = std::chrono::milliseconds(timeout);
+  return Status::Ok();
+}
+
+}  // namespace
+
+json::object ToJson(const StartMessage& message) {
+  json::object object{{"attempt", message.attempt},  {"argv", ToJson(message.argv)},
+                      {"env", ToJson(message.env)},  {"work_dir", message.work_dir},
+                      {"cpu", message.cpu},          {"memory_bytes", message.memory_bytes},
+                      {"grace_ms", message.grace_ms}};
+  if (!message.processes.empty()) {
+    json::array processes;
+    for (const Variables& one : message.processes) processes.push_back(ToJson(one));
+    object["processes"] = std::move(processes);
+  }
+  if (message.ready.by != job::ReadyBy::kStart) {
+    object["ready"] = ReadyToJson(message.ready, message.port);
+  }
+  if (!message.on_log.empty()) object["on_log"] = ToJson(message.on_log);
+  return object;
 }
 
 Result<StartMessage> StartFromJson(const json::object& object) {
   StartMessage message;
   TRY_ASSIGN(message.attempt, GetSmall(object, "attempt", 0));
-  TRY_ASSIGN(const json::array* argv, GetArray(object, "argv"));
-  TRY_ASSIGN(const json::array* env, GetArray(object, "env"));
-  for (const json::value& arg : *argv) {
-    if (!arg.is_string()) return InvalidArgument("field 'argv': expected strings");
-    message.argv.emplace_back(arg.get_string());
-  }
-  for (const json::value& pair : *env) {
-    const bool good = pair.is_array() && pair.get_array().size() == 2 &&
-                      pair.get_array()[0].is_string() && pair.get_array()[1].is_string();
-    if (!good) return InvalidArgument("field 'env': expected pairs of strings");
-    message.env.emplace_back(pair.get_array()[0].get_string(), pair.get_array()[1].get_string());
-  }
+  TRY(ReadTexts(object, "argv", &message.argv));
   if (message.argv.empty()) return InvalidArgument("field 'argv': expected a command");
+  TRY_ASSIGN(const json::array* env, GetArray(object, "env"));
+  TRY(ReadVariables(*env, "env", &message.env));
   message.work_dir = GetStringOr(object, "work_dir", "");
   message.cpu = GetDoubleOr(object, "cpu", 0);
   message.memory_bytes = GetIntOr(object, "memory_bytes", 0);
   TRY_ASSIGN(message.grace_ms, GetInt(object, "grace_ms"));
+  if (object.contains("processes")) {
+    TRY_ASSIGN(const json::array* processes, GetArray(object, "processes"));
+    for (const json::value& one : *processes) {
+      TRY(ReadVariables(one, "processes", &message.processes.emplace_back()));
+    }
+  }
+  if (const json::value* ready = object.if_contains("ready")) TRY(ReadReady(*ready, &message));
+  if (object.contains("on_log")) TRY(ReadTexts(object, "on_log", &message.on_log));
   return message;
 }
 

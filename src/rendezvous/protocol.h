@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "job/job.h"
 #include "job/state.h"
 #include "rendezvous/log_segment.h"
 
@@ -69,6 +70,7 @@ struct EndedMessage {
   job::TaskEnd end;
   std::string last_line;
   int64_t log_bytes = 0;  // that the attempt printed; all of them were sent before
+  int log_rule = -1;      // of StartMessage::on_log, that a line of it matched first; -1: none
 };
 json::object ToJson(const EndedMessage& message);
 Result<EndedMessage> EndedFromJson(const json::object& object);
@@ -81,6 +83,11 @@ struct StartMessage {
   double cpu = 0;
   int64_t memory_bytes = 0;
   int64_t grace_ms = 0;
+  // Of a task of several processes, by local rank: what each has over `env`. Empty: it is one.
+  std::vector<std::vector<std::pair<std::string, std::string>>> processes;
+  job::Ready ready;                 // how to see that it serves
+  uint16_t port = 0;                // … at this port
+  std::vector<std::string> on_log;  // lines that end it
 };
 json::object ToJson(const StartMessage& message);
 Result<StartMessage> StartFromJson(const json::object& object);

@@ -1,0 +1,126 @@
+// What goes into the coordinator's rules and what comes out: the events and actions of
+// coordinator_core.h. Plain data.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "job/state.h"
+#include "rendezvous/fact.h"
+
+namespace shoal::rendezvous {
+
+using Millis = std::chrono::milliseconds;
+// A connection of a launcher: the shell numbers them from 1 and never uses a number twice.
+using MemberId = uint64_t;
+
+// ---- Events -------------------------------------------------------------------------------------
+
+struct Joined {
+  MemberId member = 0;
+  std::string role;
+  int index = -1;  // -1: any
+  int incarnation = 0;
+  std::string instance;      // names the launcher's process; the same over its reconnections
+  int64_t generation = 0;    // that it knows
+  int last_attempt = -1;     // whose program it was last told to start
+  bool has_program = false;  // that attempt runs, or its end was not acknowledged
+};
+struct Left {
+  MemberId member = 0;
+};
+struct PortsLeased {
+  MemberId member = 0;
+  std::string host;
+  std::vector<uint16_t> ports;
+};
+struct Heard {  // a heartbeat or anything else
+  MemberId member = 0;
+};
+// Its log lines are stored already.
+struct ProgramEnded {
+  MemberId member = 0;
+  int attempt = 0;
+  job::TaskEnd end;
+  std::string last_line;
+  int log_rule = -1;  // that a line of it matched, of its role's on_log; -1: none
+};
+// Its launcher has seen that it serves (Role::ready); told again on every connection.
+struct ProgramReady {
+  MemberId member = 0;
+  int attempt = 0;
+};
+struct ProgramResult {
+  MemberId member = 0;
+  int attempt = 0;
+  int number = 0;  // of the attempt's results: 0, 1, … ; one that is told again is ignored
+  json::object body;
+};
+struct Tick {};
+struct ControllerCame {};
+struct ControllerWent {};
+struct Command {
+  StopMode mode = StopMode::kDrain;
+  std::string reason;
+};
+// The engine's word.
+struct LauncherLost {
+  std::string role;
+  int index = 0;
+  int incarnation = 0;
+  std::string reason;
+};
+struct LauncherRefused {
+  std::string role;
+  int index = 0;
+  std::string reason;
+};
+struct VerdictAcked {};
+
+using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramReady,
+                           ProgramResult, Tick, ControllerCame, ControllerWent, Command,
+                           LauncherLost, LauncherRefused, VerdictAcked>;
+
+// ---- Actions ------------------------------------------------------------------------------------
+
+struct Action {
+  enum class Kind : uint8_t {
+    kRecord,    // fact: append to the journal, then tell the controllers
+    kWelcome,   // member holds the place of `task`; `lease`: it is to lease its ports
+    kWait,      // member waits for the place; text: for whom
+    kRefuse,    // text; close
+    kStart,     // the program of `task`, `attempt`, in the current generation
+    kDescribe,  // the current description to member, or to all (0)
+    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why
+    kKill,      // SIGKILL now
+    kAck,       // the end of `attempt` is stored
+    kRelease,   // nothing is left to do for member: it may exit with 0
+    kNote,      // text, to the controllers; not recorded
+    kWriteVerdict,
+    kExit,
+  };
+  Kind kind = Kind::kNote;
+  MemberId member = 0;
+  int task = -1;
+  int attempt = 0;
+  bool lease = false;
+  // Not before the fact of this number is on disk; 0: at once.
+  int64_t after = 0;
+  std::string text;
+  Fact fact;
+};
+
+struct CoreLimits {
+  Millis suspect{5'000};
+  Millis dead{30'000};
+  Millis controller_loss{5'000};
+  Millis controller_start{10'000};  // until the first one comes
+  Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
+  Millis linger{5'000};             // after the verdict, for its acknowledgement
+};
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,233 @@
+// When programs start, how they end, and what is started again: alone, with their role or with the
+// whole job.
+#include <algorithm>
+
+#include "rendezvous/coordinator_core.h"
+
+namespace shoal::rendezvous {
+
+using Kind = Action::Kind;
+
+namespace {
+
+std::string_view ScopeName(job::RestartScope scope) {
+  return scope == job::RestartScope::kJob ? "the job" : "its role";
+}
+
+}  // namespace
+
+// ---- Starts -------------------------------------------------------------------------------------
+
+bool CoordinatorCore::Blocked(int number) const {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  if (regroup_due_ && regrouping_[task.role]) return true;
+  const job::After& after = job_.roles[task.role].after;
+  for (const std::string& name : after.roles) {
+    for (size_t r = 0; r < job_.roles.size(); ++r) {
+      if (job_.roles[r].name != name) continue;
+      const RoleCount& count = counts_[r];
+      const int there = after.when == job::AfterWhen::kEnded     ? 0
+                        : after.when == job::AfterWhen::kStarted ? count.active
+                                                                 : count.ready;
+      if (there + count.final < count.tasks) return true;
+    }
+  }
+  return false;
+}
+
+bool CoordinatorCore::StartIfDue(int number) {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  if (generation_ == 0 || task.active || task.final || stop_ != StopMode::kNone) return false;
+  if (!task.holder || !task.holder->leased || task.holder->member == 0 || task.due > now_) {
+    return false;
+  }
+  if (Blocked(number)) return false;
+  Record(FactOf(Fact::Kind::kStarted, number));
+  // Who comes back may have been the only one who knew who has ended.
+  if (task.attempt > 0) DescribeEnds(0);
+  Do(Kind::kStart, number).attempt = task.attempt;
+  return true;
+}
+
+// Those whose turn it is now by the order of roles; their start may be the next one's turn.
+void CoordinatorCore::StartWaiting() {
+  bool started = generation_ > 0 && stop_ == StopMode::kNone;
+  while (started) {
+    started = false;
+    for (int number = 0; number < task_count(); ++number) {
+      if (role_of(number).after.roles.empty()) continue;
+      started = StartIfDue(number) || started;
+    }
+  }
+}
+
+void CoordinatorCore::On(const ProgramReady& event) {
+  const auto number = TaskOf(event.member);
+  if (!number) return;
+  Task& task = tasks_[static_cast<size_t>(*number)];
+  task.holder->heard = now_;
+  if (!task.active || task.ready || event.attempt != task.attempt) return;
+  Record(FactOf(Fact::Kind::kReady, *number));
+  unsettled_ = true;
+}
+
+// ---- Ends ---------------------------------------------------------------------------------------
+
+void CoordinatorCore::On(const ProgramEnded& event) {
+  const auto number = TaskOf(event.member);
+  if (!number) return;
+  Task& task = tasks_[static_cast<size_t>(*number)];
+  task.holder->heard = now_;
+  if (task.active && event.attempt == task.attempt) {
+    EndAttempt(*number, event.end, event.last_line, event.log_rule);
+  } else if (event.attempt < task.attempt || task.final) {
+    // Told again, as the acknowledgement was lost with the connection.
+    Action& ack = Do(Kind::kAck, *number);
+    ack.attempt = event.attempt;
+    ack.after = task.ended_seq;
+    if (task.final && task.released) Do(Kind::kRelease, *number).after = task.ended_seq;
+  }
+}
+
+job::RestartHistory CoordinatorCore::HistoryOf(const Task& task) const {
+  job::RestartHistory history = task.history;
+  const job::RestartScope scope = job_.roles[task.role].restart.scope;
+  if (scope == job::RestartScope::kRole) history.restarts = role_restarts_[task.role];
+  if (scope == job::RestartScope::kJob) history.restarts = job_restarts_;
+  return history;
+}
+
+job::RestartDecision CoordinatorCore::Decide(const Task& task, const job::TaskEnd& end,
+                                             bool consequence, int log_rule) const {
+  job::RestartDecision decision;
+  if (stop_ != StopMode::kNone || decided_) {
+    if (!end.ok()) decision.reason = "not restarted, as it was being stopped";
+    return decision;
+  }
+  if (task.recalled) {
+    decision.restart = true;
+    decision.reason = "stopped to be started again with the others";
+    return decision;
+  }
+  if (task.state == job::TaskState::kDraining) {
+    if (!end.ok()) decision.reason = "not restarted, as it was being stopped";
+    return decision;
+  }
+  return job::DecideEnd(job_.roles[task.role], end, HistoryOf(task), consequence, log_rule);
+}
+
+void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string& last_line,
+                                 int log_rule) {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  const bool recalled = task.recalled && stop_ == StopMode::kNone && !decided_;
+  if (task.state == job::TaskState::kDraining && (recalled || !end.ok())) {
+    end = job::CancelledEnd(job::Describe(end));
+  }
+  const auto kind = job::Classify(end, task.history.ooms);
+  const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
+  const job::Death this_death{static_cast<int>(generation_), role_of(number).name, task.index,
+                              now_};
+  const bool consequence = death && end.kind != job::EndKind::kOutOfMemory &&
+                           job::IsConsequence(first_death_, this_death);
+  const job::RestartDecision decision = Decide(task, end, consequence, log_rule);
+
+  Fact fact = FactOf(Fact::Kind::kEnded, number);
+  fact.end = std::move(end);
+  fact.last_line = last_line;
+  fact.text = decision.reason;
+  fact.restart = decision.restart;
+  fact.counted = decision.counted;
+  fact.ignored = decision.ignored;
+  fact.consequence = consequence;
+  if (decision.restart) fact.due = now_ + decision.delay;
+  const Millis due = fact.due;
+  const int attempt = task.attempt;
+  const int64_t stored = Record(std::move(fact));
+  unsettled_ = true;
+  if (task.holder && task.holder->member != 0) {
+    Action& ack = Do(Kind::kAck, number);
+    ack.attempt = attempt;
+    ack.after = stored;
+  }
+  // What an ending task told others they may lose with whom they told it to.
+  if (EndedWell(task) && restarted_) DescribeEnds(stored);
+  if (decision.restart && decision.scope != job::RestartScope::kTask) {
+    Regroup(number, decision.scope, due);
+  }
+  StartIfDue(number);
+}
+
+// ---- Scopes -------------------------------------------------------------------------------------
+
+bool CoordinatorCore::AllLeased() const {
+  return std::all_of(counts_.begin(), counts_.end(),
+                     [](const RoleCount& one) { return one.leased == one.tasks; });
+}
+
+bool CoordinatorCore::InScope(const Task& task, job::RestartScope scope, size_t role) const {
+  return scope == job::RestartScope::kJob ||
+         (scope == job::RestartScope::kRole && task.role == role);
+}
+
+void CoordinatorCore::Regroup(int number, job::RestartScope scope, Millis due) {
+  const Task& cause = tasks_[static_cast<size_t>(number)];
+  Fact fact = FactOf(Fact::Kind::kRestart, number);
+  fact.scope = scope;
+  fact.due = due;
+  fact.text = NameOf(number) + " " + job::Describe(*cause.end) + "; all tasks of " +
+              (scope == job::RestartScope::kJob ? "the job" : role_of(number).name) +
+              " are started again (" + cause.why_ended + ")";
+  const std::string why = "started again with " + std::string(ScopeName(scope)) + ", as " +
+                          NameOf(number) + " " + job::Describe(*cause.end);
+  Record(std::move(fact));
+  for (int other = 0; other < task_count(); ++other) {
+    const Task& task = tasks_[static_cast<size_t>(other)];
+    if (!task.active || task.recalled || !InScope(task, scope, cause.role)) continue;
+    Fact drain = FactOf(Fact::Kind::kDraining, other);
+    drain.text = why;
+    drain.restart = true;
+    Record(std::move(drain));
+    Action& action = Do(Kind::kDrain, other);
+    action.attempt = task.attempt;
+    action.text = why;
+  }
+}
+
+// When the last of the scope has ended and all are there again.
+void CoordinatorCore::FinishRegroup() {
+  if (!regroup_due_ || stop_ != StopMode::kNone || decided_ || now_ < *regroup_due_) return;
+  for (const Task& task : tasks_) {
+    if (!regrouping_[task.role] || task.final) continue;
+    if (task.active || !task.holder || !task.holder->leased || task.holder->member == 0) return;
+  }
+  IssueGeneration(true);
+  for (int number = 0; number < task_count(); ++number) StartIfDue(number);
+}
+
+void CoordinatorCore::ReleaseFinished() {
+  bool job_scope = false;
+  std::vector<bool> role_scope(job_.roles.size());
+  const bool over = stop_ != StopMode::kNone || decided_;
+  for (const Task& task : tasks_) {
+    if (task.final || over) continue;
+    const job::Role& role = job_.roles[task.role];
+    const bool by_rule = std::any_of(
+        role.on_exit.begin(), role.on_exit.end(),
+        [](const job::ExitRule& one) { return one.action == job::EndAction::kRestartJob; });
+    const bool by_line = std::any_of(
+        role.on_log.begin(), role.on_log.end(),
+        [](const job::LogRule& one) { return one.action == job::EndAction::kRestartJob; });
+    if (role.restart.scope == job::RestartScope::kJob || by_rule || by_line) job_scope = true;
+    if (role.restart.scope == job::RestartScope::kRole) role_scope[task.role] = true;
+  }
+  for (int number = 0; number < task_count(); ++number) {
+    Task& task = tasks_[static_cast<size_t>(number)];
+    if (!task.final || task.released || job_scope || role_scope[task.role]) continue;
+    task.released = true;
+    if (task.holder && task.holder->member != 0) {
+      Do(Kind::kRelease, number).after = task.ended_seq;
+    }
+  }
+}
+
+}  // namespace shoal::rendezvous

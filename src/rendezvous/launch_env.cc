@@ -1,0 +1,40 @@
+#include "rendezvous/launch_env.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <string_view>
+
+#include "dialect/dialect.h"
+#include "rendezvous/program.h"
+
+namespace shoal::rendezvous {
+
+std::vector<std::string> LaunchEnvironment(
+    const StartMessage& start, const std::vector<std::pair<std::string, std::string>>& process,
+    const LaunchPlace& place) {
+  std::map<std::string, std::string> env;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view text(*one);
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos || text.starts_with("SHOAL_FAULTS=")) continue;
+    env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  for (const auto& [name, value] : start.env) env[name] = value;
+  for (const auto& [name, value] : process) env[name] = value;
+  env["SHOAL_TOKEN_FILE"] = place.job_dir + "/token";
+  env["SHOAL_JOB_DIR"] = place.job_dir;
+  env["SHOAL_SCRATCH"] = place.scratch;
+  env["TMPDIR"] = place.scratch;
+  env["SHOAL_CLUSTER_FILE"] = place.cluster_file;
+  env["SHOAL_REPORT_FD"] = std::to_string(kReportFd);
+  constexpr std::string_view kCluster = "SHOAL_CLUSTER=";
+  if (kCluster.size() + place.cluster.size() + 1 <= dialect::kVariableBytes) {
+    env["SHOAL_CLUSTER"] = place.cluster;
+  }
+  std::vector<std::string> list;
+  for (const auto& [name, value] : env) list.push_back(name + "=" + value);
+  return list;
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,180 @@
+// Several processes a task, restart scopes, order and readiness, rules of ends and lines: with real
+// programs under the real coordinator and launchers, in one process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rendezvous/rendezvous_testing.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+using job::JobState;
+using job::TaskState;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+Verdict RunAll(Bench* bench) {
+  bench->StartCoordinator();
+  bench->StartController();
+  bench->StartAllLaunchers();
+  return bench->RunToVerdict();
+}
+
+TEST(Processes, EachHasItsRankAndItsLinesItsNumber) {
+  job::Role role = ShellRole("worker", 1, "echo rank $SHOAL_LOCAL_RANK of $SHOAL_LOCAL_SIZE");
+  role.processes = 3;
+  Bench bench(JobOf({role}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+  const std::string& log = bench.LogOf("worker", 0);
+  for (const char* line : {"[0] rank 0 of 3\n", "[1] rank 1 of 3\n", "[2] rank 2 of 3\n"}) {
+    EXPECT_THAT(log, HasSubstr(line));
+  }
+  EXPECT_EQ(log.size(), 3 * std::string("[0] rank 0 of 3\n").size());
+}
+
+TEST(Processes, TheFirstThatFailsEndsTheTaskAndIsNamed) {
+  job::Role role =
+      ShellRole("worker", 1,
+                "if [ $SHOAL_LOCAL_RANK = 1 ]; then echo no memory; exit 9; fi; "
+                "trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.01; done");
+  role.processes = 3;
+  Bench bench(JobOf({role}));
+  const Verdict verdict = RunAll(&bench);
+  EXPECT_EQ(verdict.state, JobState::kFailed);
+  EXPECT_THAT(verdict.reason, HasSubstr("worker 0 exited with 9 in its process 1"));
+  EXPECT_THAT(verdict.reason, HasSubstr("its last line was: no memory"));
+}
+
+TEST(Processes, ADrainReachesAllOfThem) {
+  job::Role role = ShellRole(
+      "worker", 1, "trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.01; done");
+  role.processes = 4;
+  Bench bench(JobOf({role}));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.StartAllLaunchers();
+  const auto count = [&](const std::string& word) {
+    size_t n = 0;
+    const std::string& log = bench.LogOf("worker", 0);
+    for (size_t at = log.find(word); at != std::string::npos; at = log.find(word, at + 1)) ++n;
+    return n;
+  };
+  ASSERT_TRUE(bench.Until([&] { return count("up\n") == 4; }));
+  bench.client->Drain("enough");
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(count("saved\n"), 4u);
+}
+
+TEST(Scopes, AJobThatRestartsAsAWholeFindsItsNewGeneration) {
+  job::Role role = ShellRole("worker", 3,
+                             "echo generation $SHOAL_GENERATION; if [ $SHOAL_ATTEMPT = 0 ]; then "
+                             "if [ $SHOAL_INDEX = 2 ]; then sleep 0.05; kill -KILL $$; fi; "
+                             "while :; do sleep 0.01; done; fi");
+  role.restart.scope = job::RestartScope::kJob;
+  role.restart.backoff = milliseconds(5);
+  Bench bench(JobOf({role}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(bench.LogOf("worker", i, 0), "generation 1\n");
+    EXPECT_EQ(bench.LogOf("worker", i, 1), "generation 2\n");
+    EXPECT_EQ(bench.Count("worker", i, TaskState::kRunning), 2);
+  }
+  const auto told = std::any_of(bench.events.begin(), bench.events.end(), [](const JobEvent& one) {
+    return one.type == JobEvent::Type::kNote &&
+           one.text.find(
+               "worker 2 was killed by signal 9 (SIGKILL); all tasks of the job are "
+               "started again (restart 1 of 3") == 0;
+  });
+  EXPECT_TRUE(told);
+}
+
+TEST(Scopes, WhoHasEndedComesBackWithTheOthers) {
+  job::Role role = ShellRole("worker", 2,
+                             "echo up; test $SHOAL_ATTEMPT = 1 && exit 0; test $SHOAL_INDEX = 0 && "
+                             "exit 0; while test ! -e $SHOAL_JOB_DIR/go; do sleep 0.01; done; "
+                             "kill -KILL $$");
+  role.restart.scope = job::RestartScope::kRole;
+  role.restart.backoff = milliseconds(5);
+  Bench bench(JobOf({role}));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.StartAllLaunchers();
+  ASSERT_TRUE(bench.Until([&] { return bench.Count("worker", 0, TaskState::kEnded) == 1; }));
+  EXPECT_FALSE(bench.launcher_exits[0]) << "it may be needed again";
+  ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/go", "", 0600, false).ok());
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.LogOf("worker", 0, 1), "up\n");
+  EXPECT_TRUE(bench.Until([&] { return bench.launcher_exits[0] && bench.launcher_exits[1]; }));
+  EXPECT_EQ(bench.launcher_exits[0], 0);
+}
+
+TEST(Order, WorkersStartWhenTheServersLineHasCome) {
+  job::Role server = ShellRole("server", 2, "sleep 0.1; echo 'serving at 1'; sleep 1000");
+  server.follows = "worker";
+  server.ready.by = job::ReadyBy::kLog;
+  server.ready.line = "serving at *";
+  job::Role worker = ShellRole("worker", 2, "exit 0");
+  worker.after.roles = {"server"};
+  Bench bench(JobOf({worker, server}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_GE(*bench.When("worker", i, TaskState::kRunning) -
+                  *bench.When("server", 0, TaskState::kRunning),
+              milliseconds(80));
+  }
+}
+
+TEST(Order, WhoDoesNotBecomeReadyIsKilledAndSaysWhy) {
+  job::Role server = ShellRole("server", 1, "sleep 1000");
+  server.follows = "worker";
+  server.ports = {{"http", false}};
+  server.ready.by = job::ReadyBy::kTcp;
+  server.ready.port = "http";
+  server.ready.timeout = milliseconds(60);
+  server.restart.limit = 0;
+  job::Role worker = ShellRole("worker", 1, "exit 0");
+  worker.after.roles = {"server"};
+  Bench bench(JobOf({worker, server}));
+  const Verdict verdict = RunAll(&bench);
+  EXPECT_EQ(verdict.state, JobState::kFailed);
+  EXPECT_THAT(verdict.reason, HasSubstr("server 0 was killed by signal 9 (SIGKILL): it was not "
+                                        "ready within 60 ms: nothing takes connections at port"));
+  EXPECT_EQ(bench.Count("worker", 0, TaskState::kRunning), 0);
+}
+
+TEST(Order, ACommandSeesTheTasksEnvironment) {
+  job::Role server = ShellRole("server", 1, "sleep 0.05; touch $SHOAL_SCRATCH/up; sleep 1000");
+  server.follows = "worker";
+  server.ready.by = job::ReadyBy::kCommand;
+  server.ready.command = {"/bin/sh", "-c", "test -e $SHOAL_SCRATCH/up"};
+  server.ready.every = milliseconds(10);
+  job::Role worker = ShellRole("worker", 1, "exit 0");
+  worker.after.roles = {"server"};
+  Bench bench(JobOf({worker, server}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+}
+
+TEST(Rules, ALineEndsATaskThatHangsAndItIsTriedAgain) {
+  job::Role role = ShellRole("worker", 1,
+                             "test $SHOAL_ATTEMPT = 1 && exit 0; echo 'NCCL error: 3'; "
+                             "trap 'exit 0' TERM; while :; do sleep 0.01; done");
+  role.on_log = {{"NCCL error*", job::EndAction::kRetry}};
+  role.restart.backoff = milliseconds(5);
+  Bench bench(JobOf({role}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.verdict->tasks[0].attempts, 2);
+}
+
+TEST(Rules, OfExitCodes) {
+  job::Role role =
+      ShellRole("worker", 2, "test $SHOAL_INDEX = 0 && exit 40; test $SHOAL_ATTEMPT = 1 || exit 3");
+  role.on_exit = {{"40", job::EndAction::kIgnore}, {"3", job::EndAction::kRetry}};
+  role.restart.backoff = milliseconds(5);
+  Bench bench(JobOf({role}));
+  EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.verdict->tasks[0].attempts, 1);
+  EXPECT_EQ(bench.verdict->tasks[1].attempts, 2);
+}
+
+}  // namespace
+}  // namespace shoal::rendezvous

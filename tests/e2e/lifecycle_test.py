@@ -1,0 +1,119 @@
+"""Several processes a task, restart scopes, order and readiness, rules of ends: job files against the real binary, with a
+plain HTTP service as the server. SHOAL_BIN names the binary."""
+import json
+import unittest
+
+import harness
+
+SERVICE = """\
+name: service
+roles:
+  web:
+    follows: client
+    ports: [http]
+    command: [python3, -c, '
+import http.server, os;
+http.server.ThreadingHTTPServer.allow_reuse_address = True;
+http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["SHOAL_PORT"])), http.server.SimpleHTTPRequestHandler).serve_forever()']
+    ready: {http: {port: http, path: /}, every: 20ms}
+  client:
+    replicas: 2
+    after: {role: web}
+    command: [python3, -c, '
+import json, os, urllib.request;
+at = json.loads(os.environ["SHOAL_CLUSTER"])["roles"]["web"][0];
+print("status", urllib.request.urlopen("http://" + at + "/", timeout=5).status)']
+success: {all: client}
+"""
+PROCESSES = """\
+name: processes
+roles:
+  worker:
+    replicas: 2
+    processes: 3
+    resources: {memory: 256Mi}
+    command: [sh, -c, "echo index $SHOAL_INDEX rank $SHOAL_LOCAL_RANK of $SHOAL_LOCAL_SIZE; exit @CODE@"]
+"""
+TOGETHER = """\
+name: together
+roles:
+  worker:
+    replicas: 3
+    restart: {scope: job, limit: 1, backoff: 10ms}
+    command: [sh, -c, "echo attempt $SHOAL_ATTEMPT generation $SHOAL_GENERATION;
+      if [ $SHOAL_INDEX = 1 ] && [ $SHOAL_ATTEMPT -lt @DEATHS@ ]; then sleep 0.2; kill -KILL $$; fi;
+      test $SHOAL_ATTEMPT -ge @DEATHS@ || while :; do sleep 0.02; done"]
+"""
+RULES = """\
+name: rules
+roles:
+  worker:
+    replicas: 3
+    restart: {backoff: 10ms}
+    on_exit: [{code: 40-49, action: ignore}, {code: 3, action: retry}]
+    on_log: [{line: "*link is down*", action: retry}]
+    command: [sh, -c, "test $SHOAL_INDEX = 0 && exit 44; test $SHOAL_ATTEMPT = 1 && exit 0;
+      test $SHOAL_INDEX = 1 && exit 3; echo error, the link is down again; while :; do sleep 0.02; done"]
+"""
+
+
+class LifecycleTest(unittest.TestCase):
+    def setUp(self):
+        self.home = harness.Home()
+        self.addCleanup(self.home.__exit__)
+
+    def go(self, text, *arguments):
+        """Runs a job to its end and sees that nothing is left: exit code, standard output, standard error."""
+        done = self.home.run("run", self.home.write("job.yaml", text), *arguments)
+        self.assertEqual(self.home.leftovers(), [])
+        return done
+
+    def test_clients_start_when_the_service_answers(self):
+        code, out, err = self.go(SERVICE)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual((out + err).count("status 200"), 2, out + err)
+
+    def test_a_service_that_never_answers_is_named(self):
+        text = SERVICE.replace("path: /}, every: 20ms", "path: /no}, timeout: 1s").replace(
+            "after: {role: web}", "after: {role: web, when: ready}").replace("    follows:", "    restart: {limit: 0}\n    follows:")
+        code, out, err = self.go(text)
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("it was not ready within 1 s: GET /no was answered with 404", out + err)
+
+    def test_processes_of_a_task(self):
+        code, out, err = self.go(PROCESSES.replace("@CODE@", "0"))
+        self.assertEqual(code, 0, out + err)
+        for index in range(2):
+            for rank in range(3):
+                self.assertIn(f"[{rank}] index {index} rank {rank} of 3", out + err)
+        code, out, err = self.go(PROCESSES.replace("@CODE@", "$SHOAL_LOCAL_RANK"))
+        self.assertEqual(code, 1, out + err)
+        self.assertRegex(out + err, r"worker \d exited with [12] in its process [12]")
+
+    def test_all_start_again_together(self):
+        code, out, err = self.go(TOGETHER.replace("@DEATHS@", "1"))
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual((out + err).count("attempt 1 generation 2"), 3, out + err)
+        self.assertIn("worker 1 was killed by signal 9 (SIGKILL); all tasks of the job are started again", out + err)
+        code, out, err = self.go(TOGETHER.replace("@DEATHS@", "2"))
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("the job was restarted 1 time already and the limit is 1", out + err)
+
+    def test_rules_of_ends_and_lines(self):
+        code, out, err = self.go(RULES, "--json")
+        self.assertEqual(code, 0, out + err)
+        events = [json.loads(line) for line in out.splitlines()]
+        ends = {(e["index"], e["attempt"]): e for e in events if e.get("event") == "task" and e.get("state") == "ended"}
+        self.assertFalse(ends[0, 0]["will_restart"])
+        self.assertTrue(ends[1, 0]["will_restart"])
+        self.assertTrue(ends[2, 0]["will_restart"])
+        self.assertIn("on_log", ends[2, 0]["text"])
+
+    def test_what_cannot_be_is_refused_with_the_place(self):
+        code, _, err = self.home.run("plan", self.home.write("bad.yaml", SERVICE.replace("after: {role: web}", "after: {role: client}")))
+        self.assertEqual(code, 2)
+        self.assertIn("roles.client.after.role: got a role that itself waits for 'client'", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
