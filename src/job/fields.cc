@@ -135,7 +135,7 @@ constexpr Field kFields[] = {
    .doc = "How often, over the life of the job.",
    .apply = [](V v, T t) { t.role->restart.limit = static_cast<int>(v.integer); }},
   {.path = "roles.*.restart.scope", .type = Type::kChoice, .choices = "task|role|job",
-   .fallback = "job for pytorch, mpi, horovod and rabit, else task",
+   .fallback = "job for pytorch, mpi, horovod, rabit and ps-lite, else task",
    .doc = "What is started again with it.",
    .apply = [](V v, T t) { t.role->restart.scope = Pick(kRestartScopes, v); }},
   {.path = "roles.*.restart.backoff", .type = Type::kDuration, .most = kHour, .fallback = "500ms",

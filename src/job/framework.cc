@@ -66,6 +66,10 @@ bool CountsRanks(Framework framework) {
          framework == Framework::kHorovod || framework == Framework::kRabit;
 }
 
+bool RestartsWhole(Framework framework) {
+  return CountsRanks(framework) || framework == Framework::kPsLite;
+}
+
 bool IsSetByFramework(Framework framework, std::string_view variable) {
   switch (framework) {
     case Framework::kTensorflow:

@@ -17,8 +17,12 @@ namespace shoal::job {
 // roles that follow nobody, in the file's order.
 std::vector<std::string> RankedRoles(const Job& job);
 
-// True for frameworks whose processes are numbered through, and all must start again together.
+// True for frameworks whose processes are numbered through.
 bool CountsRanks(Framework framework);
+
+// True for frameworks whose processes cannot go on when one of them was lost and came back, so that
+// all start again together: those that count ranks, and ps-lite (docs/adr/0051).
+bool RestartsWhole(Framework framework);
 
 // True for a variable that the framework's dialect sets by the cluster, so that a job file may not.
 // Those that are only defaults (OMP_NUM_THREADS, PS_HEARTBEAT_TIMEOUT, …) are not among them.

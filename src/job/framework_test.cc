@@ -84,7 +84,10 @@ TEST(Framework, PsLiteGetsAScheduler) {
   EXPECT_EQ(scheduler.env.at("A"), "b");
   EXPECT_EQ(job.FindRole("server")->follows, "worker");
   EXPECT_EQ(job.success.roles, Roles{"worker"});
-  for (const Role& role : job.roles) EXPECT_EQ(role.ports.size(), 1U) << role.name;
+  for (const Role& role : job.roles) {
+    EXPECT_EQ(role.ports.size(), 1U) << role.name;
+    EXPECT_EQ(role.restart.scope, RestartScope::kJob) << role.name;
+  }
   const auto own = ParseJob(
       "framework: ps-lite\nroles:\n  server: {command: [s]}\n  worker: {command: [w]}\n", "j");
   ASSERT_TRUE(own.ok()) << own.status().message();

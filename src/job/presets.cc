@@ -163,7 +163,7 @@ void Complete(Draft* draft) {
   AddFollowers(draft);
   AddPorts(draft);
   for (Role& role : job.roles) {
-    if (!draft->Has("roles." + role.name + ".restart.scope") && CountsRanks(job.framework)) {
+    if (!draft->Has("roles." + role.name + ".restart.scope") && RestartsWhole(job.framework)) {
       role.restart.scope = RestartScope::kJob;
     }
   }

@@ -1,0 +1,229 @@
+"""Real programs of other people's frameworks under faults: framework x fault -> verdict, seconds, processes left.
+
+    matrix.py [--only FRAMEWORK[/FAULT]]... [--write docs/frameworks.md] [--record FILE]
+
+Every run is a job of examples/ as it stands, started by `shoal run` in a state home of its own. When all its programs are
+at work the fault is done; the seconds count from there (without a fault: from the start) to the end of the command, or,
+where the controller was killed, of the last process. Ends with 1 when a run hung, left something or ended otherwise than
+CASES says. script/test --matrix runs it.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..")]
+import harness  # noqa: E402
+
+CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal", "frameworks")
+FAULTS = ("none", "worker killed", "ps killed", "wrong exit", "cancelled", "controller killed")
+START_SECONDS, END_SECONDS = 90, 90
+STEPS, PAUSE = 160, 0.05  # 8 s of training
+SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
+
+
+class Case:
+    """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, and how its faults end."""
+
+    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None):
+        self.job, self.environment, self.ready = job, environment, ready
+        self.worker, self.server, self.ends = worker, server, ends
+
+    def expected(self, fault):
+        """The verdicts that are right."""
+        return self.ends.get(fault) or {"none": (SUCCEEDED,), "wrong exit": (FAILED,), "cancelled": (CANCELLED,),
+                                        "controller killed": (CANCELLED,)}.get(fault, (SUCCEEDED,))
+
+
+CASES = {
+    "TensorFlow ParameterServerStrategy": Case(
+        "tensorflow/parameter_server.yaml", "tensorflow", 5, server="ps-0", ends={}),
+    "TensorFlow MultiWorkerMirroredStrategy": Case(
+        "tensorflow/multi_worker.yaml", "tensorflow", 2, ends={}),
+    "TensorFlow 1 between-graph": Case(
+        "tensorflow/between_graph.yaml", "tensorflow", 4, server="ps-0",
+        # Worker 0 decides; it goes on without worker 1.
+        ends={"wrong exit": (SUCCEEDED,)}),
+    "PyTorch DDP": Case("pytorch/ddp.yaml", "pytorch", 3, ends={}),
+    "MXNet dist_sync (ps-lite)": Case("mxnet/kvstore.yaml", "mxnet", 5, server="server-0", ends={}),
+}
+
+
+class Outcome:
+    """What one run showed."""
+
+    def __init__(self, framework, fault):
+        self.framework, self.fault = framework, fault
+        self.verdict, self.reason, self.seconds, self.left, self.wrong = "", "", 0.0, [], []
+
+    def row(self):
+        """The run as a line of the table."""
+        return f"| {self.framework} | {self.fault} | {self.verdict} | {self.seconds:.1f} | {len(self.left)} |"
+
+
+def victims(home, task):
+    """The program of a task: the process of it that no other process of it has started."""
+    role, index = task.rsplit("-", 1)
+    found = [p for p in home.processes() if p.environ.get("SHOAL_ROLE") == role and p.environ.get("SHOAL_INDEX") == index
+             and p.argv and "python" in os.path.basename(p.argv[0])]
+    pids = {p.pid for p in found}
+    return [p for p in found if p.ppid not in pids]
+
+
+def do_fault(home, process, case, fault, exit_file):
+    """Does it; a sentence when there is nobody to do it to."""
+    if fault in ("worker killed", "ps killed"):
+        task = case.worker if fault == "worker killed" else case.server
+        found = victims(home, task)
+        if not found:
+            return f"there is no process of {task}"
+        for victim in found:
+            os.kill(victim.pid, signal.SIGKILL)
+    elif fault == "wrong exit":
+        with open(exit_file, "w", encoding="utf-8"):
+            pass
+    elif fault == "cancelled":
+        process.send_signal(signal.SIGINT)
+    elif fault == "controller killed":
+        process.kill()
+    return ""
+
+
+def end_of(home, process, fault, outcome):
+    """Waits for the end; fills in verdict, seconds, reason."""
+    begin = time.monotonic()
+    if fault == "controller killed":
+        done = harness.poll_until(lambda: not home.processes(), END_SECONDS * harness.PATIENCE)
+    else:
+        done = harness.poll_until(lambda: process.poll() is not None, END_SECONDS * harness.PATIENCE)
+    outcome.seconds = time.monotonic() - begin
+    if not done:
+        outcome.verdict = "hangs"
+        return
+    verdict = home.verdict()
+    outcome.verdict = verdict.get("state") or {0: SUCCEEDED, 1: FAILED, 130: CANCELLED}.get(process.poll(), "none")
+    outcome.reason = verdict.get("reason", "")
+
+
+def run(binary, framework, fault, verbose=False):
+    """One job and its fault."""
+    case, outcome = CASES[framework], Outcome(framework, fault)
+    with harness.Home(binary) as home:
+        os.symlink(os.path.join(harness.SOURCE, "examples"), home.path("examples"))
+        exit_file = home.path("exit-now")
+        path = os.path.join(CACHE, case.environment, "bin") + ":" + os.environ["PATH"]
+        settings = {"PYTHONPATH": os.path.join(HERE, "inject"), "STEPS": STEPS, "PAUSE": PAUSE,
+                    "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.worker}
+        options = [word for name, value in settings.items() for word in ("--set", f"env.{name}={value}")]
+        begin = time.monotonic()
+        process = home.start("run", os.path.join("examples", case.job), *options, env={"PATH": path})
+        harness.poll_until(lambda: len(re.findall(r"\| ready$", harness.said(process), re.M)) >= case.ready
+                           or process.poll() is not None, START_SECONDS * harness.PATIENCE, 0.05)
+        if process.poll() is not None:
+            outcome.wrong.append("it ended before all were ready")
+        elif fault != "none":
+            # A second into its training.
+            if harness.poll_until(lambda: process.poll() is not None, 1.0):
+                outcome.wrong.append("it was over before the fault; give it more steps")
+            problem = do_fault(home, process, case, fault, exit_file)
+            if problem:
+                outcome.wrong.append(problem)
+        end_of(home, process, fault, outcome)
+        if fault == "none":
+            outcome.seconds = time.monotonic() - begin
+        text = harness.said(process)
+        if verbose:
+            sys.stderr.write(text)
+        if outcome.verdict == "hangs":
+            process.kill()
+        outcome.left = home.leftovers(5.0) if outcome.verdict != "hangs" else [str(p) for p in home.processes()]
+        if outcome.verdict not in case.expected(fault):
+            outcome.wrong.append(f"{outcome.verdict}, expected {' or '.join(case.expected(fault))}: {outcome.reason}\n"
+                                 + "\n".join(text.splitlines()[-25:]))
+        outcome.wrong += [f"left behind: {left}" for left in outcome.left]
+    return outcome
+
+
+def available():
+    """The environments that script/frameworks could make."""
+    done = subprocess.run([os.path.join(harness.SOURCE, "script", "frameworks")], stdout=subprocess.PIPE, check=False)
+    return set(done.stdout.decode().split())
+
+
+def selection(only, environments):
+    """[(framework, fault)] that are to be run."""
+    chosen = []
+    for framework, case in CASES.items():
+        for fault in FAULTS:
+            if fault == "ps killed" and case.server is None or case.environment not in environments:
+                continue
+            if not only or any(o in (framework, f"{framework}/{fault}") or o == f"/{fault}" for o in only):
+                chosen.append((framework, fault))
+    return chosen
+
+
+def table(outcomes):
+    """The rows under the table's head, as docs/frameworks.md holds it."""
+    return "\n".join(["| program | fault | verdict | seconds | processes left |", "| --- | --- | --- | --- | --- |"]
+                     + [o.row() for o in outcomes]) + "\n"
+
+
+def write_table(path, outcomes):
+    """Puts the table between the page's marks."""
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    head, _, rest = page.partition("<!-- matrix -->\n")
+    _, end, tail = rest.partition("<!-- end of matrix -->\n")
+    if not end:
+        raise SystemExit(f"{path}: expected the marks <!-- matrix --> and <!-- end of matrix -->")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"{head}<!-- matrix -->\n{table(outcomes)}{end}{tail}")
+
+
+def main():
+    """Runs what is selected and says how it went."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shoal", default=harness.DEFAULT_BINARY)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--write", metavar="PAGE")
+    parser.add_argument("--record", metavar="FILE", help="adds to it a JSON line for every run; --from-record reads them")
+    parser.add_argument("--from-record", metavar="FILE")
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    outcomes, wrong = [], 0
+    if arguments.from_record:
+        latest = {}
+        with open(arguments.from_record, encoding="utf-8") as f:
+            for line in f:
+                outcome = Outcome("", "")
+                outcome.__dict__.update(json.loads(line))
+                latest[outcome.framework, outcome.fault] = outcome
+        outcomes = [latest[key] for key in selection([], {c.environment for c in CASES.values()}) if key in latest]
+        print(table(outcomes), end="")
+    else:
+        chosen = selection(arguments.only, available())
+        if not chosen:
+            print("none of the frameworks can be had here")
+            return 77
+        for framework, fault in chosen:
+            outcome = run(arguments.shoal, framework, fault, arguments.verbose)
+            outcomes.append(outcome)
+            wrong += bool(outcome.wrong)
+            print(outcome.row(), outcome.reason, flush=True)
+            for sentence in outcome.wrong:
+                print("  wrong:", sentence, flush=True)
+            if arguments.record:
+                with open(arguments.record, "a", encoding="utf-8") as f:
+                    f.write(json.dumps(outcome.__dict__) + "\n")
+    if arguments.write:
+        write_table(arguments.write, outcomes)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
