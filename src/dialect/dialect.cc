@@ -5,6 +5,7 @@
 #include "dialect/ps_lite_env.h"
 #include "dialect/pytorch_env.h"
 #include "dialect/shoal_env.h"
+#include "dialect/spark_env.h"
 #include "dialect/tensorflow_env.h"
 #include "job/plan.h"
 
@@ -18,7 +19,8 @@ const Dialect* const* Table(size_t* size) {
   static const TensorflowDialect tensorflow;
   static const PytorchDialect pytorch;
   static const PsLiteDialect ps_lite;
-  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite};
+  static const SparkDialect spark;
+  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite, &spark};
   *size = std::size(table);
   return table;
 }

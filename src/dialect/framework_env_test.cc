@@ -200,6 +200,31 @@ TEST(PsLite, SchedulerIsATaskOfTheJob) {
   EXPECT_EQ(Added(job, "board", 0), Environment{});
 }
 
+TEST(Spark, AClusterInsideTheJob) {
+  const job::Job job = Parsed(
+      "framework: spark\nroles: {worker: {replicas: 2, ports: [rpc, web], resources: {cpu: 1.5, "
+      "memory: 1Gi}}, driver: 1}\n");
+  ASSERT_EQ(job.roles.front().name, "master");
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"MASTER", "spark://10.0.1.0:1000"},
+                                         {"SPARK_LOCAL_IP", "10.0.2.1"},
+                                         {"SPARK_WORKER_CORES", "1"},
+                                         {"SPARK_WORKER_MEMORY", "1024m"},
+                                         {"SPARK_WORKER_PORT", "2010"},
+                                         {"SPARK_WORKER_WEBUI_PORT", "2011"},
+                                     }));
+  EXPECT_EQ(Added(job, "master", 0), (Environment{
+                                         {"MASTER", "spark://10.0.1.0:1000"},
+                                         {"SPARK_LOCAL_IP", "10.0.1.0"},
+                                         {"SPARK_MASTER_HOST", "10.0.1.0"},
+                                         {"SPARK_MASTER_PORT", "1000"},
+                                     }));
+  EXPECT_EQ(Added(job, "driver", 0), (Environment{
+                                         {"MASTER", "spark://10.0.1.0:1000"},
+                                         {"SPARK_LOCAL_IP", "10.0.3.0"},
+                                     }));
+}
+
 TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
   const job::Job job = Parsed(
       "framework: ps-lite\nenv: {PS_HEARTBEAT_TIMEOUT: \"60\", DMLC_NODE_HOST: me}\n"
@@ -223,6 +248,9 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
        {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "OMP_NUM_THREADS"}},
       {"framework: ps-lite\nroles: {server: 1, worker: 2}\n",
        {"DMLC_NODE_HOST", "PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT"}},
+      {"framework: spark\nroles: {driver: 1, worker: {replicas: 2, resources: {cpu: 2, memory: "
+       "1Gi}}}\n",
+       {"SPARK_LOCAL_IP", "SPARK_WORKER_CORES", "SPARK_WORKER_MEMORY"}},
   };
   for (const Case& one : cases) {
     const job::Job job = Parsed(one.text);

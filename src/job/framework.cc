@@ -16,7 +16,8 @@ constexpr PortPreset kPorts[] = {
     {Framework::kTensorflow, "worker", "grpc"},    {Framework::kTensorflow, "ps", "grpc"},
     {Framework::kTensorflow, "evaluator", "grpc"}, {Framework::kPsLite, "scheduler", "ps"},
     {Framework::kPsLite, "server", "ps"},          {Framework::kPsLite, "worker", "ps"},
-    {Framework::kPytorch, "", "master"},
+    {Framework::kPytorch, "", "master"},           {Framework::kSpark, "master", "rpc"},
+    {Framework::kSpark, "worker", "rpc"},
 };
 
 constexpr std::string_view kTensorflowVariables[] = {"TF_CONFIG"};
@@ -40,6 +41,13 @@ constexpr std::string_view kPytorchVariables[] = {
 constexpr std::string_view kPsLiteVariables[] = {
     "DMLC_ROLE",       "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT",
     "DMLC_NUM_SERVER", "DMLC_NUM_WORKER",  "PORT",
+};
+
+constexpr std::string_view kSparkVariables[] = {
+    "MASTER",
+    "SPARK_MASTER_HOST",
+    "SPARK_MASTER_PORT",
+    "SPARK_WORKER_PORT",
 };
 
 template <size_t n>
@@ -78,6 +86,8 @@ bool IsSetByFramework(Framework framework, std::string_view variable) {
       return IsIn(kPytorchVariables, variable);
     case Framework::kPsLite:
       return IsIn(kPsLiteVariables, variable);
+    case Framework::kSpark:
+      return IsIn(kSparkVariables, variable);
     default:
       return false;
   }

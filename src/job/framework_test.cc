@@ -94,6 +94,18 @@ TEST(Framework, PsLiteGetsAScheduler) {
   EXPECT_EQ(own->FindRole("scheduler")->command, std::vector<std::string>{"s"});
 }
 
+TEST(Framework, SparkGetsAMasterAndSparksOwnPrograms) {
+  const Job job = Parsed("framework: spark\nroles: {driver: 1, worker: 2}\n");
+  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"driver"}, 0}));
+  EXPECT_EQ(job.FindRole("master")->follows, "driver");
+  EXPECT_EQ(job.FindRole("worker")->follows, "driver");
+  EXPECT_EQ(job.FindRole("driver")->command, std::vector<std::string>{});
+  EXPECT_EQ(job.FindRole("driver")->ports, std::vector<Port>{});
+  EXPECT_EQ(job.FindRole("worker")->command.front(), "sh");
+  EXPECT_NE(ErrorOf("framework: spark\nroles: {worker: 2}\n").find("no role driver"),
+            std::string::npos);
+}
+
 TEST(Framework, JobsThatCouldNeverFormAClusterAreRefused) {
   EXPECT_EQ(
       ErrorOf("framework: ps-lite\nroles: {worker: 2}\n"),

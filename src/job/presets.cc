@@ -57,6 +57,8 @@ const std::vector<Follower>& Followers() {
       {Framework::kTensorflow, "evaluator", {"worker", "chief", "master"}},
       {Framework::kPsLite, "scheduler", {"worker"}},
       {Framework::kPsLite, "server", {"worker"}},
+      {Framework::kSpark, "master", {"driver"}},
+      {Framework::kSpark, "worker", {"driver"}},
   };
   return followers;
 }
@@ -123,6 +125,22 @@ void AddScheduler(Job* job) {
   job->roles.insert(job->roles.begin(), std::move(scheduler));
 }
 
+// A standalone cluster inside the job: its master and workers are Spark's own programs, `driver` is
+// the user's. Their scratch directory takes what Spark would write beside its own files.
+void AddSparkRoles(Draft* draft) {
+  Job& job = draft->job;
+  if (job.framework != Framework::kSpark) return;
+  if (job.FindRole("master") == nullptr) job.roles.emplace(job.roles.begin())->name = "master";
+  const auto run = [&](const char* name, const char* line) {
+    Role* role = Find(&job, name);
+    if (role == nullptr || draft->Has("roles." + role->name + ".command")) return;
+    role->command = {"sh", "-c", line};
+  };
+  run("master", "exec spark-class org.apache.spark.deploy.master.Master");
+  run("worker",
+      "exec spark-class org.apache.spark.deploy.worker.Worker -d \"$SHOAL_SCRATCH\" \"$MASTER\"");
+}
+
 // The roles whose end decides, where the file does not say.
 std::vector<std::string> Leaders(const Job& job) {
   if (CountsRanks(job.framework)) return RankedRoles(job);
@@ -132,6 +150,7 @@ std::vector<std::string> Leaders(const Job& job) {
       if (role != nullptr && role->follows.empty()) return {chief};
     }
   }
+  if (job.framework == Framework::kSpark && job.FindRole("driver") != nullptr) return {"driver"};
   if (job.FindRole("worker") != nullptr) return {"worker"};
   std::vector<std::string> leaders;
   for (const Role& role : job.roles) {
@@ -160,6 +179,7 @@ void Complete(Draft* draft) {
   }
   if (job.framework == Framework::kShoal) AddShoalRoles(draft);
   AddScheduler(&job);
+  AddSparkRoles(draft);
   AddFollowers(draft);
   AddPorts(draft);
   for (Role& role : job.roles) {

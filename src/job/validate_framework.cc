@@ -27,6 +27,9 @@ constexpr Bound kBounds[] = {
     {Framework::kPsLite, "worker", 1, kMany, true, "ps-lite waits for workers and servers"},
     {Framework::kPsLite, "server", 1, kMany, true, "ps-lite waits for workers and servers"},
     {Framework::kPsLite, "scheduler", 1, 1, false, "one scheduler gives out the ranks"},
+    {Framework::kSpark, "driver", 1, 1, true, "the driver is the program whose end is the job's"},
+    {Framework::kSpark, "worker", 1, kMany, true, "workers run what the driver asks for"},
+    {Framework::kSpark, "master", 1, 1, false, "one master leads the cluster"},
 };
 
 std::string Number(int count, const char* what) {

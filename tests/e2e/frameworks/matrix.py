@@ -51,6 +51,7 @@ CASES = {
         ends={"wrong exit": (SUCCEEDED,)}),
     "PyTorch DDP": Case("pytorch/ddp.yaml", "pytorch", 3, ends={}),
     "MXNet dist_sync (ps-lite)": Case("mxnet/kvstore.yaml", "mxnet", 5, server="server-0", ends={}),
+    "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, worker="worker-1", ends={}),
 }
 
 
@@ -70,7 +71,7 @@ def victims(home, task):
     """The program of a task: the process of it that no other process of it has started."""
     role, index = task.rsplit("-", 1)
     found = [p for p in home.processes() if p.environ.get("SHOAL_ROLE") == role and p.environ.get("SHOAL_INDEX") == index
-             and p.argv and "python" in os.path.basename(p.argv[0])]
+             and p.argv and re.match("python|java", os.path.basename(p.argv[0]))]
     pids = {p.pid for p in found}
     return [p for p in found if p.ppid not in pids]
 
