@@ -2,18 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.h"
 #include "base/json.h"
 #include "ps/checkpoint_dir.h"
 #include "ps/client_core.h"
+#include "ps/shard_map.h"
 
 namespace shoal::ps {
 namespace {
+
+constexpr int kCutAttempts = 10;  // while shards move
 
 // One checkpoint's course; undone unless it was committed.
 class Course {
  public:
   Course(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {}
+
+  // Whether it failed because rows moved while it was cut, so that another one may do.
+  bool torn() const { return torn_; }
 
   Result<CheckpointInfo> Run() {
     TRY_ASSIGN(const std::string started,
@@ -67,12 +75,31 @@ class Course {
     std::vector<std::shared_ptr<Call>> calls;
     for (auto& channel : core_->channels()) calls.push_back(channel->StartCall(head, body, true));
     Status first;
+    std::vector<std::string> held;
     for (size_t i = 0; i < calls.size(); ++i) {
       const TimePoint until = first.ok() ? deadline_ : TimePoint{};
-      const auto reply = core_->channels()[i]->FinishCall(calls[i], until);
+      auto reply = core_->channels()[i]->FinishCall(calls[i], until);
       if (first.ok() && !reply.ok()) first = reply.status();
+      if (reply.ok()) held.push_back(std::move(reply).value());
+    }
+    if (first.ok() && !CoversAll(held)) {
+      torn_ = true;
+      first = Aborted("rows moved from server to server meanwhile");
     }
     return first.With(fmt::format("checkpoint {}: waiting for the workers' markers", info_.id));
+  }
+
+  // Every shard is in exactly one lane's cut.
+  bool CoversAll(const std::vector<std::string>& held) const {
+    const uint32_t shards = core_->known_shards().shards();
+    std::vector<int> times(shards);
+    for (const std::string& bits : held) {
+      if (bits.size() != (shards + 7) / 8) return false;
+      for (uint32_t shard = 0; shard < shards; ++shard) {
+        times[shard] += bits[shard / 8] >> shard % 8 & 1;
+      }
+    }
+    return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
   }
 
   Status Write(Manifest* manifest) {
@@ -127,6 +154,106 @@ class Course {
   const TimePoint deadline_;
   CheckpointInfo info_;
   std::vector<uint64_t> sessions_;
+  bool torn_ = false;
+};
+
+// Who owns what and what it weighs, and the moves that follow from it.
+class Balancer {
+ public:
+  Balancer(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {}
+
+  Result<RebalanceInfo> Run(const Admin::Rebalance& how) {
+    std::vector<uint32_t> lanes;
+    for (int server = 0; server < core_->servers(); ++server) lanes.push_back(core_->lanes(server));
+    for (const int server : how.drain) {
+      if (server < 0 || server >= core_->servers()) {
+        return InvalidArgument(fmt::format("server {} of {}", server, core_->servers()));
+      }
+      lanes[static_cast<size_t>(server)] = 0;
+    }
+    if (std::count(lanes.begin(), lanes.end(), 0u) == core_->servers()) {
+      return InvalidArgument("somebody has to hold the rows: leave one server out");
+    }
+    TRY_ASSIGN(const std::vector<ShardLoad> loads, Weigh());
+    info_.before.resize(lanes.size());
+    for (const ShardLoad& load : loads) info_.before[load.owner.server] += load.bytes;
+    info_.after = info_.before;
+    for (const ShardMove& move : PlanMoves(loads, lanes, how.tolerance)) {
+      TRY(Move(move.shard, move.from.server, move.to));
+      info_.after[move.from.server] -= move.bytes;
+      info_.after[move.to.server] += move.bytes;
+    }
+    return Finish();
+  }
+
+  Result<RebalanceInfo> MoveOne(uint32_t shard, const Owner& to) {
+    TRY_ASSIGN(const ShardMap map, Map());
+    if (shard >= map.shards()) return InvalidArgument(fmt::format("there is no shard {}", shard));
+    TRY(Move(shard, map.At(shard).owner.server, to));
+    return Finish();
+  }
+
+ private:
+  Result<ShardMap> Map() {
+    ShardMap map = core_->known_shards();
+    for (int server = 0; server < core_->servers(); ++server) {
+      TRY_ASSIGN(const std::string reply,
+                 core_->Ask(&core_->channel(server), FrameType::kShards, 0, {}, deadline_));
+      ShardMap theirs;
+      TRY(DecodeShards(reply, map.shards(), &theirs));
+      map.Merge(theirs);
+    }
+    return map;
+  }
+
+  Result<std::vector<ShardLoad>> Weigh() {
+    std::vector<ShardLoad> loads;
+    for (const auto& channel : core_->channels()) {
+      TRY_ASSIGN(const std::string reply,
+                 core_->Ask(channel.get(), FrameType::kShardBytes, 0, {}, deadline_));
+      ByteReader reader(reply);
+      while (reader.remaining() > 0) {
+        ShardLoad load;
+        TRY(reader.Get(&load.shard));
+        TRY(reader.Get(&load.bytes));
+        load.owner = {static_cast<uint16_t>(channel->server()),
+                      static_cast<uint16_t>(channel->lane())};
+        loads.push_back(load);
+      }
+    }
+    return loads;
+  }
+
+  Status Move(uint32_t shard, int from, const Owner& to) {
+    std::string body;
+    ByteWriter writer(&body);
+    writer.Put(shard);
+    writer.Put(to.server);
+    writer.Put(to.lane);
+    TRY_ASSIGN(const std::string reply, core_->Ask(&core_->channel(from), FrameType::kMoveShard, 0,
+                                                   std::move(body), deadline_));
+    uint64_t bytes = 0, stalled_us = 0;
+    ByteReader reader(reply);
+    TRY(reader.Get(&bytes));
+    TRY(reader.Get(&stalled_us));
+    ++info_.moves;
+    info_.bytes_sent += bytes;
+    info_.longest_stall =
+        std::max<Duration>(info_.longest_stall, std::chrono::microseconds(stalled_us));
+    return Status::Ok();
+  }
+
+  // Servers that had no part in it are told, too: one that starts again asks them.
+  Result<RebalanceInfo> Finish() {
+    if (info_.moves == 0) return info_;
+    TRY_ASSIGN(const ShardMap map, Map());
+    TRY(core_->AskFirstLanes(FrameType::kShards, EncodeShards(map), deadline_));
+    return info_;
+  }
+
+  ClientCore* const core_;
+  const TimePoint deadline_;
+  RebalanceInfo info_;
 };
 
 }  // namespace
@@ -138,7 +265,26 @@ Result<std::unique_ptr<Admin>> Admin::Connect(ClientOptions options, Members* me
 }
 
 Result<CheckpointInfo> Admin::Checkpoint(Duration timeout) {
-  return Course(client_->core_.get(), RealClock::Get()->Now() + timeout).Run();
+  const TimePoint deadline = RealClock::Get()->Now() + timeout;
+  for (int attempt = 1;; ++attempt) {
+    Course course(client_->core_.get(), deadline);
+    auto done = course.Run();
+    if (done.ok() || !course.torn() || attempt == kCutAttempts) return done;
+  }
+}
+
+Result<RebalanceInfo> Admin::RebalanceShards(const Rebalance& how, Duration timeout) {
+  return Balancer(client_->core_.get(), RealClock::Get()->Now() + timeout).Run(how);
+}
+
+Result<RebalanceInfo> Admin::MoveShard(uint32_t shard, int server, uint32_t lane,
+                                       Duration timeout) {
+  ClientCore& core = *client_->core_;
+  if (server < 0 || server >= core.servers() || lane >= core.lanes(server)) {
+    return InvalidArgument(fmt::format("lane {} of server {}: there is none", lane, server));
+  }
+  return Balancer(&core, RealClock::Get()->Now() + timeout)
+      .MoveOne(shard, {static_cast<uint16_t>(server), static_cast<uint16_t>(lane)});
 }
 
 Result<std::vector<ServerReport>> Admin::Describe(Duration timeout) {

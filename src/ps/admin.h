@@ -21,6 +21,14 @@ struct CheckpointInfo {
   std::vector<int> workers;  // whose progress it holds
 };
 
+struct RebalanceInfo {
+  std::vector<uint64_t> before;  // bytes by server
+  std::vector<uint64_t> after;   // as planned
+  int moves = 0;
+  uint64_t bytes_sent = 0;
+  Duration longest_stall{0};  // of one shard, while nobody served it
+};
+
 class Admin {
  public:
   // options.index is ignored.
@@ -36,6 +44,19 @@ class Admin {
   // What each server says of its tables, its most wanted keys and what went through it; by server.
   // Rows that are pushed meanwhile may be in it or not.
   Result<std::vector<ServerReport>> Describe(Duration timeout = std::chrono::seconds(10));
+
+  // Evens out how many bytes servers hold, while training goes on: shards are given from those that
+  // hold more than `tolerance` above the mean to those that hold less, one after the other. Stops
+  // at the first that cannot be moved; those before stay where they are now.
+  struct Rebalance {
+    std::vector<int> drain = {};  // servers that are to hold nothing afterwards
+    double tolerance = 0.05;
+  };
+  Result<RebalanceInfo> RebalanceShards(const Rebalance& how,
+                                        Duration timeout = std::chrono::minutes(10));
+  // Moves one shard to a lane of a server.
+  Result<RebalanceInfo> MoveShard(uint32_t shard, int server, uint32_t lane,
+                                  Duration timeout = std::chrono::seconds(60));
 
   // As Server::ReportDead.
   Status ReportDead(int worker, Duration timeout = std::chrono::seconds(10));

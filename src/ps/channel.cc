@@ -101,6 +101,7 @@ void Channel::Resume(std::string address, Dialled dialled, const std::vector<std
     const bool restarted = incarnation_ != 0 && incarnation_ != dialled.welcome.incarnation;
     incarnation_ = dialled.welcome.incarnation;
     if (restarted) {
+      moved_ = 0;
       for (const std::string& spec : tables) {
         FrameHeader head;
         head.type = FrameType::kCreateTable;
@@ -170,8 +171,8 @@ void Channel::Close() {
   if (link != nullptr) link->Close();
 }
 
-Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
-                         TimePoint deadline) {
+Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline,
+                         TimePoint since) {
   std::shared_ptr<Link> link;
   {
     std::unique_lock lock(mu_);
@@ -209,6 +210,7 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
     pending.part.argument = pending.body;
     pending.ticket = ticket;
     pending.bytes = bytes;
+    pending.since = since;
     bytes_in_flight_ += bytes;
     counters_.requests += 1;
     if (HasDeltas(head)) {
@@ -222,7 +224,12 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
   return Status::Ok();
 }
 
-void Channel::SendMarker(int64_t checkpoint, const std::string& progress) {
+uint32_t Channel::moved() const {
+  std::lock_guard lock(mu_);
+  return moved_;
+}
+
+void Channel::SendMarker(int64_t checkpoint, const std::string& progress, uint32_t moved) {
   std::shared_ptr<Link> link;
   {
     std::lock_guard lock(mu_);
@@ -232,6 +239,7 @@ void Channel::SendMarker(int64_t checkpoint, const std::string& progress) {
     head.type = FrameType::kMarker;
     head.id = next_seq_++;
     head.argument = static_cast<uint64_t>(checkpoint);
+    head.table = moved;
     Pending& pending = SlotOf(head.id);
     pending.head = head;
     pending.body = progress;
@@ -317,6 +325,8 @@ void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
       return OnReply(head, body);
     case FrameType::kMarkerRequest:
       return hooks_.marker_request(static_cast<int64_t>(head.id));
+    case FrameType::kShardsMoved:
+      return hooks_.shards_moved(server_);
     default:
       return Break(DataLoss(fmt::format("sent a frame of type {}", static_cast<int>(head.type))));
   }
@@ -347,6 +357,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     broken = CheckAnswer(head, body);
   }
   if (!broken.ok()) return Break(broken);
+  if (head.type == FrameType::kRefused && (head.flags & kRefusedMoved) != 0) return OnMoved(head);
 
   // The slot is the oldest one: nobody else changes it before it is given free below.
   Pending& pending = SlotOf(head.id);
@@ -380,6 +391,36 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
     progress_.notify_all();
   }
   if (ticket != kNoTicket) tickets_->PartDone(ticket, status);
+}
+
+// Its request goes on without this channel.
+void Channel::OnMoved(const FrameHeader& head) {
+  Pending& pending = SlotOf(head.id);
+  Detour detour;
+  {
+    std::lock_guard lock(mu_);
+    if (!failed_.ok() || pending.ticket == kNoTicket) return;
+    detour.head = pending.head;
+    detour.part = pending.part;
+    detour.pick = std::move(pending.pick);
+    if (pending.part.pick != nullptr) detour.part.pick = detour.pick.data();
+    if (pending.part.coded != nullptr) detour.coded = std::move(pending.coded);
+    detour.part.coded = pending.part.coded = nullptr;
+    detour.argument = std::move(pending.body);
+    detour.ticket = std::exchange(pending.ticket, kNoTicket);
+    detour.applied = (head.flags & kRefusedApplied) != 0;
+    detour.server = server_;
+    detour.since = pending.since != TimePoint{} ? pending.since : RealClock::Get()->Now();
+  }
+  const bool counts = Writes(detour.head) && !detour.applied;
+  // Before it is no longer ours: Flush must not miss it.
+  hooks_.moved(std::move(detour));
+  std::lock_guard lock(mu_);
+  if (!failed_.ok()) return;
+  bytes_in_flight_ -= pending.bytes;
+  moved_ += counts;
+  ++first_seq_;
+  progress_.notify_all();
 }
 
 void Channel::OnReply(const FrameHeader& head, std::string_view body) {

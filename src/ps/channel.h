@@ -30,12 +30,28 @@ struct Call {
   std::string reply;
 };
 
+// A part that was refused because some of its rows had moved: nothing of it was applied, or, if
+// `applied`, all was, and it only wants rows.
+struct Detour {
+  FrameHeader head;
+  RowPart part;                // its pick is the one below
+  std::vector<uint32_t> pick;  //
+  std::string coded;           // deltas as they travel, if they are not f32
+  std::string argument;        // a call's
+  uint32_t ticket = 0;
+  bool applied = false;
+  int server = 0;     // that refused it
+  TimePoint since{};  // when it was refused first
+};
+
 class Channel final : public LinkHandler {
  public:
   // What a channel tells its client. Called without the channel's lock.
   struct Hooks {
     std::function<void(Channel*)> lost;                      // the connection is gone: dial again
     std::function<void(int64_t checkpoint)> marker_request;  //
+    std::function<void(Detour)> moved;                       // to be sent elsewhere
+    std::function<void(int server)> shards_moved;            // it says that some have
   };
   Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
   ~Channel() override;
@@ -57,10 +73,13 @@ class Channel final : public LinkHandler {
   uint64_t first_unanswered() const;
 
   // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
-  // window is full.
-  Status SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline);
-  // Never blocks.
-  void SendMarker(int64_t checkpoint, const std::string& progress);
+  // window is full. `since`: of a part that was refused before.
+  Status SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline,
+                  TimePoint since = {});
+  // `moved`: what moved() was when nothing was on a detour. Never blocks.
+  void SendMarker(int64_t checkpoint, const std::string& progress, uint32_t moved);
+  // How many pushes were refused because rows had moved. Counted after Hooks::moved.
+  uint32_t moved() const;
   // Without an answer; lost when the connection is down.
   void SendNotice(FrameHeader head, std::string_view body);
 
@@ -96,6 +115,7 @@ class Channel final : public LinkHandler {
     std::string body;            // markers; a call's argument
     uint32_t ticket = kNoTicket;
     size_t bytes = 0;
+    TimePoint since{};
   };
 
   // Waits, with polling at first, until `done` holds. False: the deadline passed. `lock` is mu_'s,
@@ -108,6 +128,7 @@ class Channel final : public LinkHandler {
   void SendPending(Link* link, const Pending& pending);
   void OnAnswer(const FrameHeader& head, std::string_view body);
   void OnReply(const FrameHeader& head, std::string_view body);
+  void OnMoved(const FrameHeader& head);
   Status CheckAnswer(const FrameHeader& head, std::string_view body);
   void Break(const Status& why);
 
@@ -128,6 +149,7 @@ class Channel final : public LinkHandler {
   uint64_t first_seq_ = 1;  // the oldest unanswered
   uint64_t next_seq_ = 1;
   size_t bytes_in_flight_ = 0;
+  uint32_t moved_ = 0;  // of this incarnation
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;

@@ -47,6 +47,7 @@ ClientCore::~ClientCore() {
   if (dialler_.joinable()) dialler_.join();
   for (auto& channel : channels_) channel->Close();
   for (auto& channel : channels_) channel->Fail(Cancelled("the client is closed"));
+  rerouter_.Stop();
 }
 
 Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_seq,
@@ -130,6 +131,8 @@ std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
   hooks.marker_request = [this](int64_t checkpoint) {
     if (options_.index >= 0) gate_.Request(checkpoint);
   };
+  hooks.moved = [this](Detour detour) { rerouter_.Take(std::move(detour)); };
+  hooks.shards_moved = [this](int from) { rerouter_.News(from); };
   return std::make_unique<Channel>(server, lane, options_.window_bytes, &tickets_,
                                    std::move(hooks));
 }
@@ -185,10 +188,15 @@ Status ClientCore::ConnectAll() {
   std::vector<uint32_t> lanes;
   for (const Welcome& welcome : welcomes_) lanes.push_back(welcome.lanes);
   partition_ = Partition(welcomes_[0].shards, lanes);
-  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
-    const Owner owner = partition_.OwnerOf(shard);
-    channel_of_shard_.push_back(first_channel_[owner.server] + owner.lane);
+  known_ = ShardMap(partition_);
+  for (size_t server = 0; server < servers; ++server) {
+    if (welcomes_[server].ownership <= 1) continue;
+    bool news = false;
+    TRY_ASSIGN(const std::string reply,
+               Ask(&channel(static_cast<int>(server)), FrameType::kShards, 0, {}, deadline));
+    TRY(LearnShards(reply, &news));
   }
+  UseShards();
   restored_ = welcomes_[0].restored_checkpoint;
   return Status::Ok();
 }
@@ -244,6 +252,7 @@ bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
     // First told, then answered: who sees an answer of the new incarnation can know of it.
     NoteIncarnation(channel->server(), welcome);
     channel->Resume(address, std::move(dialled).value(), TableSpecs());
+    if (welcome.ownership != known_shards().version()) rerouter_.News(channel->server());
     return true;
   }
   const Duration away = RealClock::Get()->Now() - lost_at;
@@ -278,15 +287,19 @@ std::vector<std::string> ClientCore::TableSpecs() {
 
 void ClientCore::InjectMarkers(int64_t checkpoint) {
   if (checkpoint <= last_marked_) return;
+  // Counted first: what is counted and no longer on a detour was sent before the marker.
+  std::vector<uint32_t> moved;
+  for (auto& channel : channels_) moved.push_back(channel->moved());
+  if (rerouter_.DefersMarker(checkpoint)) return;
   last_marked_ = checkpoint;
   std::string progress;
   {
     std::lock_guard lock(progress_mu_);
     progress = progress_;
   }
-  for (auto& channel : channels_) {
-    const bool leads = channel->server() == 0 && channel->lane() == 0;
-    channel->SendMarker(checkpoint, leads ? progress : std::string());
+  for (size_t i = 0; i < moved.size(); ++i) {
+    const bool leads = channels_[i]->server() == 0 && channels_[i]->lane() == 0;
+    channels_[i]->SendMarker(checkpoint, leads ? progress : std::string(), moved[i]);
   }
 }
 
@@ -298,6 +311,7 @@ Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadli
   TableRef table{TableIdOf(spec.name), spec.dim, spec.key_space, spec.rows};
   std::lock_guard lock(mu_);
   table_specs_[table.id] = std::move(body);
+  key_spaces_[table.id] = table.key_space;
   return table;
 }
 
@@ -311,22 +325,84 @@ Result<std::string> ClientCore::Ask(Channel* channel, FrameType type, uint64_t a
 
 Status ClientCore::AskAll(FrameType type, uint64_t argument, const std::string& body,
                           TimePoint deadline) {
+  std::vector<Channel*> all;
+  for (auto& channel : channels_) all.push_back(channel.get());
   FrameHeader head;
   head.type = type;
   head.argument = argument;
+  return AskThese(all, head, body, deadline);
+}
+
+Status ClientCore::AskFirstLanes(FrameType type, const std::string& body, TimePoint deadline) {
+  std::vector<Channel*> first;
+  for (int server = 0; server < servers(); ++server) first.push_back(&channel(server));
+  FrameHeader head;
+  head.type = type;
+  return AskThese(first, head, body, deadline);
+}
+
+Status ClientCore::AskThese(const std::vector<Channel*>& whom, const FrameHeader& head,
+                            const std::string& body, TimePoint deadline) {
   std::vector<std::shared_ptr<Call>> calls;
-  for (auto& channel : channels_) calls.push_back(channel->StartCall(head, body, false));
+  for (Channel* one : whom) calls.push_back(one->StartCall(head, body, false));
   Status first;
   for (size_t i = 0; i < calls.size(); ++i) {
-    const auto reply = channels_[i]->FinishCall(calls[i], deadline);
+    const auto reply = whom[i]->FinishCall(calls[i], deadline);
     if (first.ok() && !reply.ok()) first = reply.status();
   }
   return first;
 }
 
 Status ClientCore::Flush(TimePoint deadline) {
-  for (auto& channel : channels_) TRY(channel->Flush(deadline));
+  for (uint64_t taken = 0;; taken = rerouter_.taken()) {
+    for (auto& channel : channels_) TRY(channel->Flush(deadline));
+    if (!rerouter_.Await(deadline)) {
+      return DeadlineExceeded("requests whose rows have moved were not answered in time");
+    }
+    // What was sent elsewhere meanwhile may be unanswered there.
+    if (rerouter_.taken() == taken) return Status::Ok();
+  }
+}
+
+Status ClientCore::LearnShards(std::string_view bytes, bool* news) {
+  ShardMap theirs;
+  TRY(DecodeShards(bytes, partition_.shards(), &theirs));
+  for (uint32_t shard = 0; shard < theirs.shards(); ++shard) {
+    if (theirs.At(shard).owner.server < servers()) continue;
+    return DataLoss(fmt::format("shard {} is said to be at server {} of {}", shard,
+                                theirs.At(shard).owner.server, servers()));
+  }
+  std::lock_guard lock(mu_);
+  *news = known_.Merge(theirs) || *news;
   return Status::Ok();
+}
+
+ShardMap ClientCore::known_shards() {
+  std::lock_guard lock(mu_);
+  return known_;
+}
+
+void ClientCore::UseShards() {
+  const ShardMap map = known_shards();
+  channel_of_shard_.resize(map.shards());
+  for (uint32_t shard = 0; shard < map.shards(); ++shard) {
+    const Owner owner = map.At(shard).owner;
+    channel_of_shard_[shard] =
+        first_channel_[owner.server] + owner.lane % welcomes_[owner.server].lanes;
+  }
+}
+
+void ClientCore::AwaitChannels() {
+  const TimePoint deadline = RealClock::Get()->Now() + options_.reconnect_timeout;
+  for (auto& channel : channels_) {
+    const Status status = channel->Flush(deadline);
+    if (!status.ok()) LogInfo("requests whose rows have moved: {}", status.message());
+  }
+}
+
+size_t ClientCore::ChannelOfRow(uint32_t table, Key key) {
+  std::lock_guard lock(mu_);
+  return channel_of_shard_[partition_.ShardOf(key_spaces_[table], key)];
 }
 
 Status ClientCore::Clock(uint64_t n, TimePoint deadline) {

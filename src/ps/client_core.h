@@ -17,6 +17,8 @@
 #include "ps/client.h"
 #include "ps/issue_gate.h"
 #include "ps/partition.h"
+#include "ps/rerouter.h"
+#include "ps/shard_map.h"
 
 namespace shoal::ps {
 
@@ -33,6 +35,7 @@ class ClientCore {
   Channel& channel(int server, uint32_t lane = 0) {
     return *channels_[first_channel_[static_cast<size_t>(server)] + lane];
   }
+  uint32_t lanes(int server) const { return welcomes_[static_cast<size_t>(server)].lanes; }
   Channel& leader() { return channel(0); }
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
   int64_t restarts() const { return restarts_; }
@@ -61,6 +64,19 @@ class ClientCore {
                           TimePoint deadline);
   // The same request to all channels at once; the first error, once all are done.
   Status AskAll(FrameType type, uint64_t argument, const std::string& body, TimePoint deadline);
+
+  // For Rerouter, while the gate's routes are closed, but for LearnShards and known_shards.
+  // What a server says: *news if it knew something.
+  Status LearnShards(std::string_view bytes, bool* news);
+  ShardMap known_shards();
+  // Goes by what was learnt.
+  void UseShards();
+  // Until what has been sent is answered, or refused.
+  void AwaitChannels();
+  size_t ChannelOfRow(uint32_t table, Key key);
+  TicketTable& tickets() { return tickets_; }
+  // As AskAll, of each server's first lane.
+  Status AskFirstLanes(FrameType type, const std::string& body, TimePoint deadline);
 
   Status PutBlob(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlob(std::string_view name, TimePoint deadline);
@@ -91,6 +107,8 @@ class ClientCore {
 
   void PollFor(Ticket ticket, TimePoint deadline);
   void Abandon(Ticket ticket);
+  Status AskThese(const std::vector<Channel*>& whom, const FrameHeader& head,
+                  const std::string& body, TimePoint deadline);
   Status WithTheLate(const Status& status, FrameType type, uint64_t argument, std::string body);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
@@ -116,7 +134,7 @@ class ClientCore {
   std::vector<size_t> first_channel_;  // by server
   std::vector<Welcome> welcomes_;      // by server, the first
   Partition partition_;
-  std::vector<size_t> channel_of_shard_;
+  std::vector<size_t> channel_of_shard_;  // changes while routes are closed
   // By server: at whose address it was found last. Connect's, then the dialling thread's.
   std::vector<size_t> place_;
   int64_t restored_ = -1;
@@ -131,8 +149,11 @@ class ClientCore {
   std::condition_variable lost_cv_;
   std::map<Channel*, TimePoint> lost_;           // guarded by mu_: since when
   std::map<uint32_t, std::string> table_specs_;  // guarded by mu_
-  std::vector<uint64_t> incarnations_;           // guarded by mu_, by server
-  bool stop_ = false;                            // guarded by mu_
+  std::map<uint32_t, KeySpace> key_spaces_;      // guarded by mu_, by table
+  ShardMap known_;                               // guarded by mu_: who owns what
+  Rerouter rerouter_{this};
+  std::vector<uint64_t> incarnations_;  // guarded by mu_, by server
+  bool stop_ = false;                   // guarded by mu_
   std::thread dialler_;
 };
 

@@ -103,13 +103,13 @@ Result<Ticket> ClientCore::Issue(RowRequest request) {
   const TimePoint deadline = RealClock::Get()->Now() + options_.reconnect_timeout;
   const Ticket ticket = tickets_.Open(std::move(request.done));
   Status bad;
-  gate_.Enter();
+  gate_.EnterIssue();
   if (channels_.size() == 1) {
     IssueOverOne(request, ticket.slot, deadline, &bad);
   } else {
     IssueOverMany(request, ticket.slot, deadline, &bad);
   }
-  gate_.Leave();
+  gate_.LeaveIssue();
   // Parts that went out hold the caller's memory, so an error is told by Wait, when all is over.
   tickets_.PartDone(ticket.slot, bad);
   return ticket;

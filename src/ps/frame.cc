@@ -83,7 +83,8 @@ Status CheckLengths(const FrameHeader& head) {
     return InvalidArgument(fmt::format("frame of type {}: body {} does not fit payload {}",
                                        static_cast<int>(head.type), head.body, head.payload));
   }
-  if (head.key_slot != 0 || head.flags != 0 || head.key_area != 0 ||
+  const int flags = head.type == FrameType::kRefused ? kRefusedMoved | kRefusedApplied : 0;
+  if (head.key_slot != 0 || head.flags > flags || head.key_area != 0 ||
       head.values != ValueType::kF32 || head.answer != ValueType::kF32) {
     return InvalidArgument(fmt::format("frame of type {}: fields that only row frames have",
                                        static_cast<int>(head.type)));
@@ -99,10 +100,14 @@ bool IsKnown(FrameType type) {
     case FrameType::kProof:
     case FrameType::kWelcome:
     case FrameType::kDescribe:
+    case FrameType::kShards:
+    case FrameType::kMoveShard:
+    case FrameType::kShardBytes:
     case FrameType::kReply:
     case FrameType::kError:
     case FrameType::kProgress:
     case FrameType::kMarkerRequest:
+    case FrameType::kShardsMoved:
       return true;
     default:
       break;

@@ -55,11 +55,15 @@ enum class FrameType : uint8_t {
   kCheckpointAbort = 46,
   kReplicate = 47,  // primary → backup: `id` is the position of the entry in the body
   kDescribe = 56,
+  kShards = 57,      // which lane owns which shard: what the asker knows, what the asked one knows
+  kMoveShard = 58,   // have the shard's present server give it to another
+  kShardBytes = 59,  // what a lane's shards weigh
   kReply = 60,
   kError = 61,
   // Without an answer
   kProgress = 64,       // client → server 0
   kMarkerRequest = 65,  // server 0 → client: `id` is the checkpoint
+  kShardsMoved = 66,    // server → client: ask it for its kShards
 };
 
 // As it lies in memory and on the wire, little-endian.
@@ -72,7 +76,7 @@ struct FrameHeader {
   FrameType type = FrameType::kNone;
   uint8_t key_bytes = 0;     // row operations: width of a key, 4 or 8, or how they are coded
   uint32_t payload = 0;      // bytes that follow, a multiple of 8
-  uint32_t table = 0;        // row operations
+  uint32_t table = 0;        // row operations; markers: refusals because rows had moved, so far
   uint64_t id = 0;           // sequence number, request id or checkpoint
   uint32_t rows = 0;         // row operations: how many
   uint32_t dim = 0;          // row operations: floats a row
@@ -81,7 +85,7 @@ struct FrameHeader {
   ValueType values{};        // row frames: of the rows in the payload
   ValueType answer{};        // row operations: of the rows asked for
   uint8_t key_slot = 0;      // row operations: where the keys are remembered, 1..kKeySlots; 0: not
-  uint8_t flags = 0;         // calls: kCallHasDeltas, kCallWantsRows
+  uint8_t flags = 0;         // calls: kCallHasDeltas, kCallWantsRows; kRefused: why
   uint32_t key_area = 0;     // row operations: bytes of coded keys in the payload, padded to 8
   uint32_t reserved = 0;     // zero
   uint32_t payload_crc = 0;  // CRC-32C of the payload
@@ -97,6 +101,10 @@ inline constexpr uint8_t kKeySlots = 64;             // remembered lists a conne
 inline constexpr uint32_t kMaxCodedKeys = 1u << 16;  // of a frame whose keys are not raw
 inline constexpr uint8_t kCallHasDeltas = 1;
 inline constexpr uint8_t kCallWantsRows = 2;
+// FrameHeader::flags of kRefused. Moved: nothing was applied, for some of the rows are another
+// lane's now. With Applied: it had been applied before they went, and only asks for them again.
+inline constexpr uint8_t kRefusedMoved = 1;
+inline constexpr uint8_t kRefusedApplied = 2;
 
 // Bytes of keys in the payload of a row operation: padded so that the rows lie on 8 bytes.
 constexpr size_t KeyArea(size_t rows, size_t key_bytes) { return (rows * key_bytes + 7) / 8 * 8; }

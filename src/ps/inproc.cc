@@ -144,7 +144,10 @@ class InProcessLink final : public Link {
           fmt::format("server {} has no memory for more rows", core_->options().index));
     }
     if (order) return status;
-    if (!status.ok()) answer.type = FrameType::kRefused;
+    if (!status.ok()) {
+      answer.type = FrameType::kRefused;
+      answer.flags = lane->refusal();
+    }
     lane->Respond(peer_, answer, status.ok() ? std::string() : EncodeError(status));
     return Status::Ok();
   }

@@ -33,6 +33,39 @@ void IssueGate::Leave() {
   if (--inside_ == 0 && wanted_ >= 0 && !injecting_) InjectLocked(&lock);
 }
 
+void IssueGate::EnterIssue() {
+  int& depth = Depth();
+  const bool outermost = depth++ == 0;
+  std::unique_lock lock(mu_);
+  open_.wait(lock, [&] { return !closed_ && (!outermost || (!injecting_ && wanted_ < 0)); });
+  inside_ += outermost;
+  ++issuing_;
+}
+
+void IssueGate::LeaveIssue() {
+  int& depth = Depth();
+  std::unique_lock lock(mu_);
+  if (--issuing_ == 0 && closed_) still_.notify_all();
+  if (--depth > 0) return;
+  if (--inside_ == 0 && wanted_ >= 0 && !injecting_) InjectLocked(&lock);
+}
+
+void IssueGate::CloseRoutes() {
+  std::lock_guard lock(mu_);
+  closed_ = true;
+}
+
+void IssueGate::AwaitRoutes() {
+  std::unique_lock lock(mu_);
+  still_.wait(lock, [this] { return issuing_ == 0; });
+}
+
+void IssueGate::OpenRoutes() {
+  std::lock_guard lock(mu_);
+  closed_ = false;
+  open_.notify_all();
+}
+
 void IssueGate::Request(int64_t checkpoint) {
   std::unique_lock lock(mu_);
   wanted_ = std::max(wanted_, checkpoint);

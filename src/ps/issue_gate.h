@@ -21,6 +21,15 @@ class IssueGate {
   // not in a thread that has one open already.
   void Enter();
   void Leave();
+  // The same around one request, while routes are open: between CloseRoutes and OpenRoutes nobody
+  // decides where a request goes, not even inside a scope.
+  void EnterIssue();
+  void LeaveIssue();
+  // Never blocks.
+  void CloseRoutes();
+  // Waits until nobody is between EnterIssue and LeaveIssue.
+  void AwaitRoutes();
+  void OpenRoutes();
   // Has a marker sent for this checkpoint, now or by whoever leaves last. Never blocks.
   void Request(int64_t checkpoint);
 
@@ -32,7 +41,10 @@ class IssueGate {
   const std::function<void(int64_t)> inject_;
   std::mutex mu_;
   std::condition_variable open_;
+  std::condition_variable still_;
   int inside_ = 0;          // threads
+  int issuing_ = 0;         // likewise
+  bool closed_ = false;     // routes
   bool injecting_ = false;  // exclusive
   int64_t wanted_ = -1;     // a marker that waits for the gate to be empty
 };

@@ -12,7 +12,18 @@ namespace {
 
 constexpr size_t kReplacedRemembered = 1024;
 
+bool WasMoved(const Session& session, uint64_t seq) {
+  return std::binary_search(session.moved.begin(), session.moved.end(), seq);
+}
+
 }  // namespace
+
+Lane::Lane(const Partition* partition, Owner self, const Functions* functions)
+    : partition_(partition), self_(self), functions_(functions), states_(partition->shards()) {
+  for (uint32_t shard = 0; shard < partition->shards(); ++shard) {
+    if (partition->OwnerOf(shard) == self) states_[shard] = ShardState::kHere;
+  }
+}
 
 Lane::Guard::~Guard() {
   std::vector<std::shared_ptr<Peer>> touched;
@@ -85,7 +96,7 @@ Status Lane::CreateTable(const TableSpec& spec) {
   const RowFunction* optimizer = nullptr;
   TRY(FindOptimizer(spec, &optimizer));
   auto table = std::make_unique<Table>(
-      spec, Table::Place{partition_, self_, optimizer, epoch_.number}, &arena_);
+      spec, Table::Place{partition_, &states_, optimizer, epoch_.number}, &arena_);
   // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
   if (snapshot_.id >= 0) {
     table->BeginSnapshot();
@@ -147,6 +158,10 @@ Status Lane::CheckRows(const Table& table, const FrameHeader& head, const RowReq
     request.FillKeys(first, std::min<size_t>(kBatchRows, head.rows - first), &batch);
     const std::span keys(batch.keys.data(), batch.n);
     TRY(table.Check(keys));
+    if (in_transit_ > 0 && InTransit(table, batch)) {
+      return FailedPrecondition(
+          fmt::format("table '{}': rows are on their way", table.spec().name));
+    }
     hot_keys.Note(head.table, keys);
   }
   return Status::Ok();
@@ -200,6 +215,7 @@ ServerReport Lane::Describe() const {
 
 Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
                           bool* order) {
+  refusal_ = 0;
   TRY(CheckSequence(*session, head.id, order));
   // Before anything can refuse it: later requests may mean these keys by their digest.
   auto request = RowRequest::Open(head, source, &session->key_memory, &scratch_);
@@ -211,13 +227,21 @@ Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSo
   if (table == nullptr) return NotFound("there is no such table: CreateTable comes first");
   Change change{nullptr, request->argument()};
   TRY(FindCalled(head, &change));
-  TRY(CheckRows(*table, head, *request));
+  const Status fits = CheckRows(*table, head, *request);
+  if (fits.code() == Code::kFailedPrecondition) {
+    return RefuseMoved(session, head, duplicate, fits);
+  }
+  TRY(fits);
+  if (duplicate && WasMoved(*session, head.id)) {
+    return RefuseMoved(session, head, duplicate, FailedPrecondition("its rows had moved"));
+  }
   std::optional<WriteMode> write;
   if (Writes(head) && !duplicate) {
     write = ModeOf(*session);
     TRY(LogRows(*session, head, source, *request));
   }
   TRY(Run(table, head, &*request, change, write));
+  if (departure_.has_value() && write.has_value()) NoteDirty(*table, head, *request);
   Count(head, duplicate);
   if (HasDeltas(head) && !duplicate) table->rows_pushed += head.rows;
   if (WantsRows(head)) table->rows_pulled += head.rows;
@@ -237,6 +261,8 @@ Status Lane::Marker(Session* session, const FrameHeader& head) {
     OpenSnapshot(id);
   }
   session->marked = id;
+  // It did not know yet, when it sent its marker, of a push that it has to send elsewhere.
+  if (session->moved_count > head.table) snapshot_.torn = true;
   FreezeIfComplete();
   return Status::Ok();
 }
@@ -249,6 +275,12 @@ void Lane::Leave(Session* session) {
 void Lane::OpenSnapshot(int64_t id) {
   snapshot_ = {};
   snapshot_.id = id;
+  snapshot_.shards.resize((states_.size() + 7) / 8);
+  for (size_t shard = 0; shard < states_.size(); ++shard) {
+    if (states_[shard] == ShardState::kElsewhere || states_[shard] == ShardState::kArriving)
+      continue;
+    snapshot_.shards[shard / 8] = static_cast<char>(snapshot_.shards[shard / 8] | 1 << shard % 8);
+  }
   for (auto& [table_id, table] : tables_) table->BeginSnapshot();
 }
 
@@ -276,7 +308,9 @@ void Lane::FreezeIfComplete() {
   }
   snapshot_.frozen = true;
   for (auto& [id, table] : tables_) table->Freeze();
-  if (snapshot_.on_frozen != nullptr) snapshot_.on_frozen(Status::Ok(), {});
+  if (snapshot_.on_frozen != nullptr) {
+    snapshot_.on_frozen(Status::Ok(), snapshot_.torn ? std::string() : snapshot_.shards);
+  }
   snapshot_.on_frozen = nullptr;
 }
 

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "ps/hot_keys.h"
@@ -20,6 +22,7 @@
 #include "ps/replica_log.h"
 #include "ps/report.h"
 #include "ps/row_request.h"
+#include "ps/shard_map.h"
 #include "ps/table.h"
 #include "ps/transport.h"
 
@@ -35,6 +38,10 @@ struct Session {
   bool dead = false;  // presumed; until it connects again
   std::weak_ptr<Peer> peer;
   KeyMemory key_memory;  // of the present connection
+  // Requests that were not applied because rows had moved, newest last: sent again, they are
+  // refused again. As many as can be unanswered.
+  std::deque<uint64_t> moved;
+  uint32_t moved_count = 0;  // all of them
 };
 
 // A stretch between two cuts of a lane, to compare what was written before and after: numbers of
@@ -47,8 +54,7 @@ struct Epoch {
 class Lane {
  public:
   // What is pointed to must outlive the lane; no functions: null.
-  Lane(const Partition* partition, Owner self, const Functions* functions)
-      : partition_(partition), self_(self), functions_(functions) {}
+  Lane(const Partition* partition, Owner self, const Functions* functions);
 
   // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
   // whoever owns `sink`.
@@ -96,17 +102,49 @@ class Lane {
   // applied. A request that was applied before is not applied again, but answered.
   Status RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
                       bool* order);
+  // Of the last RowOperation, if it was refused: FrameHeader::flags of the refusal.
+  uint8_t refusal() const { return refusal_; }
   // The session's marker of checkpoint `id` came.
   Status Marker(Session* session, const FrameHeader& head);
   void Leave(Session* session);
 
   // Opens the snapshot (if a marker has not yet) and says whose markers it needs. `frozen` is
-  // answered when all are in, or with Aborted.
+  // answered when all are in, with the shards that it holds, a bit each; with nothing if rows moved
+  // between markers, so that it is no cut; or with Aborted.
   void BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen);
   // Ends snapshot `id`, or any if -1; a waiting Begin is answered with `why`.
   void EndCheckpoint(int64_t id, const Status& why);
   bool FrozenFor(int64_t id) const { return snapshot_.frozen && snapshot_.id == id; }
   const std::set<uint64_t>& required() const { return snapshot_.required; }
+
+  // --- Shards that move: lane_shards.cc. See docs/design/partition.md ---
+  ShardState state(uint32_t shard) const { return states_[shard]; }
+  // What it owns becomes what the map says, but for a shard that arrives under a later epoch than
+  // the map's. True: something changed.
+  bool Adopt(const ShardMap& map);
+  // The owner's end. From now on it is remembered which of the shard's rows change. One at a time.
+  Status BeginDeparture(uint32_t shard);
+  // The keys that changed, by table, and forgets them.
+  std::map<uint32_t, std::vector<Key>> TakeDirty();
+  size_t dirty_rows() const;
+  // Serves the shard no more, so that its rows stay as they are; or does again. False: a checkpoint
+  // is being cut.
+  bool Freeze();
+  void Unfreeze();
+  // Whether the frozen shard may be given away now: no snapshot holds it.
+  bool MayDepart() const { return snapshot_.id < 0; }
+  void EndDeparture();
+  // The next owner's end: makes room, without what may have come in an attempt before.
+  Status Expect(uint32_t shard, uint32_t epoch, uint64_t move);
+  // Of the shards that arrive: under which epoch they will be here, and in which attempt they come.
+  struct Arrival {
+    uint32_t epoch = 0;
+    uint64_t move = 0;
+  };
+  const std::map<uint32_t, Arrival>& arriving() const { return arriving_; }
+  uint64_t ShardBytes(uint32_t shard) const;
+  // Of a backup: the session's request was refused because rows had moved.
+  void NoteMoved(Session* session, uint64_t seq);
 
   // Its tables, its most wanted keys, its counters.
   ServerReport Describe() const;
@@ -140,8 +178,14 @@ class Lane {
     int64_t id = -1;
     bool begun = false;  // `required` is known
     bool frozen = false;
+    bool torn = false;            // rows moved between markers
     std::set<uint64_t> required;  // sessions
+    std::string shards;           // that were here when it opened, a bit each
     Answer on_frozen;
+  };
+  struct Departure {
+    uint32_t shard = 0;
+    std::map<uint32_t, std::unordered_set<Key>> dirty;  // by table
   };
 
   Status CheckSequence(const Session& session, uint64_t seq, bool* order) const;
@@ -153,6 +197,11 @@ class Lane {
   Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
   Status FindCalled(const FrameHeader& head, Change* change) const;
   Status CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request);
+  bool InTransit(const Table& table, const KeyBatch& batch) const;
+  Status RefuseMoved(Session* session, const FrameHeader& head, bool duplicate, Status why);
+  void NoteDirty(const Table& table, const FrameHeader& head, const RowRequest& request);
+  void SetState(uint32_t shard, ShardState state);
+  void Drop(uint32_t shard);
   Status Run(Table* table, const FrameHeader& head, RowRequest* request, const Change& change,
              std::optional<WriteMode> write);
   void Count(const FrameHeader& head, bool duplicate);
@@ -169,6 +218,11 @@ class Lane {
   std::map<int, uint64_t> current_;  // worker → its present session
   std::set<uint64_t> replaced_;      // sessions that may not come back
   Snapshot snapshot_;
+  std::vector<ShardState> states_;  // by shard
+  int in_transit_ = 0;              // shards that arrive or leave
+  std::optional<Departure> departure_;
+  std::map<uint32_t, Arrival> arriving_;  // by shard
+  uint8_t refusal_ = 0;
   Epoch epoch_;
   int64_t no_cut_below_ = 0;  // checkpoints whose markers went to a primary that died
   std::vector<std::shared_ptr<Peer>> await_room_;

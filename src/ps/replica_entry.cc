@@ -39,7 +39,7 @@ Status ReadEntry(std::string_view bytes, Entry* entry) {
   TRY(reader.Get(&kind));
   TRY(reader.Get(&entry->client));
   TRY(reader.Get(&entry->session));
-  if (kind < 1 || kind > static_cast<uint32_t>(EntryKind::kNothing)) {
+  if (kind < 1 || kind > static_cast<uint32_t>(EntryKind::kArriving)) {
     return InvalidArgument(fmt::format("an entry of kind {}", kind));
   }
   entry->kind = static_cast<EntryKind>(kind);
@@ -86,6 +86,19 @@ Result<std::string> RowsEntry(int client, uint64_t session, FrameHeader head,
     WriteKeys(head, request, to);
   }
   if (values > 0) std::memcpy(to + keys, source.values, values);
+  return entry;
+}
+
+std::string CopyRowsEntry(uint32_t table, size_t floats, const std::vector<Key>& keys,
+                          const std::vector<float>& rows) {
+  std::string entry = BeginEntry(EntryKind::kCopyRows, -1, 0);
+  ByteWriter writer(&entry);
+  writer.Put(table);
+  writer.Put(static_cast<uint32_t>(floats));
+  writer.Put(static_cast<uint32_t>(keys.size()));
+  writer.Put(uint32_t{0});
+  writer.PutRaw(keys.data(), keys.size() * sizeof(Key));
+  writer.PutRaw(rows.data(), rows.size() * sizeof(float));
   return entry;
 }
 

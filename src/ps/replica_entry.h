@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ps/frame.h"
 #include "ps/row_request.h"
@@ -26,6 +27,9 @@ enum class EntryKind : uint32_t {
   kCopyRows = 11,  // u32 table, u32 floats, u32 rows, u32 0, keys, values
   kPaired = 12,    // the lane is complete
   kNothing = 13,   // the primary lives
+  kMoved = 14,     // u64 seq: the request was refused, its rows had moved
+  kShards = 15,    // a map of shards
+  kArriving = 16,  // u32 shard, u32 epoch: rows of a shard that is not served here yet
 };
 
 struct Entry {
@@ -44,5 +48,9 @@ Status ReadEntry(std::string_view bytes, Entry* entry);
 // keys. ResourceExhausted if it would not fit a frame.
 Result<std::string> RowsEntry(int client, uint64_t session, FrameHeader head,
                               const RowSource& source, const RowRequest& request);
+
+// kCopyRows: rows of a table as they are, with the optimizer's state, `floats` of each.
+std::string CopyRowsEntry(uint32_t table, size_t floats, const std::vector<Key>& keys,
+                          const std::vector<float>& rows);
 
 }  // namespace shoal::ps

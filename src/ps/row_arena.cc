@@ -47,4 +47,11 @@ float* RowArena::Allocate(size_t floats) {
   return reinterpret_cast<float*>(piece);
 }
 
+void RowArena::Discard(float* at, size_t floats) {
+  constexpr size_t kPage = 4096;
+  const size_t begin = RoundUp(reinterpret_cast<size_t>(at), kPage);
+  const size_t end = reinterpret_cast<size_t>(at + floats) / kPage * kPage;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 }  // namespace shoal::ps

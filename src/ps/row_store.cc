@@ -45,6 +45,12 @@ uint32_t RowStore::Append() {
   return static_cast<uint32_t>(size_++);
 }
 
+void RowStore::Discard() {
+  for (size_t block = 0; block < blocks_.size(); ++block) {
+    arena_->Discard(blocks_[block].live, FloatsOf(block));
+  }
+}
+
 void RowStore::BeginSnapshot() {
   EndSnapshot();
   open_ = true;

@@ -34,6 +34,9 @@ class RowStore {
   // Sparse: one more slot, zeroed.
   uint32_t Append();
 
+  // Gives the memory of all rows back to the machine. The last call.
+  void Discard();
+
   // From now on remembers of every slot when it was written last. Only on an empty store.
   void TrackChanges() { tracked_ = true; }
   // The slot is written in this epoch, 1 or later. Epochs are the lane's (lane.h).
@@ -52,7 +55,7 @@ class RowStore {
 
   void BeginSnapshot();
   // All markers are in: the snapshot gets no more pushes, only the writer's reads.
-  void Freeze() { frozen_ = true; }
+  void Freeze() { frozen_ = open_; }
   void EndSnapshot();
 
   // Before a slot is written while a snapshot is open. Returns the snapshot's own row where the

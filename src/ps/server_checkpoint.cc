@@ -2,6 +2,8 @@
 // (docs/design/checkpoint.md tells the whole course).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -90,6 +92,14 @@ Status ServerCore::CheckpointBegin(Request* request) {
   }
   lanes_[request->from.lane]->BeginCheckpoint(id, std::move(required), std::move(answer));
   return Status::Ok();
+}
+
+// Whether the checkpoint that is being cut waits for a session of this worker.
+bool ServerCore::MustMark(int worker) const {
+  return std::any_of(must_mark_.begin(), must_mark_.end(), [&](uint64_t id) {
+    const Session* session = lanes_[0]->FindSession(id);
+    return session != nullptr && session->client == worker;
+  });
 }
 
 void ServerCore::RequestMarkers(const std::set<uint64_t>& sessions, int64_t id) {
@@ -232,7 +242,7 @@ Result<std::string> ServerCore::WriteFile(int64_t id) {
   WrittenCheckpoint now;
   now.id = id;
   now.file.name = CheckpointFileName(options_.index);
-  now.ownership = partition_.version();
+  now.ownership = owned_version_;
   now.epochs = epochs;
   CheckpointHead head{id};
   if (base != nullptr) {
@@ -279,7 +289,7 @@ Result<std::vector<Epoch>> ServerCore::FrozenEpochs(int64_t id) {
 // Null: the file is to be whole.
 Result<const WrittenCheckpoint*> ServerCore::ChooseBase(int64_t id,
                                                         const std::vector<Epoch>& epochs) {
-  const WrittenCheckpoint* base = chain_.Base(partition_.version(), epochs);
+  const WrittenCheckpoint* base = chain_.Base(owned_version_, epochs);
   if (base == nullptr) return base;
   TRY_ASSIGN(const uint64_t bytes, BytesSince(id, *base));
   return chain_.Worthwhile(*base, bytes) ? base : nullptr;

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "ps/checkpoint_file.h"
+#include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
 
 namespace shoal::ps {
@@ -65,6 +66,7 @@ class Restorer final : public CheckpointVisitor {
  public:
   struct Target {
     const Partition* partition;
+    const ShardMap* map;
     int server;
     int servers;
     std::vector<std::unique_ptr<Lane>>* lanes;
@@ -85,7 +87,7 @@ class Restorer final : public CheckpointVisitor {
                 std::span<const float> rows) override {
     const uint32_t id = TableIdOf(spec.name);
     for (size_t i = 0; i < keys.size(); ++i) {
-      const Owner owner = to_.partition->OwnerOf(to_.partition->ShardOf(spec.key_space, keys[i]));
+      const Owner owner = to_.map->At(to_.partition->ShardOf(spec.key_space, keys[i])).owner;
       if (owner.server != to_.server) continue;
       (*to_.lanes)[owner.lane]->FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
     }
@@ -129,6 +131,8 @@ ServerCore::ServerCore(ServerOptions options)
       // Which lane of another server owns a shard does not matter here.
       partition_(options_.shards, std::vector<uint32_t>(static_cast<size_t>(options_.servers),
                                                         static_cast<uint32_t>(options_.threads))),
+      map_(partition_),
+      published_(map_),
       blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
       roll_(options_.workers),
       chain_(options_.checkpoint_dir, options_.checkpoint_deltas) {
@@ -143,6 +147,7 @@ ServerCore::ServerCore(ServerOptions options)
 Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
   TRY(CheckOptions(options));
   std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
+  TRY(core->LearnAgain());
   if (!core->options_.checkpoint_dir.empty()) {
     TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
     if (core->options_.restore && core->options_.copies == 1) TRY(core->Restore());
@@ -160,7 +165,9 @@ Status ServerCore::Restore() {
   auto newest = NewestWhole(options_.checkpoint_dir, &damaged_);
   if (newest.status().code() == Code::kNotFound) return Status::Ok();
   TRY(newest.status().With("no checkpoint can be restored"));
-  Restorer restorer({&partition_, options_.index, options_.servers, &lanes_, &blobs_, &progress_});
+  const ShardMap map = shards();
+  Restorer restorer(
+      {&partition_, &map, options_.index, options_.servers, &lanes_, &blobs_, &progress_});
   const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
   try {
     TRY(ReadAll(options_.checkpoint_dir, *newest, &restorer));
@@ -179,12 +186,15 @@ ServerCore::~ServerCore() { Stop(); }
 void ServerCore::Stop() {
   stopped_ = true;
   std::thread worker;
+  std::shared_ptr<ShardMover> moves;
   {
-    std::lock_guard lock(work_mu_);
+    std::scoped_lock lock(work_mu_, mover_mu_);
     worker = std::move(worker_);
+    moves = std::move(mover_);
   }
   work_cv_.notify_all();
   if (worker.joinable()) worker.join();
+  if (moves != nullptr) moves->Stop();
   DropClients();
 }
 
@@ -245,7 +255,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   welcome.servers = options_.servers;
   welcome.lanes = lanes();
   welcome.shards = partition_.shards();
-  welcome.ownership = partition_.version();
+  welcome.ownership = shards().version();
   welcome.restored_checkpoint = restored_;
   welcome.last_seq = session->last_seq;
   return welcome;
@@ -273,14 +283,6 @@ Status ServerCore::CheckpointAbort(Request* request) {
   AbortCheckpoint(id, Aborted("it was given up"));
   WhenIdle([answer = std::move(request->answer), late] { answer(Status::Ok(), late); });
   return Status::Ok();
-}
-
-// Whether the checkpoint that is being cut waits for a session of this worker.
-bool ServerCore::MustMark(int worker) const {
-  return std::any_of(must_mark_.begin(), must_mark_.end(), [&](uint64_t id) {
-    const Session* session = lanes_[0]->FindSession(id);
-    return session != nullptr && session->client == worker;
-  });
 }
 
 void ServerCore::Joined(const Hello& hello) {
@@ -394,6 +396,8 @@ Status ServerCore::Handle(Request* request) {
     case FrameType::kLeave:
       Leave(request);
       return Status::Ok();
+    case FrameType::kShardBytes:
+      return ShardBytes(request);
     case FrameType::kCheckpointBegin:
       return CheckpointBegin(request);
     default:
@@ -408,6 +412,10 @@ Status ServerCore::Handle(Request* request) {
       return HandleBlob(request);
     case FrameType::kCheckpointWrite:
       return CheckpointWrite(request);
+    case FrameType::kShards:
+      return HandleShards(request);
+    case FrameType::kMoveShard:
+      return MoveShard(request);
     case FrameType::kCheckpointAbort:
       return CheckpointAbort(request);
     default:

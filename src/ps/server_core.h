@@ -23,11 +23,13 @@
 #include "ps/lane.h"
 #include "ps/roll.h"
 #include "ps/server.h"
+#include "ps/shard_map.h"
 
 namespace shoal::ps {
 
 class CheckpointWriter;
 class ReplicaHost;
+class ShardMover;
 struct SavedRows;
 
 class ServerCore {
@@ -108,6 +110,27 @@ class ServerCore {
   // What Make leaves out where copies decide whether a checkpoint is wanted.
   Status RestoreLate() { return WantsRestore() ? Restore() : Status::Ok(); }
 
+  // --- Shards that move: server_shards.cc. See docs/design/partition.md ---
+  // Who owns what, as everybody may know it.
+  ShardMap shards();
+  // Takes what is known better elsewhere, and has the lanes act on it. Under no lane's lock.
+  Status MergeShards(const ShardMap& other);
+  // The owner's end, for ShardMover.
+  Status BeginDeparture(uint32_t shard, uint32_t* lane, ShardPlace* place);
+  std::vector<std::string> SpecsOf(uint32_t lane, std::set<uint32_t>* sent);
+  // The next rows of the shard as an entry; empty: that was all.
+  std::string CopyShard(uint32_t lane, RowCursor* cursor);
+  // Rows that have changed since they were copied; with `freeze` they are the last ones, if they
+  // are few and no checkpoint is being cut: *frozen.
+  std::vector<std::string> CopyDirty(uint32_t lane, bool freeze, bool* frozen);
+  // The frozen shard is another's from now on, if nothing speaks against it. What to tell it.
+  Result<ShardMap> Depart(uint32_t lane, uint32_t shard, const ShardPlace& to);
+  bool DepartureConfirmed(uint32_t lane);
+  void EndDeparture(uint32_t lane);
+  // All know by now whom it concerned: clients may.
+  void PublishShards();
+  void AnnounceShards();
+
   void ReportDead(int worker);
   // Presumes dead whom client_grace has run out for; true while there is somebody to watch. To be
   // called now and then by the first lane's thread.
@@ -159,12 +182,29 @@ class ServerCore {
   Status RepeatJoin(uint32_t lane, const Entry& entry);
   Status RepeatControl(uint32_t lane, const Entry& entry);
   Status RepeatState(uint32_t lane, const Entry& entry);
-  Status TakeRows(uint32_t lane, std::string_view content);
+  // `move`: only rows of shards that arrive in this attempt; 0: any.
+  Status TakeRows(uint32_t lane, std::string_view content, uint64_t move);
   Status TakeServer(std::string_view content);
   Status TakeBlob(const Entry& entry);
   void LogControl(const Hello& from, const FrameHeader& head, std::string_view body);
   void LogServer();
   void LogBlobs();
+
+  // server_shards.cc
+  // What the others know that one that starts again must know before it restores rows.
+  Status LearnAgain();
+  Status HandleShards(Request* request);
+  Status ShardBytes(Request* request);
+  Status MoveShard(Request* request);
+  Status Moving(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
+                std::string_view body);
+  Status TakeMoved(const Hello& from, const FrameHeader& head, std::string_view body);
+  Status RepeatShards(uint32_t lane, const Entry& entry);
+  Status MergeUnderFirst(ShardMap other);
+  void AdoptShards(Lane* lane, const ShardMap& map);
+  void LogShards(uint32_t lane);
+  void TellClients();
+  std::shared_ptr<ShardMover> mover();
 
   // server_checkpoint.cc
   Status CheckpointStart(Request* request);
@@ -197,6 +237,11 @@ class ServerCore {
   std::atomic<Role> role_{Role::kServes};
   std::atomic<int64_t> last_entry_{0};  // a copy's: when its primary was last heard of
   Partition partition_;
+  std::mutex map_mu_;   // a leaf
+  ShardMap map_;        // guarded by map_mu_: what lanes go by
+  ShardMap published_;  // guarded by map_mu_: without what its new owner has not been told yet
+  std::atomic<uint64_t> owned_version_{1};  // of the shards of this server
+  std::atomic<uint64_t> departed_at_{0};    // position in its lane's log of the last decision
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> stopped_{false};
   std::atomic<int64_t> restored_{-1};
@@ -227,6 +272,9 @@ class ServerCore {
   std::vector<std::function<void()>> after_work_;  // guarded by work_mu_
   std::thread worker_;                             // started with the first work
   CheckpointChain chain_;                          // its own
+
+  std::mutex mover_mu_;
+  std::shared_ptr<ShardMover> mover_;  // guarded by mover_mu_; made when first needed
 };
 
 }  // namespace shoal::ps

@@ -40,7 +40,7 @@ bool Changes(FrameType type) {
 Result<std::shared_ptr<ServerCore>> ServerCore::Route(const Hello& hello) {
   const auto host = host_.lock();
   if (host != nullptr) return host->Route(hello);
-  if (hello.kind == HelloKind::kClient) return std::shared_ptr<ServerCore>();
+  if (hello.kind != HelloKind::kCopy) return std::shared_ptr<ServerCore>();
   return FailedPrecondition(
       fmt::format("server {} keeps no copies: start all servers with the same number of copies",
                   options_.index));
@@ -92,6 +92,8 @@ void ServerCore::OpenLog(uint32_t lane_index, std::shared_ptr<ReplicaStream> str
   Lane::Guard guard(lane);
   lane.log.Open(std::move(stream));
   if (lane_index == 0) LogServer();
+  // Before its tables: which shards it has.
+  LogShards(lane_index);
   for (const uint64_t session : lane.replaced()) {
     std::string entry = BeginEntry(EntryKind::kSession, -1, session);
     ByteWriter writer(&entry);
@@ -107,6 +109,11 @@ void ServerCore::OpenLog(uint32_t lane_index, std::shared_ptr<ReplicaStream> str
       writer.Put(static_cast<uint8_t>(flag));
     }
     lane.Log(std::move(entry));
+    for (const uint64_t seq : session.moved) {
+      std::string moved = BeginEntry(EntryKind::kMoved, session.client, id);
+      ByteWriter(&moved).Put(seq);
+      lane.Log(std::move(moved));
+    }
   }
   Hello nobody;
   nobody.lane = lane_index;
@@ -155,15 +162,7 @@ bool ServerCore::LogRows(uint32_t lane_index, RowCursor* cursor) {
     *cursor = {at->first + 1, 0, 0, at->first == UINT32_MAX};
     return !cursor->done;
   }
-  std::string entry = BeginEntry(EntryKind::kCopyRows, -1, 0);
-  ByteWriter writer(&entry);
-  writer.Put(at->first);
-  writer.Put(static_cast<uint32_t>(table.saved_floats()));
-  writer.Put(static_cast<uint32_t>(keys.size()));
-  writer.Put(uint32_t{0});
-  writer.PutRaw(keys.data(), keys.size() * sizeof(Key));
-  writer.PutRaw(rows.data(), rows.size() * sizeof(float));
-  lane.Log(std::move(entry));
+  lane.Log(CopyRowsEntry(at->first, table.saved_floats(), keys, rows));
   return true;
 }
 
@@ -222,12 +221,17 @@ Result<Welcome> ServerCore::JoinCopy(const Hello& hello, const std::shared_ptr<P
   welcome.shards = partition_.shards();
   welcome.ownership = static_cast<uint64_t>(options_.life);
   if (hello.kind == HelloKind::kClaim) {
+    if (options_.copies == 1) return welcome;  // it asks for the shards alone
     const auto host = host_.lock();
     if (host == nullptr) return Unavailable("the server stops");
     welcome.last_seq = host->Claim(hello) ? 1 : 0;
     return welcome;
   }
   if (hello.lane >= lanes()) return InvalidArgument("a copy of a lane that there is not");
+  if (hello.kind == HelloKind::kMove) {
+    if (role_ == Role::kServes && !stopped_) return welcome;
+    return Unavailable(fmt::format("server {} is not served here", hello.server));
+  }
   Lane& lane = *lanes_[hello.lane];
   Lane::Guard guard(lane);
   if (role_ != Role::kCopies || stopped_) {
@@ -253,6 +257,9 @@ bool ServerCore::has_copier() {
 
 Status ServerCore::Copy(const Hello& from, const std::shared_ptr<Peer>& peer,
                         const FrameHeader& head, std::string_view body) {
+  if (from.kind == HelloKind::kMove || from.kind == HelloKind::kClaim) {
+    return Moving(from, peer, head, body);
+  }
   if (head.type != FrameType::kReplicate || from.kind != HelloKind::kCopy) {
     return InvalidArgument("only a primary sends entries, and nothing else");
   }
@@ -300,12 +307,16 @@ Status ServerCore::Repeat(uint32_t lane, const Entry& entry) {
       if (lane == 0) Dead(entry.client);
       return Status::Ok();
     case EntryKind::kCopyRows:
-      return TakeRows(lane, entry.content);
+      return TakeRows(lane, entry.content, 0);
     case EntryKind::kPaired:
       lanes_[lane]->whole = true;
       return Status::Ok();
     case EntryKind::kNothing:
       return Status::Ok();
+    case EntryKind::kMoved:
+    case EntryKind::kShards:
+    case EntryKind::kArriving:
+      return RepeatShards(lane, entry);
     default:
       return RepeatState(lane, entry);
   }
@@ -445,7 +456,7 @@ Status ServerCore::TakeBlob(const Entry& entry) {
   return blobs_.Put(piece);
 }
 
-Status ServerCore::TakeRows(uint32_t lane, std::string_view content) {
+Status ServerCore::TakeRows(uint32_t lane, std::string_view content, uint64_t move) {
   uint32_t id = 0, floats = 0, count = 0, zero = 0;
   ByteReader reader(content);
   TRY(reader.Get(&id));
@@ -463,7 +474,12 @@ Status ServerCore::TakeRows(uint32_t lane, std::string_view content) {
   TRY(reader.GetRaw(count * sizeof(Key), &bytes));
   std::memcpy(keys.data(), bytes.data(), bytes.size());
   TRY(table->Check(keys));
+  const auto& arriving = lanes_[lane]->arriving();
   for (const Key key : keys) {
+    const auto arrival = arriving.find(partition_.ShardOf(table->spec().key_space, key));
+    if (move != 0 && (arrival == arriving.end() || arrival->second.move != move)) {
+      return FailedPrecondition("rows of a shard that does not come from there");
+    }
     TRY(reader.GetRaw(floats * sizeof(float), &bytes));
     std::memcpy(row.data(), bytes.data(), bytes.size());
     table->RestoreRow(key, row.data());
@@ -497,6 +513,8 @@ void ServerCore::TakeOver() {
     }
   }
   role_ = Role::kServes;
+  // The dead one may have decided something that only we know of.
+  AnnounceShards();
 }
 
 }  // namespace shoal::ps

@@ -10,24 +10,35 @@ namespace shoal::ps {
 Table::Table(TableSpec spec, const Place& place, RowArena* arena)
     : spec_(std::move(spec)),
       partition_(place.partition),
-      self_(place.self),
+      states_(place.states),
+      arena_(arena),
       optimizer_{place.optimizer, spec_.optimizer.argument},
       layout_(RowLayout::Of(spec_.dim, spec_.optimizer)),
       epoch_(place.epoch),
       shards_(partition_->shards()),
       dense_base_(partition_->shards()) {
   for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
-    if (partition_->OwnerOf(shard) != self_) continue;
-    shards_[shard] = std::make_unique<Shard>(layout_.floats, arena);
-    if (epoch_ != 0) shards_[shard]->store.TrackChanges();
-    const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
-    if (slots == 0) continue;
-    dense_base_[shard] = shards_[shard]->store.AllocateDense(slots);
-    if (spec_.initializer.kind == InitializerKind::kZeros) continue;
-    for (size_t slot = 0; slot < slots; ++slot) {
-      StartRow(partition_->DenseKey(shard, slot), dense_base_[shard] + slot * layout_.floats);
-    }
+    if ((*states_)[shard] != ShardState::kElsewhere) AddShard(shard);
   }
+}
+
+void Table::AddShard(uint32_t shard) {
+  auto fresh = std::make_unique<Shard>(layout_.floats, arena_);
+  if (epoch_ != 0) fresh->store.TrackChanges();
+  const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
+  if (slots > 0) dense_base_[shard] = fresh->store.AllocateDense(slots);
+  shards_[shard] = std::move(fresh);
+  if (spec_.initializer.kind == InitializerKind::kZeros) return;
+  for (size_t slot = 0; slot < slots; ++slot) {
+    StartRow(partition_->DenseKey(shard, slot), dense_base_[shard] + slot * layout_.floats);
+  }
+}
+
+void Table::DropShard(uint32_t shard) {
+  if (shards_[shard] == nullptr) return;
+  shards_[shard]->store.Discard();
+  shards_[shard] = nullptr;
+  dense_base_[shard] = nullptr;
 }
 
 Status Table::Check(std::span<const Key> keys) const {
@@ -191,9 +202,11 @@ void Table::Pull(const KeyBatch& batch) const {
   CopyBatch(rows.data(), out.data(), found, spec_.dim);
 }
 
+// Rows that only arrive are still their owner's to save.
 void Table::BeginSnapshot() {
-  for (auto& shard : shards_) {
-    if (shard != nullptr) shard->store.BeginSnapshot();
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) {
+    if (shards_[shard] == nullptr || (*states_)[shard] == ShardState::kArriving) continue;
+    shards_[shard]->store.BeginSnapshot();
   }
 }
 
@@ -255,6 +268,19 @@ void Table::CopyRows(uint32_t shard, size_t first, size_t n, std::vector<Key>* k
   }
 }
 
+void Table::CopyKeys(std::span<const Key> wanted, std::vector<Key>* keys,
+                     std::vector<float>* rows) const {
+  keys->clear();
+  rows->clear();
+  for (const Key key : wanted) {
+    const Shard* shard = shards_[ShardOf(key)].get();
+    const size_t slot = shard == nullptr ? KeyIndex::kMissing : SlotOf(*shard, key);
+    if (slot == KeyIndex::kMissing) continue;
+    keys->push_back(key);
+    AppendSaved(shard->store.Row(slot), rows);
+  }
+}
+
 void Table::RestoreRow(Key key, const float* values) {
   Shard& shard = *shards_[ShardOf(key)];
   size_t slot = SlotOf(shard, key);
@@ -274,12 +300,16 @@ uint64_t Table::stored_rows() const {
   return rows;
 }
 
+uint64_t Table::ShardBytes(uint32_t shard) const {
+  if (shards_[shard] == nullptr) return 0;
+  const Shard& at = *shards_[shard];
+  const uint64_t bytes = at.store.size() * layout_.floats * sizeof(float);
+  return dense() ? bytes : bytes + at.index.bytes() + at.keys.capacity() * sizeof(Key);
+}
+
 uint64_t Table::bytes() const {
-  uint64_t bytes = stored_rows() * layout_.floats * sizeof(float);
-  for (const auto& shard : shards_) {
-    if (shard == nullptr || dense()) continue;
-    bytes += shard->index.bytes() + shard->keys.capacity() * sizeof(Key);
-  }
+  uint64_t bytes = 0;
+  for (uint32_t shard = 0; shard < shards_.size(); ++shard) bytes += ShardBytes(shard);
   return bytes;
 }
 

@@ -19,6 +19,14 @@
 
 namespace shoal::ps {
 
+// What a virtual shard is to a lane.
+enum class ShardState : uint8_t {
+  kElsewhere,  // its rows are another's
+  kHere,       // served
+  kArriving,   // rows come from its owner; not served
+  kLeaving,    // its last rows are on their way to its next owner; not served
+};
+
 // At most kBatchRows keys with their rows in the sender's memory.
 struct KeyBatch {
   size_t n = 0;
@@ -48,11 +56,11 @@ class Table {
   // Whose part of the table it is. What is pointed to must outlive the table.
   struct Place {
     const Partition* partition;
-    Owner self;
-    const RowFunction* optimizer;  // of kFunction; else null
-    uint8_t epoch = 0;             // as for SetEpoch; 0: changes are not tracked
+    const std::vector<ShardState>* states;  // by shard: which are the lane's
+    const RowFunction* optimizer;           // of kFunction; else null
+    uint8_t epoch = 0;                      // as for SetEpoch; 0: changes are not tracked
   };
-  // Allocates and initializes the dense rows that `self` owns. Throws std::bad_alloc.
+  // Allocates and initializes the dense rows of the lane's shards. Throws std::bad_alloc.
   Table(TableSpec spec, const Place& place, RowArena* arena);
 
   const TableSpec& spec() const { return spec_; }
@@ -86,6 +94,15 @@ class Table {
   // snapshot's are given; fewer at its end, none for a shard not owned.
   void CopyRows(uint32_t shard, size_t first, size_t n, std::vector<Key>* keys,
                 std::vector<float>* rows) const;
+
+  // A shard that the lane gets, with its first values, and one that it gives away: its memory goes
+  // back to the machine. Not while a snapshot holds it. AddShard throws std::bad_alloc.
+  void AddShard(uint32_t shard);
+  void DropShard(uint32_t shard);
+  // Rows of one shard by their keys, as CopyRows gives them. Keys without a row are left out.
+  void CopyKeys(std::span<const Key> wanted, std::vector<Key>* keys,
+                std::vector<float>* rows) const;
+  uint64_t ShardBytes(uint32_t shard) const;
 
   // Sets a row as a checkpoint held it. The key must have been checked. Throws std::bad_alloc.
   void RestoreRow(Key key, const float* values);
@@ -127,7 +144,8 @@ class Table {
 
   const TableSpec spec_;
   const Partition* const partition_;
-  const Owner self_;
+  const std::vector<ShardState>* const states_;
+  RowArena* const arena_;
   const Change optimizer_;  // of kFunction
   const RowLayout layout_;
   uint8_t epoch_;                               // 0: not tracked

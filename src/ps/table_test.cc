@@ -142,6 +142,14 @@ std::vector<double> Numbers(const TableSpec& spec, const float* saved) {
 }
 
 // Keys of server 0 in kTwoServers: even shards.
+const std::vector<ShardState> kOfTheFirst = [] {
+  std::vector<ShardState> states(kTwoServers.shards());
+  for (uint32_t shard = 0; shard < states.size(); ++shard) {
+    if (kTwoServers.OwnerOf(shard) == Owner{0, 0}) states[shard] = ShardState::kHere;
+  }
+  return states;
+}();
+
 Key OwnKey(bool sparse, uint64_t draw) {
   const auto space = sparse ? KeySpace::kSparse : KeySpace::kDense;
   for (Key key = sparse ? draw % 100 * 1'000'003 : draw % 400;; ++key) {
@@ -153,7 +161,7 @@ Key OwnKey(bool sparse, uint64_t draw) {
 
 struct Harness {
   explicit Harness(TableSpec spec)
-      : model{spec, {}}, table(spec, {&kTwoServers, Owner{0, 0}, nullptr, 1}, &arena) {}
+      : model{spec, {}}, table(spec, {&kTwoServers, &kOfTheFirst, nullptr, 1}, &arena) {}
   // One batch of pushes of `g` to random keys, mirrored in the models.
   void Push(std::mt19937* random, WriteMode mode, Model* snapshot) {
     const bool sparse = model.spec.key_space == KeySpace::kSparse;
@@ -299,7 +307,7 @@ INSTANTIATE_TEST_SUITE_P(All, TableProperty,
 
 TEST(Table, RefusesKeysThatAreNotItsOwn) {
   RowArena arena;
-  const Table dense(SpecOf(false, OptimizerKind::kAdd), {&kTwoServers, Owner{0, 0}, nullptr},
+  const Table dense(SpecOf(false, OptimizerKind::kAdd), {&kTwoServers, &kOfTheFirst, nullptr},
                     &arena);
   const Key own = OwnKey(false, 0), other = kTwoServers.DenseKey(1, 0);
   EXPECT_TRUE(dense.Check(std::vector<Key>{own, kTwoServers.DenseKey(14, 24)}).ok());

@@ -203,6 +203,7 @@ Status TcpPeer::HandleOne(const FrameHeader& head, std::string_view payload) {
     case FrameType::kReply:
     case FrameType::kError:
     case FrameType::kMarkerRequest:
+    case FrameType::kShardsMoved:
       return InvalidArgument(
           fmt::format("a client may not send frames of type {}", static_cast<int>(head.type)));
     default:
@@ -392,7 +393,9 @@ Status TcpPeer::HandleRows(const FrameHeader& head, std::string_view payload) {
   const Status status = Apply(session, head, source, &order);
   if (order) return status;
   if (!status.ok()) {
-    QueueControl(FrameType::kRefused, head.id, EncodeError(status));
+    answer.type = FrameType::kRefused;
+    answer.flags = core_->lane(hello_.lane).refusal();
+    Reply(answer, EncodeError(status));
     return Status::Ok();
   }
   answer.type = WantsRows(head) ? FrameType::kRows : FrameType::kAck;
@@ -432,6 +435,7 @@ Status TcpPeer::HandleRowsLate(Session* session, const FrameHeader& head, RowSou
   answer.type = !status.ok()      ? FrameType::kRefused
                 : WantsRows(head) ? FrameType::kRows
                                   : FrameType::kAck;
+  if (!status.ok()) answer.flags = core_->lane(hello_.lane).refusal();
   if (status.ok() && WantsRows(head)) {
     answer.rows = head.rows;
     answer.dim = head.dim;

@@ -37,9 +37,10 @@ class InProcessHub {
   std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
 };
 
-// Who dials: a client; a server that has another keep a copy of a lane; or one that has started and
-// asks what became of its rows (docs/design/replication.md).
-enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kClaim = 2 };
+// Who dials: a client; a server that has another keep a copy of a lane; one that has started and
+// asks what became of its rows (docs/design/replication.md); or one that gives shards to another
+// (docs/design/partition.md).
+enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kClaim = 2, kMove = 3 };
 
 // What a client says first on a connection to one lane of a server.
 struct Hello {

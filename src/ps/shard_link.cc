@@ -1,0 +1,117 @@
+#include "ps/shard_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/log.h"
+
+namespace shoal::ps {
+
+uint64_t ShardLink::Send(FrameType type, std::string_view body) {
+  FrameHeader head;
+  head.type = type;
+  head.id = ++sent_;
+  link_->Send({head, body, nullptr});
+  link_->FlushReplies();
+  return sent_;
+}
+
+Status ShardLink::Await(uint64_t id, TimePoint deadline) {
+  std::unique_lock lock(mu_);
+  const bool done =
+      answered_cv_.wait_until(lock, deadline, [&] { return answered_ >= id || !error_.ok(); });
+  if (!error_.ok()) return error_;
+  return done ? Status::Ok() : DeadlineExceeded("the other server did not answer in time");
+}
+
+Result<std::string> ShardLink::Ask(FrameType type, std::string_view body, TimePoint deadline) {
+  TRY(Await(Send(type, body), deadline));
+  std::lock_guard lock(mu_);
+  return reply_;
+}
+
+void ShardLink::OnFrame(const FrameHeader& head, std::string_view body) {
+  std::lock_guard lock(mu_);
+  if (head.type == FrameType::kError) {
+    if (error_.ok()) error_ = DecodeError(body);
+  } else if (head.type == FrameType::kReply) {
+    answered_ = std::max(answered_, head.id);
+    reply_ = body;
+  }
+  answered_cv_.notify_all();
+}
+
+void ShardLink::OnClosed(const Status& why) {
+  std::lock_guard lock(mu_);
+  if (error_.ok()) error_ = Unavailable("the other server is gone: " + why.message());
+  answered_cv_.notify_all();
+}
+
+ShardDialler::ShardDialler(const ServerOptions& options)
+    : options_(options), tcp_(MakeTcpTransport(options.token, options.shared_memory)) {
+  if (options_.hub != nullptr) inproc_ = MakeInProcessTransport(options_.hub, options_.token);
+}
+
+Result<std::shared_ptr<ShardLink>> ShardDialler::DialAt(const std::string& address,
+                                                        const Hello& hello, Duration timeout) {
+  const bool local = address.starts_with("inproc:");
+  if (local && inproc_ == nullptr) return FailedPrecondition(address + ": there is no hub");
+  TRY_ASSIGN(Dialled dialled, (local ? inproc_ : tcp_)->Dial(address, hello, timeout));
+  auto link = std::make_shared<ShardLink>(std::move(dialled.link));
+  link->Start();
+  return link;
+}
+
+Result<std::shared_ptr<ShardLink>> ShardDialler::Dial(const Hello& hello, Duration timeout) {
+  const MemberView view = options_.members->Current();
+  const auto first = static_cast<size_t>(hello.server);
+  const size_t places = options_.copies > 1 ? view.servers.size() : 1;
+  Status status = Unavailable(fmt::format("server {} has no address", hello.server));
+  for (size_t step = 0; step < places && first < view.servers.size(); ++step) {
+    const std::string& address = view.servers[(first + step) % view.servers.size()];
+    if (address.empty()) continue;
+    auto link = DialAt(address, hello, timeout);
+    if (link.ok()) return link;
+    status = link.status();
+  }
+  return status;
+}
+
+Result<ShardMap> LearnShards(ShardDialler* dialler, uint32_t shards, Duration patience) {
+  const ServerOptions& options = dialler->options();
+  ShardMap known{Partition(shards, std::vector<uint32_t>(1, 1))};
+  const TimePoint deadline = RealClock::Get()->Now() + patience;
+  std::vector<bool> heard(static_cast<size_t>(options.servers));
+  heard[static_cast<size_t>(options.index)] = true;
+  for (;;) {
+    const MemberView view = options.members->Current();
+    for (size_t other = 0; other < heard.size() && other < view.servers.size(); ++other) {
+      if (heard[other] || view.servers[other].empty()) continue;
+      Hello hello;
+      hello.kind = HelloKind::kClaim;
+      hello.session = 1;
+      hello.server = hello.from = options.index;
+      hello.life = options.life;
+      const auto link = dialler->DialAt(view.servers[other], hello, patience);
+      if (!link.ok()) continue;
+      const auto reply = (*link)->Ask(FrameType::kShards, {}, RealClock::Get()->Now() + patience);
+      if (!reply.ok()) continue;
+      ShardMap theirs;
+      TRY(DecodeShards(*reply, shards, &theirs));
+      known.Merge(theirs);
+      heard[other] = true;
+    }
+    // Whom Members does not name has not begun, or is known to be away.
+    bool all = true;
+    for (size_t other = 0; other < heard.size() && other < view.servers.size(); ++other) {
+      all = all && (heard[other] || view.servers[other].empty());
+    }
+    if (all) return known;
+    if (RealClock::Get()->Now() >= deadline) return known;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace shoal::ps

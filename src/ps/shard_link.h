@@ -1,0 +1,68 @@
+// A server's connection to another one over which shards move: requests that are answered in order.
+//
+// Used by shard_mover.cc and by servers that start again (server.cc, replica_host.cc). One thread
+// sends and waits; answers come from the transport's.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "ps/server.h"
+#include "ps/shard_map.h"
+#include "ps/transport.h"
+
+namespace shoal::ps {
+
+class ShardLink final : public LinkHandler {
+ public:
+  explicit ShardLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+  ~ShardLink() override { link_->Close(); }
+  void Start() { link_->Start(this); }
+
+  // Under no lane's lock. Returns the request's number.
+  uint64_t Send(FrameType type, std::string_view body);
+  // Until all up to this number is answered. Unavailable: the connection is gone; else the other
+  // one's first error.
+  Status Await(uint64_t id, TimePoint deadline);
+  // One request and its answer.
+  Result<std::string> Ask(FrameType type, std::string_view body, TimePoint deadline);
+
+  // LinkHandler.
+  void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnClosed(const Status& why) override;
+
+ private:
+  const std::unique_ptr<Link> link_;
+  uint64_t sent_ = 0;
+  std::mutex mu_;
+  std::condition_variable answered_cv_;
+  uint64_t answered_ = 0;  // guarded by mu_, with the rest
+  std::string reply_;      // the last
+  Status error_;           // the first
+};
+
+// Where other servers are, and the way to them.
+class ShardDialler {
+ public:
+  explicit ShardDialler(const ServerOptions& options);
+
+  // A lane of the server that serves these rows, wherever it is by now.
+  Result<std::shared_ptr<ShardLink>> Dial(const Hello& hello, Duration timeout);
+  Result<std::shared_ptr<ShardLink>> DialAt(const std::string& address, const Hello& hello,
+                                            Duration timeout);
+  const ServerOptions& options() const { return options_; }
+
+ private:
+  const ServerOptions options_;
+  const std::unique_ptr<Transport> tcp_;
+  std::unique_ptr<Transport> inproc_;
+};
+
+// What a server that starts again has to know before it restores anything: asks all others that
+// can be reached within `patience`.
+Result<ShardMap> LearnShards(ShardDialler* dialler, uint32_t shards, Duration patience);
+
+}  // namespace shoal::ps

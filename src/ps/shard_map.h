@@ -1,0 +1,68 @@
+// Who owns which virtual shard now: partition.h says where each begins, this what moves made of it.
+//
+// Each shard has an epoch of its own, which only its owner raises, when it gives the shard away. So
+// of two maps the one with the higher epoch is right about a shard, maps can be merged in any
+// order, and nobody has to number moves (docs/design/partition.md). Held by servers (server_core.h)
+// and clients (client_core.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "ps/partition.h"
+
+namespace shoal::ps {
+
+struct ShardPlace {
+  Owner owner;
+  uint32_t epoch = 0;  // how often it has moved
+  bool operator==(const ShardPlace&) const = default;
+};
+
+class ShardMap {
+ public:
+  ShardMap() = default;
+  // As nobody has moved anything yet.
+  explicit ShardMap(const Partition& partition);
+
+  uint32_t shards() const { return static_cast<uint32_t>(places_.size()); }
+  const ShardPlace& At(uint32_t shard) const { return places_[shard]; }
+  void Set(uint32_t shard, const ShardPlace& place) { places_[shard] = place; }
+  // 1 and as much as there were moves: two maps of which neither lacks anything have the same.
+  uint64_t version() const;
+  // Takes what the other one knows better. True: it knew something. Both have as many shards.
+  bool Merge(const ShardMap& other);
+
+  bool operator==(const ShardMap&) const = default;
+
+ private:
+  std::vector<ShardPlace> places_;
+};
+
+// docs/formats/ps-wire.md, "Shards".
+std::string EncodeShards(const ShardMap& map);
+// InvalidArgument or OutOfRange: not a map of so many shards.
+Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map);
+
+// What one shard weighs, and a decision to move it.
+struct ShardLoad {
+  uint32_t shard = 0;
+  Owner owner;
+  uint64_t bytes = 0;
+};
+struct ShardMove {
+  uint32_t shard = 0;
+  Owner from;
+  Owner to;
+  uint64_t bytes = 0;
+};
+// The moves after which no server holds more than `tolerance` (0.05: 5 %) above the mean, if shards
+// are small enough for that; few of them rather than the best. `lanes[s]`: threads of server s; 0:
+// it is to hold nothing. O(moves · shards).
+std::vector<ShardMove> PlanMoves(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes,
+                                 double tolerance);
+
+}  // namespace shoal::ps
