@@ -30,9 +30,12 @@ struct Arguments {
   std::string job;
   std::string table;
   std::optional<uint64_t> row;
+  bool rebalance = false;
+  std::vector<int> drain;
   std::string role = "server";
 };
 
+constexpr Duration kMovedWithin = std::chrono::minutes(30);
 constexpr Duration kAnswerWithin = std::chrono::seconds(10);
 // The coordinator tells a newcomer the job's generations one after the other, newest last.
 constexpr Duration kQuiet = std::chrono::milliseconds(20);
@@ -341,6 +344,10 @@ json::object OverviewJson(const View& view) {
 
 // ---- What to do -------------------------------------------------------------------------------
 
+double Milliseconds(Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
 Result<std::vector<float>> PullRow(ps::Client* client, const ps::TableSpec& spec, uint64_t key) {
   if (spec.key_space == ps::KeySpace::kDense && key >= spec.rows) {
     return NotFound(
@@ -382,6 +389,25 @@ Result<std::string> Answer(ps::Admin* admin, const View& view, const Arguments& 
          "\n";
 }
 
+std::string MovedText(const ps::RebalanceInfo& done) {
+  std::vector<std::vector<std::string>> rows = {{"SERVER", "BEFORE", "NOW"}};
+  for (size_t server = 0; server < done.before.size(); ++server) {
+    rows.push_back({std::to_string(server), Bytes(done.before[server]), Bytes(done.after[server])});
+  }
+  if (done.moves == 0) return Table(rows) + "\nNothing had to move.\n";
+  return Table(rows) +
+         fmt::format("\n{} shards moved, {} sent; the longest that nobody served one: {:.1f} ms\n",
+                     done.moves, Bytes(done.bytes_sent), Milliseconds(done.longest_stall));
+}
+
+json::object MovedJson(const ps::RebalanceInfo& done) {
+  return {{"before", json::array(done.before.begin(), done.before.end())},
+          {"after", json::array(done.after.begin(), done.after.end())},
+          {"moves", done.moves},
+          {"bytes_sent", done.bytes_sent},
+          {"longest_stall_ms", Milliseconds(done.longest_stall)}};
+}
+
 Result<std::string> Browse(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(arguments.job));
@@ -396,6 +422,11 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(options.token, controller::ReadToken(session->home().job_dir(job.id)));
   TRY_ASSIGN(const std::unique_ptr<ps::Admin> admin,
              ps::Admin::Connect(std::move(options), &members));
+  if (arguments.rebalance || !arguments.drain.empty()) {
+    TRY_ASSIGN(const ps::RebalanceInfo done,
+               admin->RebalanceShards({.drain = arguments.drain}, kMovedWithin));
+    return context.json ? ToPrettyText(MovedJson(done)) + "\n" : MovedText(done);
+  }
   TRY_ASSIGN(view.reports, admin->Describe(kAnswerWithin));
   AddUp(&view);
   return Answer(admin.get(), view, arguments, job.id, context.json);
@@ -413,9 +444,12 @@ constexpr const char* kFooter = R"help(Examples:
   shoal tables word in                             one table, how it lies on the servers
   shoal tables word in --row 17                    the 17th row's values as they are now
   shoal tables word in --row 17 --json | jq .values
+  shoal tables word --rebalance                    the servers' bytes become even, while it trains
+  shoal tables word --drain 1                      server 1 holds nothing any more
 
 PUSHED and PULLED count rows since the servers started. A row of a sparse table that nobody has
-pushed to has its initial value. Looking changes nothing and stops nobody.)help";
+pushed to has its initial value. Looking changes nothing and stops nobody; rows that move make
+whoever wants them wait for some milliseconds.)help";
 
 }  // namespace
 
@@ -425,6 +459,10 @@ void AddTables(CLI::App& app, Run* chosen) {
   sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
   sub->add_option("NAME", arguments->table, "One table");
   sub->add_option("--row", arguments->row, "One row of it, by its key");
+  sub->add_flag("--rebalance", arguments->rebalance,
+                "Move rows until all servers hold as many bytes, within 5 %");
+  sub->add_option("--drain", arguments->drain,
+                  "Move everything away from this server, to the others evenly");
   sub->add_option("--role", arguments->role, "The role whose tasks are the parameter servers")
       ->capture_default_str();
   sub->footer(kFooter);
@@ -432,6 +470,9 @@ void AddTables(CLI::App& app, Run* chosen) {
     *chosen = [arguments](const Context& context) {
       if (arguments->row && arguments->table.empty())
         return Complain(InvalidArgument("--row: name the table, too"));
+      if (!arguments->table.empty() && (arguments->rebalance || !arguments->drain.empty()))
+        return Complain(
+            InvalidArgument("--rebalance and --drain move rows of all tables: name none"));
       return Tables(context, *arguments);
     };
   });

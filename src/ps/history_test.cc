@@ -1,4 +1,5 @@
-// A history checker: servers die at random moments while clients push; in the end every
+// A history checker: servers die at random moments while clients push, and in every other run
+// shards move from server to server besides; in the end every
 // acknowledged push is in the tables exactly once, and every other one at most once.
 //
 // SHOAL_HISTORY_RUNS and SHOAL_HISTORY_SEED say how many runs, from which seed; the slow lane takes
@@ -111,6 +112,7 @@ class Game {
   explicit Game(uint64_t seed) : random_(seed), options_(Draw(&random_)), cluster_(options_) {}
 
   // The longest that a push took.
+  uint64_t moves() const { return moves_; }
   Duration Go() {
     std::vector<std::unique_ptr<Player>> players;
     for (int i = 0; i < kClients; ++i) {
@@ -118,6 +120,7 @@ class Game {
     }
     std::vector<std::thread> threads;
     for (auto& player : players) threads.emplace_back([&] { player->Play(stop_); });
+    if (random_() % 2 == 0) threads.emplace_back([this, seed = random_()] { MoveShards(seed); });
     const uint64_t kills = 1 + random_() % 3;
     bool fine = true;
     for (uint64_t kill = 0; kill < kills && fine; ++kill) fine = KillOne();
@@ -152,6 +155,19 @@ class Game {
   bool Progress(uint64_t pushes) {
     const uint64_t until = done_ + pushes;
     return Eventually([&] { return done_ >= until; });
+  }
+
+  // Shards go from server to server all the while. What dies with a server is given up.
+  void MoveShards(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto admin = cluster_.ConnectAdmin();
+    while (!stop_) {
+      const auto to = static_cast<int>(random() % static_cast<uint64_t>(options_.servers));
+      const auto lane = static_cast<uint32_t>(random() % static_cast<uint64_t>(options_.threads));
+      const auto moved =
+          admin->MoveShard(static_cast<uint32_t>(random() % 64), to, lane, std::chrono::seconds(2));
+      moves_ += moved.ok();
+    }
   }
 
   // Not two of a pair: that is what checkpoints are for.
@@ -209,6 +225,7 @@ class Game {
   Cluster cluster_;
   std::atomic<uint64_t> done_{0};
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> moves_{0};
 };
 
 uint64_t NumberOf(const char* variable, uint64_t other) {
@@ -220,13 +237,17 @@ TEST(HistoryTest, NothingAcknowledgedIsLostAndNothingIsAppliedTwice) {
   const uint64_t runs = NumberOf("SHOAL_HISTORY_RUNS", 20);
   const uint64_t first = NumberOf("SHOAL_HISTORY_SEED", 1);
   Duration longest{0};
+  uint64_t moves = 0;
   for (uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
     SCOPED_TRACE("SHOAL_HISTORY_SEED=" + std::to_string(seed));
-    longest = std::max(longest, Game(seed).Go());
+    Game game(seed);
+    longest = std::max(longest, game.Go());
+    moves += game.moves();
   }
   EXPECT_LT(longest, std::chrono::seconds(2));
-  std::printf("%d runs, longest push %s\n", static_cast<int>(runs),
-              FormatDuration(longest).c_str());
+  EXPECT_GT(moves, 0u);
+  std::printf("%d runs, %d moves of shards, longest push %s\n", static_cast<int>(runs),
+              static_cast<int>(moves), FormatDuration(longest).c_str());
 }
 
 }  // namespace

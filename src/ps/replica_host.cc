@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "ps/shard_link.h"
 
 namespace shoal::ps {
 namespace {
@@ -289,13 +290,23 @@ void ReplicaHost::ClaimOwn(const MemberView& view) {
   for (int other = 0; other < options_.servers; ++other) {
     const std::string& address = view.servers[static_cast<size_t>(other)];
     if (other == options_.index || address.empty()) continue;
-    const auto dialled = Dial(address, HelloOf(HelloKind::kClaim, options_.index, 1));
+    auto dialled = Dial(address, HelloOf(HelloKind::kClaim, options_.index, 1));
     all = all && dialled.ok();
     if (!dialled.ok()) continue;
     held = held || dialled->welcome.last_seq != 0;
-    dialled->link->Close();
+    all = LearnFrom(std::move(dialled->link)) && all;
   }
   if (all && !held) ServeOwn();
+}
+
+// Which shards have moved, before rows are restored.
+bool ReplicaHost::LearnFrom(std::unique_ptr<Link> link) {
+  ShardLink other(std::move(link));
+  other.Start();
+  const auto reply = other.Ask(FrameType::kShards, {}, RealClock::Get()->Now() + kDialTimeout);
+  ShardMap map;
+  return reply.ok() && DecodeShards(*reply, options_.shards, &map).ok() &&
+         own_->MergeShards(map).ok();
 }
 
 void ReplicaHost::ServeOwn() {

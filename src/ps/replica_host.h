@@ -77,6 +77,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   // Somebody else is this server now: answers nobody any more.
   void Retire(const std::string& why);
   void ClaimOwn(const MemberView& view);
+  bool LearnFrom(std::unique_ptr<Link> link);
   void ServeOwn();
   void WatchPrimaries(const MemberView& view);
   bool PrimaryIsGone(const Seat& seat, const MemberView& view) const;

@@ -1,5 +1,6 @@
 // What a primary tells its backup: entries of any content, in order. The backup must take or refuse
-// each, and go on; and whatever it took it must be able to serve.
+// each, and go on; and whatever it took it must be able to serve. And the same as what a server
+// tells another one that it gives a shard to: what is served there already must stay as it is.
 //
 // Input: u16 length and that many bytes of each entry; the headers of rows are put right.
 #include <cstdlib>
@@ -70,7 +71,49 @@ void PutRight(std::string* entry) {
 
 }  // namespace
 
+// The first entry is a map of shards as well.
+void Move(std::string_view rest) {
+  ServerOptions options;
+  options.token = "fuzz";
+  options.servers = 2;
+  options.shards = 4;
+  const auto core = ServerCore::Make(options).value();
+  const auto peer = std::make_shared<Nobody>();
+  TableSpec spec;
+  spec.name = "t";
+  spec.rows = 100;
+  spec.dim = 4;
+  Hello hello;
+  hello.kind = HelloKind::kMove;
+  hello.session = 1;
+  hello.server = 0;
+  hello.from = 1;
+  if (!core->Join(hello, peer).ok()) std::abort();
+  Lane::Guard guard(core->lane(0));
+  Lane& lane = core->lane(0);
+  if (!lane.CreateTable(spec).ok()) std::abort();
+  bool first = true;
+  while (rest.size() > 2) {
+    uint16_t length = 0;
+    std::memcpy(&length, rest.data(), sizeof length);
+    rest.remove_prefix(sizeof length);
+    const std::string_view entry = rest.substr(0, length);
+    rest.remove_prefix(entry.size());
+    FrameHeader head;
+    head.type = FrameType::kReplicate;
+    const bool served = lane.state(0) == ShardState::kHere;
+    if (!core->Control(hello, peer, head, entry).ok()) std::abort();
+    if (served && lane.state(0) != ShardState::kHere) std::abort();
+    if (first) {
+      head.type = FrameType::kShards;
+      if (!core->Control(hello, peer, head, entry).ok()) std::abort();
+    }
+    first = false;
+  }
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  Move({reinterpret_cast<const char*>(data), size});
   const auto core = MakeBackup();
   const auto peer = std::make_shared<Nobody>();
   Hello hello;
