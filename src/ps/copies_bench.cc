@@ -1,14 +1,17 @@
 // What a second copy of every row costs: pushes and pulls to two servers of this process, through
-// shared memory or TCP, with one copy and with two.
-//   ps_bench --benchmark_filter=BM_Copies --benchmark_counters_tabular=true
+// shared memory or TCP, with one copy and with two. And what shards cost that move meanwhile.
+//   ps_bench --benchmark_filter='BM_Copies|BM_Moves' --benchmark_counters_tabular=true
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "ps/admin.h"
 #include "ps/client.h"
 #include "ps/server.h"
 
@@ -101,6 +104,73 @@ BENCHMARK(BM_Copies)
     ->ArgsProduct({{1, 2}, {0, 1}, {10, 1000}, {1, 16}, {0}})
     ->ArgsProduct({{1, 2}, {0, 1}, {1000}, {16}, {1}})
     ->MinTime(0.2)
+    ->UseRealTime();
+
+// Gives one shard after the other to the other server and back, without pause.
+struct Moving {
+  explicit Moving(Two* members) {
+    ClientOptions mine;
+    mine.token = "bench";
+    thread = std::thread([this, mine, members] {
+      const auto admin = Admin::Connect(mine, members).value();
+      for (uint32_t n = 0; !stop; ++n) {
+        const auto moved = admin->MoveShard(n % 256, static_cast<int>((n + n / 256 + 1) % 2), 0);
+        if (!moved.ok()) continue;
+        moves += moved->moves;
+        stall = std::max(stall, moved->longest_stall);
+      }
+    });
+  }
+  ~Moving() {
+    stop = true;
+    thread.join();
+  }
+  std::atomic<bool> stop{false};
+  std::atomic<int> moves{0};
+  Duration stall{0};
+  std::thread thread;
+};
+
+// Args: shards move, copies, through shared memory, rows a request. One request at a time.
+void BM_Moves(benchmark::State& state) {
+  Job job(static_cast<int>(state.range(1)), state.range(2) != 0);
+  TableSpec spec;
+  spec.name = "t";
+  spec.rows = kTableRows;
+  spec.dim = kDim;
+  const TableRef table = job.client->CreateTable(spec).value();
+  const auto batch = static_cast<size_t>(state.range(3));
+  std::mt19937 random(1);
+  std::vector<Key> keys(batch);
+  const std::vector<float> deltas(batch * kDim, 1e-3f);
+  std::unique_ptr<Moving> moving;
+  if (state.range(0) != 0) moving = std::make_unique<Moving>(&job.members);
+  std::vector<double> took;
+  for (auto _ : state) {
+    for (Key& key : keys) key = random() % kTableRows;
+    const TimePoint begin = RealClock::Get()->Now();
+    const Ticket ticket = job.client->Push(table, keys, ConstRows(deltas.data(), kDim)).value();
+    if (!job.client->Wait(ticket).ok()) state.SkipWithError("wait");
+    took.push_back(
+        std::chrono::duration<double, std::milli>(RealClock::Get()->Now() - begin).count());
+  }
+  std::sort(took.begin(), took.end());
+  state.counters["pushes/s"] =
+      benchmark::Counter(static_cast<double>(took.size()), benchmark::Counter::kIsRate);
+  state.counters["median ms"] = took[took.size() / 2];
+  state.counters["p99 ms"] = took[took.size() * 99 / 100];
+  state.counters["longest ms"] = took.back();
+  if (moving == nullptr) return;
+  moving->stop = true;
+  moving->thread.join();
+  moving->thread = std::thread([] {});
+  state.counters["moves"] = moving->moves.load();
+  state.counters["stall ms"] = std::chrono::duration<double, std::milli>(moving->stall).count();
+}
+BENCHMARK(BM_Moves)
+    ->ArgNames({"moving", "copies", "shared", "rows"})
+    ->ArgsProduct({{0, 1}, {1, 2}, {0, 1}, {10, 1000}})
+    ->MinTime(1)
     ->UseRealTime();
 
 }  // namespace

@@ -126,6 +126,7 @@ Status ServerCore::LearnAgain() {
 }
 
 void ServerCore::AnnounceShards() {
+  if (options_.members == nullptr) return;  // then there was nobody to give a shard to
   {
     std::lock_guard lock(map_mu_);
     published_.Merge(map_);
