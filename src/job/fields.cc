@@ -122,7 +122,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.role->ports = v.ports; }},
   {.path = "roles.*.follows", .type = Type::kRole,
    .fallback = "nobody; the framework's own roles have presets, see docs/frameworks.md",
-   .doc = "The role after whose last task this one is stopped.",
+   .doc = "The role after whose last task this one is stopped; `~` for nobody.",
    .apply = [](V v, T t) { t.role->follows = v.text; }},
   {.path = "roles.*.restart", .type = Type::kSection, .fallback = "see its fields",
    .doc = "When a task that ended badly is started again."},

@@ -372,6 +372,8 @@ bool ReadValue(const Field& field, const Node& node, const std::string& path, Va
     case Type::kName:
       return ReadText(site, node, value);
     case Type::kRole:
+      // "follows: ~" is nobody, also where the framework would have somebody.
+      if (node.kind == Node::Kind::kNull && field.path.ends_with(".follows")) return true;
       if (node.kind != Node::Kind::kScalar || node.text.empty()) return site.Wrong(node);
       value->text = node.text;
       return true;

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace shoal::job {
@@ -104,6 +105,26 @@ std::optional<int64_t> ParseDurationMs(std::string_view text) {
     text.remove_prefix(end);
   }
   return total;
+}
+
+std::string SizeText(int64_t bytes) {
+  constexpr const char* kUnits[] = {"", "Ki", "Mi", "Gi", "Ti"};
+  size_t unit = 0;
+  while (bytes > 0 && bytes % 1024 == 0 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return std::to_string(bytes) + kUnits[unit];
+}
+
+std::string DurationText(int64_t ms) {
+  constexpr std::pair<const char*, int64_t> kUnits[] = {
+      {"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}};
+  if (ms == 0) return "0";
+  for (const auto& [unit, factor] : kUnits) {
+    if (ms % factor == 0) return std::to_string(ms / factor) + unit;
+  }
+  return std::to_string(ms) + "ms";
 }
 
 }  // namespace shoal::job

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace shoal::job {
@@ -14,6 +15,11 @@ std::optional<int64_t> ParseSize(std::string_view text);
 // "100ms", "60s", "5m", "4h", "2d", "1h30m", "0": milliseconds. A number without a unit is refused,
 // but for 0. Nothing on bad syntax or beyond a thousand years.
 std::optional<int64_t> ParseDurationMs(std::string_view text);
+
+// The same with the largest unit that keeps it whole: "2Gi", "1500", "90s", "1h". For amounts of at
+// least 0; what was written is read back exactly.
+std::string SizeText(int64_t bytes);
+std::string DurationText(int64_t ms);
 
 // A decimal number without nan, inf, hexadecimal or spaces.
 std::optional<double> ParseNumber(std::string_view text);

@@ -1,0 +1,204 @@
+#include "job/write.h"
+
+#include <charconv>
+
+#include "job/decode.h"
+#include "job/plan.h"
+#include "job/units.h"
+
+namespace shoal::job {
+namespace {
+
+Node Number(int64_t value) { return Plain(std::to_string(value)); }
+
+Node Real(double value) {
+  char buffer[64];
+  const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return Plain(error == std::errc() ? std::string(buffer, end) : "0");
+}
+
+Node Time(std::chrono::milliseconds value) { return Plain(DurationText(value.count())); }
+
+Node TextMap(const std::map<std::string, std::string>& map) {
+  Node node;
+  node.kind = Node::Kind::kMap;
+  for (const auto& [key, text] : map) AddField(&node, key, Text(text));
+  return node;
+}
+
+void AddUnlessEmpty(Node* map, const char* key, const std::string& text) {
+  if (!text.empty()) AddField(map, key, Text(text));
+}
+
+void AddUnlessEmpty(Node* map, const char* key, Node section) {
+  if (!section.items.empty()) AddField(map, key, std::move(section));
+}
+
+// What the parser makes of the job's roles when they say nothing of themselves.
+Job Baseline(const Job& job) {
+  Draft draft;
+  draft.job.file = job.file;
+  draft.job.name = job.name;
+  draft.job.framework = job.framework;
+  draft.job.command = job.command;
+  draft.job.learn = job.learn;
+  draft.places["roles"] = {};
+  for (const Role& role : job.roles) {
+    Role& bare = draft.job.roles.emplace_back();
+    bare.name = role.name;
+    bare.replicas = role.replicas;
+    draft.places["roles." + role.name] = {};
+  }
+  Complete(&draft);
+  return std::move(draft.job);
+}
+
+Node ResourcesNode(const Resources& resources) {
+  Node node;
+  if (resources.cpu > 0) AddField(&node, "cpu", Real(resources.cpu));
+  if (resources.memory_bytes > 0) {
+    AddField(&node, "memory", Plain(SizeText(resources.memory_bytes)));
+  }
+  if (resources.gpu > 0) AddField(&node, "gpu", Number(resources.gpu));
+  return node;
+}
+
+Node PortsNode(const std::vector<Port>& ports) {
+  Node node;
+  node.kind = Node::Kind::kList;
+  for (const Port& port : ports) {
+    if (!port.plain) {
+      node.items.push_back(Text(port.name));
+      continue;
+    }
+    Node section;
+    AddField(&section, "name", Text(port.name));
+    AddField(&section, "plain", Plain("true"));
+    node.items.push_back(std::move(section));
+  }
+  return node;
+}
+
+Node RestartNode(const Restart& restart, const Restart& base) {
+  Node node;
+  if (restart.when != base.when) AddField(&node, "when", Plain(std::string(NameOf(restart.when))));
+  if (restart.limit != base.limit) AddField(&node, "limit", Number(restart.limit));
+  if (restart.scope != base.scope) {
+    AddField(&node, "scope", Plain(std::string(NameOf(restart.scope))));
+  }
+  if (restart.backoff != base.backoff) AddField(&node, "backoff", Time(restart.backoff));
+  if (restart.backoff_max != base.backoff_max) {
+    AddField(&node, "backoff_max", Time(restart.backoff_max));
+  }
+  return node;
+}
+
+Node RoleNode(const Role& role, const Role& base) {
+  Node node;
+  AddField(&node, "replicas", Number(role.replicas));
+  if (role.min_replicas) AddField(&node, "min", Number(*role.min_replicas));
+  if (role.processes != base.processes) AddField(&node, "processes", Number(role.processes));
+  AddUnlessEmpty(&node, "resources", ResourcesNode(role.resources));
+  if (role.command != base.command) AddField(&node, "command", TextList(role.command));
+  AddUnlessEmpty(&node, "env", TextMap(role.env));
+  if (role.ports != base.ports) AddField(&node, "ports", PortsNode(role.ports));
+  if (role.follows != base.follows) {
+    AddField(&node, "follows", role.follows.empty() ? Nothing() : Text(role.follows));
+  }
+  AddUnlessEmpty(&node, "restart", RestartNode(role.restart, base.restart));
+  return node;
+}
+
+Node RolesOf(const Job& job) {
+  const Job base = Baseline(job);
+  Node node;
+  for (const Role& role : job.roles) {
+    const Role* bare = base.FindRole(role.name);
+    AddField(&node, role.name, RoleNode(role, bare != nullptr ? *bare : Role{}));
+  }
+  return node;
+}
+
+Node DataNode(const Job& job) {
+  Node node;
+  for (const DataSource& data : job.data) {
+    Node section;
+    AddField(&section, "source",
+             data.sources.size() == 1 ? Text(data.sources[0]) : TextList(data.sources));
+    AddField(&section, "format", Plain(data.format));
+    AddUnlessEmpty(&section, "shard_by", data.shard_by);
+    AddField(&node, data.name, std::move(section));
+  }
+  return node;
+}
+
+Node RolesNode(const std::vector<std::string>& roles) {
+  return roles.size() == 1 ? Text(roles[0]) : TextList(roles);
+}
+
+Node SuccessNode(const Success& success) {
+  Node node;
+  if (success.rule == SuccessRule::kCount) {
+    AddField(&node, "count", Number(success.count));
+    AddField(&node, "of", RolesNode(success.roles));
+  } else {
+    AddField(&node, std::string(NameOf(success.rule)), RolesNode(success.roles));
+  }
+  return node;
+}
+
+Node LimitsNode(const Limits& limits) {
+  const Limits usual;
+  Node node;
+  const auto add = [&](const char* key, auto member) {
+    if (limits.*member != usual.*member) AddField(&node, key, Time(limits.*member));
+  };
+  add("gather", &Limits::gather);
+  add("deadline", &Limits::deadline);
+  add("stall", &Limits::stall);
+  add("stop_grace", &Limits::stop_grace);
+  add("coordinator_timeout", &Limits::coordinator_timeout);
+  return node;
+}
+
+Node CheckpointNode(const Checkpoint& checkpoint) {
+  Node node;
+  if (checkpoint.every.count() > 0) AddField(&node, "every", Time(checkpoint.every));
+  if (checkpoint.keep != Checkpoint{}.keep) AddField(&node, "keep", Number(checkpoint.keep));
+  return node;
+}
+
+Node LearnNode(const Job& job) {
+  Node node;
+  for (const auto& [key, value] : job.learn) AddField(&node, key, Text(value.text));
+  return node;
+}
+
+}  // namespace
+
+std::string WriteYaml(const Job& job, const Comments& comments) {
+  const Job usual;
+  Node node;
+  AddField(&node, "name", Text(job.name));
+  AddField(&node, "framework", Plain(std::string(NameOf(job.framework))));
+  if (job.queue != usual.queue) AddField(&node, "queue", Text(job.queue));
+  if (job.priority != usual.priority) AddField(&node, "priority", Number(job.priority));
+  AddUnlessEmpty(&node, "image", job.image);
+  AddUnlessEmpty(&node, "files", job.files);
+  if (!job.command.empty()) AddField(&node, "command", TextList(job.command));
+  AddUnlessEmpty(&node, "env", TextMap(job.env));
+  AddUnlessEmpty(&node, "learn", LearnNode(job));
+  AddUnlessEmpty(&node, "data", DataNode(job));
+  AddField(&node, "roles", RolesOf(job));
+  AddField(&node, "success", SuccessNode(job.success));
+  AddUnlessEmpty(&node, "checkpoint", CheckpointNode(job.checkpoint));
+  AddUnlessEmpty(&node, "store", job.store);
+  AddUnlessEmpty(&node, "limits", LimitsNode(job.limits));
+  if (job.on_controller_loss) {
+    AddField(&node, "on_controller_loss", Plain(std::string(NameOf(*job.on_controller_loss))));
+  }
+  AddUnlessEmpty(&node, "outputs", TextMap(job.outputs));
+  return EmitYaml(node, comments);
+}
+
+}  // namespace shoal::job
