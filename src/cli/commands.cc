@@ -7,6 +7,8 @@ const std::vector<Command>& Commands() {
       {"train", "Train", AddTrain},
       {"run", "Jobs", AddRun},
       {"plan", "Jobs", AddPlan},
+      {"import", "Jobs", AddImport},
+      {"submit-dmlc", "Jobs", AddSubmitDmlc},
       {"jobs", "Jobs", AddJobs},
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},

@@ -9,6 +9,8 @@ namespace shoal::cli {
 void AddTrain(CLI::App& app, Run* chosen);
 void AddRun(CLI::App& app, Run* chosen);
 void AddPlan(CLI::App& app, Run* chosen);
+void AddImport(CLI::App& app, Run* chosen);
+void AddSubmitDmlc(CLI::App& app, Run* chosen);
 
 void AddJobs(CLI::App& app, Run* chosen);
 void AddShow(CLI::App& app, Run* chosen);

@@ -7,7 +7,7 @@
 #include "cli/report.h"
 #include "controller/log_store.h"
 #include "dialect/dialect.h"
-#include "job/parse.h"
+#include "dialect/import/import.h"
 #include "job/plan.h"
 #include "learn/algorithm.h"
 
@@ -112,8 +112,9 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
 }
 
 int PlanFile(const Context& context, const Arguments& arguments) {
-  const Result<job::Job> job = job::ParseJobFile(arguments.file, arguments.set);
-  if (!job.ok()) return Complain(job.status());
+  const Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, arguments.set);
+  if (!loaded.ok()) return Complain(loaded.status());
+  const job::Job* const job = &loaded->job;
   if (const Status valid = CheckLearn(*job); !valid.ok()) {
     return Complain(InvalidArgument(valid.message()));
   }
@@ -147,7 +148,8 @@ void AddPlan(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
       app.add_subcommand("plan", "Check a job file and print its tasks, starting nothing");
-  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md)")->required();
+  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md), or a foreign one")
+      ->required();
   sub->add_option("--set", arguments->set,
                   "Change a field of the file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/import.h"
 #include "cli/job_runner.h"
 #include "cli/report.h"
-#include "job/parse.h"
 #include "learn/algorithm.h"
 
 namespace shoal::cli {
@@ -22,19 +22,21 @@ struct Arguments {
 int RunFile(const Context& context, const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-  Result<job::Job> job = job::ParseJobFile(arguments.file, overrides);
-  if (!job.ok()) return Complain(job.status());
-  if (const Status valid = learn::ValidateLearn(*job); !valid.ok()) {
+  Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, overrides);
+  if (!loaded.ok()) return Complain(loaded.status());
+  if (const Status valid = learn::ValidateLearn(loaded->job); !valid.ok()) {
     // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
     return Complain(InvalidArgument(valid.message()));
   }
-  return RunJob(context, std::move(*job), {.quiet = arguments.quiet});
+  if (!arguments.quiet) TellLosses(*loaded);
+  return RunJob(context, std::move(loaded->job), {.quiet = arguments.quiet});
 }
 
 constexpr const char* kFooter = R"help(Examples:
   shoal run job.yaml
   shoal run job.yaml --set roles.worker.replicas=8 --set learn.dim=200
   shoal run job.yaml --json | jq .
+  shoal run tfjob.yaml                     a job of Kubeflow, Volcano or Marathon, see shoal import
 
 Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second one stops them at once. Exit
 codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130 it was cancelled.)help";
@@ -44,7 +46,8 @@ codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130 it was cancell
 void AddRun(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("run", "Run the job that a file describes, and wait for it");
-  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md)")->required();
+  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md), or a foreign one")
+      ->required();
   sub->add_option("--set", arguments->set,
                   "Change a field of the file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)

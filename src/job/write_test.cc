@@ -14,12 +14,12 @@ using std::chrono::milliseconds;
 // Texts that have tripped writers of YAML, and random ones.
 std::string AnyText() {
   static const std::vector<std::string> kHard = {
-      "true",   "null",  "~",       "1.5",      "-",       "- a",      "a: b",        "#x",
-      "a #b",   " lead", "trail ",  "two\nline", "end\n",  "end\n\n",  "\nfirst",     " a\nb",
-      "a \nb",  "tab\t", "\ta\nb",  "\x7f\x01", "'\"\\",   "---",      "...",         "0x10",
-      "é\u2028", "@at",  "%per",    "{a}",      "[a]",     "!tag",     "&a",          "*a",
-      "a,b",    "|",     ">",       "2020-01-01", "1_000", "a\r\nb",   "\ufeffbom",   "a\n\n b\n  c",
-      "=",      "<<",    "--flag",  "-c",       "a\n#b",   "no",       "\u0085",      "a\n\tb"};
+      "true",    "null",  "~",      "1.5",        "-",     "- a",     "a: b",      "#x",
+      "a #b",    " lead", "trail ", "two\nline",  "end\n", "end\n\n", "\nfirst",   " a\nb",
+      "a \nb",   "tab\t", "\ta\nb", "\x7f\x01",   "'\"\\", "---",     "...",       "0x10",
+      "é\u2028", "@at",   "%per",   "{a}",        "[a]",   "!tag",    "&a",        "*a",
+      "a,b",     "|",     ">",      "2020-01-01", "1_000", "a\r\nb",  "\ufeffbom", "a\n\n b\n  c",
+      "=",       "<<",    "--flag", "-c",         "a\n#b", "no",      "\u0085",    "a\n\tb"};
   if (*rc::gen::inRange(0, 3) > 0) return *rc::gen::elementOf(kHard);
   return *rc::gen::map(rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127)),
                        [](std::string text) { return text + "x"; });

@@ -1,5 +1,5 @@
-// A tree of nodes as the YAML that people would have written: block style above, flow style for what
-// fits a line, literal blocks for scripts, comments where they belong. The counterpart of
+// A tree of nodes as the YAML that people would have written: block style above, flow style for
+// what fits a line, literal blocks for scripts, comments where they belong. The counterpart of
 // yaml_tree.h; write.h uses it for jobs.
 #pragma once
 
@@ -16,8 +16,9 @@ namespace shoal::job {
 // top of the file. One whose field is not in the tree stands before the innermost section that is.
 using Comments = std::map<std::string, std::vector<std::string>>;
 
-// Scalars with `quoted` are texts: put in quotes where a reader of YAML might take them for a number,
-// a flag or nothing. ParseYaml gives the same tree back, places aside. `root` is a map. O(nodes).
+// Scalars with `quoted` are texts: put in quotes where a reader of YAML might take them for a
+// number, a flag or nothing. ParseYaml gives the same tree back, places aside. `root` is a map.
+// O(nodes).
 std::string EmitYaml(const Node& root, const Comments& comments);
 
 // Makers of nodes without a place.

@@ -11,11 +11,13 @@
 #include <map>
 #include <optional>
 #include <streambuf>
+#include <utility>
 
 namespace shoal::job {
 namespace {
 
 constexpr size_t kShownBytes = 60;
+constexpr size_t kMaxDocuments = 100;
 
 Place At(const YAML::Mark& mark, int set) { return {mark.line + 1, mark.column + 1, set}; }
 
@@ -36,7 +38,7 @@ class Builder final : public YAML::EventHandler {
  public:
   Builder(int set, Errors* errors) : set_(set), errors_(errors) {}
 
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override { anchors_.clear(); }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Leaf(mark, anchor, Node::Kind::kNull, {}, false);
@@ -63,7 +65,8 @@ class Builder final : public YAML::EventHandler {
   }
   void OnMapEnd() override { Close(); }
 
-  Node TakeRoot() { return std::move(root_); }
+  // The document that was read last.
+  Node TakeRoot() { return std::exchange(root_, Node{}); }
   bool failed() const { return failed_; }
 
  private:
@@ -283,6 +286,41 @@ void AddSyntaxError(std::string_view text, const YAML::Exception& error, int set
           "); check the indentation here and above, and that brackets and quotes are closed");
 }
 
+// At most `most` documents; nothing after an error.
+std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* errors) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    errors->Add({1, 1, set}, "", "got UTF-16 text, expected UTF-8; save the file as UTF-8");
+    return {};
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (!CheckBytes(text, set, errors)) return {};
+  ViewBuffer buffer(text);
+  std::istream stream(&buffer);
+  Builder builder(set, errors);
+  std::vector<Node> documents;
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+      if (builder.failed()) return {};
+      if (documents.size() < most) {
+        documents.push_back(builder.TakeRoot());
+        continue;
+      }
+      errors->Add({1, 1, set}, "",
+                  most == 1 ? "got more than one YAML document, expected one job a file"
+                            : "got more than " + std::to_string(most) +
+                                  " YAML documents, expected a file with one job");
+      return {};
+    }
+    return documents;
+  } catch (const YAML::Exception& error) {
+    if (!builder.failed()) AddSyntaxError(text, error, set, errors);
+  } catch (const std::exception& error) {
+    errors->Add({0, 0, set}, "", "this cannot be read as YAML: " + std::string(error.what()));
+  }
+  return {};
+}
+
 }  // namespace
 
 Node* Node::Find(std::string_view key) {
@@ -295,28 +333,12 @@ Node* Node::Find(std::string_view key) {
 const Node* Node::Find(std::string_view key) const { return const_cast<Node*>(this)->Find(key); }
 
 Node ParseYaml(std::string_view text, int set, Errors* errors) {
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    errors->Add({1, 1, set}, "", "got UTF-16 text, expected UTF-8; save the file as UTF-8");
-    return {};
-  }
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  if (!CheckBytes(text, set, errors)) return {};
-  ViewBuffer buffer(text);
-  std::istream stream(&buffer);
-  Builder builder(set, errors);
-  try {
-    YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder)) return {};
-    if (builder.failed()) return {};
-    Node root = builder.TakeRoot();
-    if (!parser.HandleNextDocument(builder)) return root;
-    errors->Add({1, 1, set}, "", "got more than one YAML document, expected one job a file");
-  } catch (const YAML::Exception& error) {
-    if (!builder.failed()) AddSyntaxError(text, error, set, errors);
-  } catch (const std::exception& error) {
-    errors->Add({0, 0, set}, "", "this cannot be read as YAML: " + std::string(error.what()));
-  }
-  return {};
+  std::vector<Node> documents = Parse(text, set, 1, errors);
+  return documents.empty() ? Node{} : std::move(documents[0]);
+}
+
+std::vector<Node> ParseYamlDocuments(std::string_view text, Errors* errors) {
+  return Parse(text, -1, kMaxDocuments, errors);
 }
 
 bool IsText(std::string_view text) {

@@ -39,6 +39,9 @@ inline constexpr int kMaxNodes = 200'000;
 // value of --set, `set` is its number and its nodes stand there instead of in the file.
 Node ParseYaml(std::string_view text, int set, Errors* errors);
 
+// Every document in `text`, in order; empty ones are null nodes. kMaxNodes bounds their sum.
+std::vector<Node> ParseYamlDocuments(std::string_view text, Errors* errors);
+
 // True if it is UTF-8 without NUL: what a scalar of a job may be.
 bool IsText(std::string_view text);
 

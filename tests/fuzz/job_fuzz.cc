@@ -1,5 +1,6 @@
 // Fuzz entry: job files. Whatever the bytes, ParseJob ends with a Job that survives its own JSON
-// and its own YAML, or with an InvalidArgument that has a text. job_test runs it over a small corpus.
+// and its own YAML, or with an InvalidArgument that has a text. job_test runs it over a small
+// corpus.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,0 +1,86 @@
+// `shoal import FILE`: a foreign job description as a job file, with a comment on every loss.
+#include "cli/import.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "job/json.h"
+#include "job/plan.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> set;
+};
+
+json::object ToJson(const dialect::Imported& imported) {
+  json::array losses;
+  for (const dialect::Loss& loss : imported.losses) {
+    losses.push_back(json::object{{"line", loss.place.line},
+                                  {"column", loss.place.column},
+                                  {"field", loss.field},
+                                  {"sentence", loss.sentence},
+                                  {"at", loss.at},
+                                  {"minor", loss.minor}});
+  }
+  return {{"dialect", imported.dialect},
+          {"file", imported.file},
+          {"job", job::ToJson(imported.job)},
+          {"losses", std::move(losses)}};
+}
+
+int ImportFile(const Context& context, const Arguments& arguments) {
+  Result<dialect::Imported> imported = dialect::LoadJobFile(arguments.file, arguments.set);
+  if (!imported.ok()) return Complain(imported.status());
+  (void)PrintOut(context.json ? ToText(ToJson(*imported)) + "\n"
+                              : dialect::WriteImported(*imported));
+  if (imported->dialect.empty()) Tell(imported->file + " is a job file already");
+  return 0;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal import tfjob.yaml > job.yaml       the same job, as a file of your own
+  shoal import word2vec.json --set roles.worker.replicas=8
+  shoal import pytorchjob.yaml --json | jq '.losses[] | select(.minor | not)'
+  shoal run tfjob.yaml                     runs it without a file between
+
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, and apps and
+groups of Marathon, each by the file's own shape. Each thing that is not kept is said in a comment
+at its place: field, line, what it meant, what to do instead (docs/import.md).)help";
+
+}  // namespace
+
+void TellLosses(const dialect::Imported& imported) {
+  if (imported.dialect.empty()) return;
+  size_t minor = 0;
+  for (const dialect::Loss& loss : imported.losses) {
+    minor += loss.minor ? 1 : 0;
+    if (!loss.minor) Tell("note: " + TellLoss(imported, loss));
+  }
+  if (minor > 0) {
+    Tell("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") + " in " +
+         imported.file + " that programs do not notice " + (minor == 1 ? "is" : "are") +
+         " not kept either; `shoal import` names " + (minor == 1 ? "it" : "them"));
+  }
+}
+
+void AddImport(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub =
+      app.add_subcommand("import", "Print a foreign job description as a job file of Shoal");
+  sub->add_option("FILE", arguments->file, "TFJob, Volcano, Marathon … (YAML or JSON)")->required();
+  sub->add_option("--set", arguments->set,
+                  "Change a field of the job file: PATH=VALUE (may be given often)")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ImportFile(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,69 @@
+// `shoal submit-dmlc …`: dmlc-submit's command line, run by Shoal.
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/import.h"
+#include "cli/job_runner.h"
+#include "cli/report.h"
+#include "dialect/import/dmlc_submit.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::map<std::string, std::vector<std::string>> flags;
+  bool print = false;
+};
+
+int Submit(const Context& context, const Arguments& arguments,
+           const std::vector<std::string>& command) {
+  std::map<std::string, std::vector<std::string>> given;
+  for (const auto& [name, values] : arguments.flags) {
+    if (!values.empty()) given[name] = values;
+  }
+  Result<dialect::Imported> imported = dialect::ImportDmlcSubmit(given, command);
+  if (imported.ok()) imported = dialect::Finish(std::move(*imported), {});
+  if (!imported.ok()) return Complain(imported.status());
+  if (arguments.print) {
+    (void)PrintOut(dialect::WriteImported(*imported));
+    return 0;
+  }
+  TellLosses(*imported);
+  return RunJob(context, std::move(imported->job), {});
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal submit-dmlc --cluster local --num-workers 2 --num-servers 1 -- python train.py --kv-store dist_sync
+  shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
+  shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
+
+The program behind the flags runs as scheduler, servers and workers alike. As with dmlc-submit, its
+own flags may follow it; those that are also flags of dmlc-submit belong behind --. What dmlc-submit
+did otherwise on its clusters is told before the start.)help";
+
+}  // namespace
+
+void AddSubmitDmlc(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("submit-dmlc", "Run a job as dmlc-submit's command line says");
+  for (const dialect::DmlcFlag& flag : dialect::DmlcFlags()) {
+    const std::string name(flag.name);
+    sub->add_option("--" + name, arguments->flags[name], std::string(flag.doc))
+        ->allow_extra_args(false)
+        ->type_name("");
+  }
+  sub->add_flag("--print-job", arguments->print, "Print the job file instead of running it");
+  sub->allow_extras();
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen, sub] {
+    std::vector<std::string> command = sub->remaining();
+    *chosen = [arguments, command](const Context& context) {
+      return Submit(context, *arguments, command);
+    };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,173 @@
+// The job under construction: names that job files take, what is decided, presets.
+#include <algorithm>
+#include <cctype>
+
+#include "dialect/import/importer.h"
+#include "job/fields.h"
+
+namespace shoal::dialect {
+namespace {
+
+// What each framework's environment is made of; a foreign file that sets one of these by hand would
+// contradict the addresses that tasks really get.
+bool SetByFramework(job::Framework framework, const std::string& name) {
+  switch (framework) {
+    case job::Framework::kTensorflow:
+      return name == "TF_CONFIG";
+    case job::Framework::kPytorch:
+      for (const char* one : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+                              "LOCAL_WORLD_SIZE", "GROUP_RANK"}) {
+        if (name == one) return true;
+      }
+      return false;
+    case job::Framework::kPsLite:
+      for (const char* one : {"DMLC_ROLE", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_NODE_HOST",
+                              "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_LOCAL"}) {
+        if (name == one) return true;
+      }
+      return false;
+    default:
+      return false;
+  }
+}
+
+bool IsVariableName(const std::string& name) {
+  return !name.empty() && name.size() <= 256 &&
+         std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+}  // namespace
+
+std::string PlainName(const std::string& name, size_t most) {
+  std::string plain;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool good = byte < 0x80 && std::isalnum(byte) != 0;
+    if (plain.empty() && !(good && std::isalpha(byte) != 0)) continue;
+    if (plain.size() >= most) break;
+    if (good) {
+      plain += static_cast<char>(std::tolower(byte));
+    } else if (plain.back() != '-') {
+      plain += '-';
+    }
+  }
+  while (!plain.empty() && plain.back() == '-') plain.pop_back();
+  return plain;
+}
+
+std::string ShellQuoted(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("@%_-+=:,./").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+JobBuilder::JobBuilder(std::string file, Notes* notes) : notes_(notes) {
+  draft_.job.file = std::move(file);
+  draft_.places["roles"] = {};
+}
+
+job::Role* JobBuilder::FindRole(const std::string& name) {
+  for (job::Role& role : draft_.job.roles) {
+    if (role.name == name) return &role;
+  }
+  return nullptr;
+}
+
+job::Role* JobBuilder::AddRole(const std::string& name, const job::Place& place,
+                               const std::string& field) {
+  std::string plain = PlainName(name, job::kMaxPlainName - 4);
+  if (plain.empty()) plain = "task";
+  if (plain == "coordinator") plain = "coordinator-task";
+  std::string free = plain;
+  for (int n = 2; FindRole(free) != nullptr; ++n) free = plain + "-" + std::to_string(n);
+  if (free != name) {
+    notes_->Mention(
+        place, field,
+        "got the name " + job::Shown(name) + "; not kept: a role is called " + free +
+            " here, as names of roles are lower-case letters, digits and '-', each once",
+        "roles." + free);
+  }
+  draft_.job.roles.emplace_back().name = free;
+  Given("roles." + free);
+  return &draft_.job.roles.back();
+}
+
+void JobBuilder::SetName(const std::string& name) {
+  std::string good;
+  for (const char c : name.substr(0, 63)) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool alnum = byte < 0x80 && std::isalnum(byte) != 0;
+    if (alnum || (!good.empty() && std::string_view("-_.").find(c) != std::string_view::npos)) {
+      good += c;
+    } else if (!good.empty()) {
+      good += '-';
+    }
+  }
+  draft_.job.name = good;
+}
+
+void JobBuilder::SetFollows(job::Role* role, const std::string& leader) {
+  role->follows = leader;
+  Given("roles." + role->name + ".follows");
+}
+
+void JobBuilder::SetScope(job::Role* role, job::RestartScope scope) {
+  role->restart.scope = scope;
+  Given("roles." + role->name + ".restart.scope");
+}
+
+void JobBuilder::SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count) {
+  draft_.job.success = {rule, std::move(roles), count};
+  Given("success");
+}
+
+void JobBuilder::SetImage(const std::string& image, Section* from) {
+  job::Job& job = draft_.job;
+  if (job.image.empty()) {
+    job.image = image;
+    image_place_ = from->PlaceOf("image");
+    image_field_ = from->PathOf("image");
+  } else if (job.image != image) {
+    from->Lose("image", "got the image " + job::Shown(image) + " beside " + job::Shown(job.image) +
+                            "; not kept: a job has one image; build one that has both, or run the "
+                            "roles as jobs of their own");
+  }
+}
+
+void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std::string& value,
+                             Section* from) {
+  const std::string at = "roles." + role->name + ".env";
+  if (!IsVariableName(name)) {
+    notes_->Lose(from->place(), from->path(),
+                 "got the variable " + job::Shown(name) +
+                     "; not kept: names of variables are letters, digits and '_' here",
+                 at);
+  } else if (job::IsReservedVariable(name) || SetByFramework(draft_.job.framework, name)) {
+    notes_->Mention(from->place(), from->path(),
+                    "got " + name + "; not kept: Shoal sets it from the tasks' real addresses", at);
+  } else {
+    role->env[name] = value;
+  }
+}
+
+job::Job JobBuilder::Take() {
+  job::Job& job = draft_.job;
+  if (!job.image.empty()) {
+    notes_->Lose(image_place_, image_field_,
+                 "the program ran in the image " + job::Shown(job.image) +
+                     "; the local engine runs the commands on this machine without it, so what "
+                     "they need must be installed here",
+                 "image");
+  }
+  job::Complete(&draft_);
+  return std::move(job);
+}
+
+}  // namespace shoal::dialect

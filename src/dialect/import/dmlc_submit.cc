@@ -1,0 +1,188 @@
+#include "dialect/import/dmlc_submit.h"
+
+#include <cmath>
+#include <optional>
+
+#include "dialect/import/importer.h"
+#include "job/units.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::Framework;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr DmlcFlag kFlags[] = {
+    {"cluster", "Where dmlc-submit would run it; Shoal's engine runs it whatever it says", ""},
+    {"num-workers", "Number of workers (required)", ""},
+    {"num-servers", "Number of servers; 0 is a rabit job, more a job of ps-lite", ""},
+    {"worker-cores", "Cores of a worker", ""},
+    {"worker-memory", "Memory of a worker: 1g, 512m", ""},
+    {"server-cores", "Cores of a server", ""},
+    {"server-memory", "Memory of a server: 1g, 512m", ""},
+    {"jobname", "Name of the job", ""},
+    {"queue", "Queue of the job", ""},
+    {"env", "Variables of all tasks: NAME:VALUE,…", ""},
+    {"env-server", "Variables of the servers: NAME:VALUE,…", ""},
+    {"env-worker", "Variables of the workers: NAME:VALUE,…", ""},
+    {"local-num-attempt", "How often a task is started again", ""},
+    {"log-level", "Not needed", "the launcher's own log; see SHOAL_LOG"},
+    {"log-file", "Not needed", "the launcher's own log; `shoal logs` has the tasks'"},
+    {"host-ip", "Not needed", "tasks find each other by themselves"},
+    {"host-file", "Not used", "on which hosts tasks run; the engine chooses"},
+    {"hdfs-tempdir", "Not used", "a directory for YARN"},
+    {"sge-log-dir", "Not used", "a directory for SGE; `shoal logs` has the logs"},
+    {"auto-file-cache", "Not needed", "files of the command line were copied; tasks see them here"},
+    {"files", "Not needed", "files were copied to the tasks, which see them here"},
+    {"archives", "Not used", "archives were unpacked for the tasks; unpack them before"},
+    {"yarn-app-classpath", "Not used", "a setting of YARN"},
+    {"yarn-app-dir", "Not used", "a setting of YARN"},
+    {"mesos-master", "Not used", "the address of Mesos"},
+    {"ship-libcxx", "Not used", "a C++ library was copied to the tasks; set LD_LIBRARY_PATH"},
+    {"sync-dst-dir", "Not used", "the directory was copied to the hosts; tasks run in it here"},
+    {"slurm-worker-nodes", "Not used", "on how many nodes of Slurm workers run"},
+    {"slurm-server-nodes", "Not used", "on how many nodes of Slurm servers run"},
+    {"kube-namespace", "Not used", "a namespace of Kubernetes"},
+    {"kube-worker-image", "Not used", "the workers' image; commands run on this machine"},
+    {"kube-server-image", "Not used", "the servers' image; commands run on this machine"},
+    {"kube-worker-template", "Not used", "a template of Kubernetes"},
+    {"kube-server-template", "Not used", "a template of Kubernetes"},
+};
+
+using Flags = std::map<std::string, std::vector<std::string>>;
+
+Status Wrong(const std::string& flag, const std::string& got, const std::string& expected) {
+  return InvalidArgument("--" + flag + ": got " + job::Shown(got) + ", expected " + expected);
+}
+
+// The last value, as argparse takes it; nothing if the flag was not given.
+std::optional<std::string> Last(const Flags& flags, const std::string& name) {
+  const auto found = flags.find(name);
+  if (found == flags.end() || found->second.empty()) return std::nullopt;
+  return found->second.back();
+}
+
+Result<int> Count(const Flags& flags, const std::string& name, int most, int other) {
+  const auto text = Last(flags, name);
+  if (!text) return other;
+  const auto value = job::ParseInteger(*text);
+  if (value && *value >= 0 && *value <= most) return static_cast<int>(*value);
+  return Wrong(name, *text, "an integer from 0 to " + std::to_string(most));
+}
+
+// "1g", "512m", in any case.
+Result<int64_t> Memory(const Flags& flags, const std::string& name) {
+  const auto text = Last(flags, name);
+  if (!text) return int64_t{0};
+  const char unit = text->empty() ? '?' : static_cast<char>(text->back() | 0x20);
+  const auto number = text->empty()
+                          ? std::nullopt
+                          : job::ParseNumber(std::string_view(*text).substr(0, text->size() - 1));
+  const double mb = number ? std::floor(*number * (unit == 'g' ? 1024 : 1)) : 0;
+  const bool fits = mb >= 1 && mb <= static_cast<double>(job::kMaxMemoryBytes >> 20);
+  if ((unit != 'g' && unit != 'm') || !fits) {
+    return Wrong(name, *text, "a number that ends with g or m, such as 1g");
+  }
+  return static_cast<int64_t>(mb) << 20;
+}
+
+Status AddVariables(const Flags& flags, const std::string& name, job::Role* role,
+                    JobBuilder* builder, Section* from) {
+  const std::string pairs = Last(flags, name).value_or("");
+  for (size_t begin = 0; begin < pairs.size();) {
+    const size_t end = std::min(pairs.find(',', begin), pairs.size());
+    const std::string pair = pairs.substr(begin, end - begin);
+    begin = end + 1;
+    if (pair.empty()) continue;
+    const size_t colon = pair.find(':');
+    if (colon == std::string::npos || pair.find(':', colon + 1) != std::string::npos) {
+      return Wrong(name, pair, "NAME:VALUE, several with ',' between them");
+    }
+    builder->SetVariable(role, pair.substr(0, colon), pair.substr(colon + 1), from);
+  }
+  return Status::Ok();
+}
+
+Status AddRole(const Flags& flags, const std::string& name, int replicas, JobBuilder* builder) {
+  static const job::Node kNowhere;
+  Section from(kNowhere, "--env", "roles." + name, builder->notes());
+  job::Role* role = builder->AddRole(name, {}, "");
+  role->replicas = replicas;
+  role->env["DMLC_JOB_CLUSTER"] = "local";
+  if (name != "scheduler") {
+    TRY_ASSIGN(const int cores, Count(flags, name + "-cores", 65536, 0));
+    TRY_ASSIGN(role->resources.memory_bytes, Memory(flags, name + "-memory"));
+    role->resources.cpu = cores;
+  }
+  TRY(AddVariables(flags, "env", role, builder, &from));
+  if (name != "scheduler") TRY(AddVariables(flags, "env-" + name, role, builder, &from));
+  TRY_ASSIGN(const int attempts, Count(flags, "local-num-attempt", 1000, 0));
+  role->restart.when = attempts > 0 ? RestartWhen::kAlways : RestartWhen::kNever;
+  role->restart.limit = attempts;
+  return Status::Ok();
+}
+
+Status Build(const Flags& flags, const std::vector<std::string>& command, JobBuilder* builder) {
+  if (!flags.contains("num-workers")) {
+    return InvalidArgument("--num-workers is missing, expected the number of workers");
+  }
+  if (command.empty()) {
+    return InvalidArgument("got no command, expected the program behind the flags");
+  }
+  TRY_ASSIGN(const int workers, Count(flags, "num-workers", job::kMaxReplicas, 1));
+  TRY_ASSIGN(const int servers, Count(flags, "num-servers", job::kMaxReplicas, 0));
+  job::Job& job = *builder->job();
+  job.framework = servers > 0 ? Framework::kPsLite : Framework::kRabit;
+  job.command = command;
+  const std::string program = command[0].substr(command[0].rfind('/') + 1);
+  builder->SetName(Last(flags, "jobname").value_or(program));
+  job.queue = Last(flags, "queue").value_or("default");
+  if (servers > 0) {
+    TRY(AddRole(flags, "scheduler", 1, builder));
+    TRY(AddRole(flags, "server", servers, builder));
+  }
+  TRY(AddRole(flags, "worker", workers, builder));
+  builder->SetSuccess(SuccessRule::kAll, {"worker"});
+  return Status::Ok();
+}
+
+void TellLost(const Flags& flags, Notes* notes) {
+  const std::string cluster = Last(flags, "cluster").value_or("local");
+  if (cluster != "local") {
+    notes->Lose({}, "--cluster",
+                job::Shown(cluster) +
+                    " said where the tasks run; not kept: the "
+                    "local engine runs them on this machine",
+                "");
+  }
+  for (const DmlcFlag& flag : kFlags) {
+    if (flag.lost.empty() || !flags.contains(std::string(flag.name))) continue;
+    notes->Lose({}, "--" + std::string(flag.name), "not kept: " + std::string(flag.lost), "");
+  }
+  if (flags.contains("local-num-attempt")) {
+    notes->Mention({}, "--local-num-attempt",
+                   "a task started again got DMLC_NUM_ATTEMPT=n as its last argument; not kept: "
+                   "SHOAL_ATTEMPT says it",
+                   "roles");
+  }
+}
+
+}  // namespace
+
+std::span<const DmlcFlag> DmlcFlags() { return kFlags; }
+
+Result<Imported> ImportDmlcSubmit(const Flags& flags, const std::vector<std::string>& command) {
+  const std::string file = "dmlc-submit";
+  job::Errors errors(file, {});
+  Notes notes(file, &errors);
+  JobBuilder builder(file, &notes);
+  TRY(Build(flags, command, &builder));
+  TellLost(flags, &notes);
+  if (!errors.empty()) return errors.ToStatus();
+  Imported imported{"dmlc-submit command", file, builder.Take(), {}};
+  imported.losses = notes.TakeLosses();
+  return imported;
+}
+
+}  // namespace shoal::dialect

@@ -1,0 +1,197 @@
+#include "dialect/import/import.h"
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "dialect/import/importer.h"
+#include "job/parse.h"
+#include "job/write.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::Node;
+
+// All dialects with files. A new one is one file and one line here.
+const std::vector<const Importer*>& Importers() {
+  static const std::vector<const Importer*> importers = {&KubeflowImporter(), &VolcanoImporter(),
+                                                         &MarathonImporter()};
+  return importers;
+}
+
+constexpr const char* kKinds = "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob and Volcano's Job";
+
+std::string TextOf(const Node& node, const char* field) {
+  const Node* found = node.Find(field);
+  return found != nullptr && found->kind == Node::Kind::kScalar ? found->text : "";
+}
+
+bool IsKubernetes(const Node& document) {
+  return document.kind == Node::Kind::kMap && document.Find("apiVersion") != nullptr &&
+         document.Find("kind") != nullptr;
+}
+
+// The job among a file's documents.
+struct Found {
+  const Importer* importer = nullptr;
+  const Node* document = nullptr;
+  std::string dialect;
+};
+
+// Kubernetes' lists are documents too.
+std::vector<const Node*> Flatten(const std::vector<Node>& documents) {
+  std::vector<const Node*> flat;
+  for (const Node& document : documents) {
+    const Node* items = document.Find("items");
+    if (IsKubernetes(document) && TextOf(document, "kind") == "List" && items != nullptr &&
+        items->kind == Node::Kind::kList) {
+      for (const Node& item : items->items) flat.push_back(&item);
+    } else if (document.kind != Node::Kind::kNull) {
+      flat.push_back(&document);
+    }
+  }
+  return flat;
+}
+
+Found FindJob(const std::vector<const Node*>& documents, job::Errors* errors) {
+  Found found;
+  for (const Node* document : documents) {
+    for (const Importer* importer : Importers()) {
+      std::string dialect = importer->Recognise(*document);
+      if (dialect.empty()) continue;
+      if (found.importer != nullptr) {
+        errors->Add(document->place, "",
+                    "got a second job, " + dialect + " " +
+                        job::Shown(TextOf(*document, "kind").empty() ? TextOf(*document, "id")
+                                                                     : TextOf(*document, "kind")) +
+                        ", expected one job a file; the first is at line " +
+                        std::to_string(found.document->place.line) + "; put each into a file");
+        return found;
+      }
+      found = {importer, document, std::move(dialect)};
+      break;
+    }
+  }
+  return found;
+}
+
+// A file of Kubernetes without a job that is known here.
+void Refuse(const std::vector<const Node*>& documents, job::Errors* errors) {
+  for (const Node* document : documents) {
+    const Node* kind = document->Find("kind");
+    const std::string version = TextOf(*document, "apiVersion");
+    errors->Add(
+        kind->place, "kind",
+        "got a " + job::Tell(*kind) + " of " + job::Shown(version) +
+            ", expected a job of a kind that can be imported: " + kKinds +
+            job::DidYouMean(kind->text, {"TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "MXJob"}));
+  }
+}
+
+void LoseOthers(const std::vector<const Node*>& documents, const Found& found, Notes* notes) {
+  for (const Node* document : documents) {
+    if (document == found.document) continue;
+    const Node* metadata = document->Find("metadata");
+    const std::string kind = TextOf(*document, "kind");
+    notes->Lose(document->place, "",
+                "the file also has " + (kind.empty() ? "something else" : "a " + job::Shown(kind)) +
+                    (metadata != nullptr ? " " + job::Shown(TextOf(*metadata, "name")) : "") +
+                    "; not kept: only the job is imported; have what it gives ready on the machine",
+                "");
+  }
+}
+
+// True if it can only be meant for Kubernetes.
+bool AllKubernetes(const std::vector<const Node*>& documents) {
+  for (const Node* document : documents) {
+    if (!IsKubernetes(*document)) return false;
+  }
+  return !documents.empty();
+}
+
+std::string Replaced(std::string text, const std::string& what, const std::string& with) {
+  for (size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file) {
+  job::Errors errors(file, {});
+  const std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
+  if (!errors.empty()) return std::optional<Imported>();  // ParseJob says it
+  const std::vector<const Node*> flat = Flatten(documents);
+  const Found found = FindJob(flat, &errors);
+  if (found.importer == nullptr) {
+    if (!AllKubernetes(flat)) return std::optional<Imported>();
+    Refuse(flat, &errors);
+    return errors.ToStatus();
+  }
+  Notes notes(file, &errors);
+  JobBuilder builder(file, &notes);
+  if (errors.empty()) found.importer->Import(*found.document, &builder);
+  LoseOthers(flat, found, &notes);
+  if (!errors.empty()) return errors.ToStatus();
+  Imported imported{found.dialect, file, builder.Take(), {}};
+  imported.losses = notes.TakeLosses();
+  return std::optional<Imported>(std::move(imported));
+}
+
+Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides) {
+  const std::string label = imported.file + " as imported";
+  Result<job::Job> job = job::ParseJob(job::WriteYaml(imported.job), label, overrides);
+  if (!job.ok()) {
+    // A container without a command is better told where it stands.
+    for (const Loss& loss : imported.losses) {
+      if (loss.sentence.starts_with("the container has no command")) {
+        return InvalidArgument(TellLoss(imported, loss));
+      }
+    }
+    return InvalidArgument(job.status().message() + "\n(`shoal import " + imported.file +
+                           "` prints the job that these lines are of)");
+  }
+  imported.job = std::move(*job);
+  imported.job.file = imported.file;
+  return imported;
+}
+
+Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides) {
+  std::error_code error;
+  const bool regular = !std::filesystem::is_directory(path, error);
+  const auto text =
+      regular ? ReadFile(path, job::kMaxFileBytes) : Result<std::string>(NotFound(""));
+  if (text.ok()) {
+    TRY_ASSIGN(std::optional<Imported> imported, ImportText(*text, path));
+    if (imported) return Finish(std::move(*imported), overrides);
+  }
+  TRY_ASSIGN(job::Job job, job::ParseJobFile(path, overrides));
+  return Imported{"", path, std::move(job), {}};
+}
+
+std::string TellLoss(const Imported& imported, const Loss& loss) {
+  std::string text = imported.file;
+  if (loss.place.line > 0) {
+    text += ":" + std::to_string(loss.place.line) + ":" + std::to_string(loss.place.column);
+  }
+  return text + ": " + (loss.field.empty() ? "" : loss.field + ": ") + loss.sentence;
+}
+
+std::string WriteImported(const Imported& imported) {
+  job::Comments comments;
+  if (!imported.dialect.empty()) {
+    size_t kept_less = 0;
+    for (const Loss& loss : imported.losses) kept_less += loss.minor ? 0 : 1;
+    comments[""].push_back("From " + imported.file + ", a " + imported.dialect + ". " +
+                           (kept_less == 0 ? "Nothing that programs would notice is lost."
+                                           : "What is not the same is said at its place."));
+  }
+  for (const Loss& loss : imported.losses) {
+    comments[loss.at].push_back(Replaced(TellLoss(imported, loss), "\n", " "));
+  }
+  return job::WriteYaml(imported.job, comments);
+}
+
+}  // namespace shoal::dialect

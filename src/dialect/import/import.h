@@ -1,0 +1,53 @@
+// Foreign job descriptions in: TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob, Volcano Job,
+// Marathon apps and groups, and dmlc-submit's command line, recognised by their own shape, as
+// Shoal's Job.
+//
+// `shoal run` and `plan` load every file through LoadJobFile; `shoal import` prints what becomes of
+// one. docs/import.md tells users field by field; docs/adr/0053 says why it is done so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "job/errors.h"
+#include "job/job.h"
+
+namespace shoal::dialect {
+
+// Something in a foreign file that the job does not carry.
+struct Loss {
+  job::Place place;      // in the foreign file
+  std::string field;     // "spec.runPolicy.ttlSecondsAfterFinished"
+  std::string sentence;  // what it meant, why it is not kept, what to do instead
+  std::string at;        // before which field of the job file it is told
+  bool minor = false;    // changes nothing for the programs that run
+};
+
+struct Imported {
+  std::string dialect;  // "TFJob"; empty for a job file of our own
+  std::string file;
+  job::Job job;
+  std::vector<Loss> losses;
+};
+
+// Nothing if the text is none of the dialects, which says nothing of whether it is a job file.
+// InvalidArgument has up to ten errors with line and column, like job::ParseJob's. The Job has its
+// framework's presets, but has not been validated: its text (WriteImported) goes through ParseJob.
+Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file);
+
+// Any job file, ours or foreign (at most 1 MiB), validated, with `overrides` as for job::ParseJob;
+// for a foreign one they change the job that it is imported as.
+Result<Imported> LoadJobFile(const std::string& path,
+                             const std::vector<std::string>& overrides = {});
+// The second half of it, for a job that was imported by other means.
+Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides);
+
+// The job file that `shoal import` prints: the job, and a comment for every loss where it matters.
+std::string WriteImported(const Imported& imported);
+// "FILE:LINE:COL: FIELD: sentence".
+std::string TellLoss(const Imported& imported, const Loss& loss);
+
+}  // namespace shoal::dialect

@@ -1,0 +1,65 @@
+// One foreign dialect: what its files look like, and what becomes of them. One file each, in the
+// table of import.cc.
+#pragma once
+
+#include <string>
+
+#include "dialect/import/section.h"
+#include "job/decode.h"
+
+namespace shoal::dialect {
+
+// The job under construction. `given` remembers which fields the foreign file decides, so that the
+// framework's presets fill in only the others.
+class JobBuilder {
+ public:
+  JobBuilder(std::string file, Notes* notes);
+
+  // A role by any name: made one that job files take, and a new one if it is taken. The pointer is
+  // good until the next role.
+  job::Role* AddRole(const std::string& name, const job::Place& place, const std::string& field);
+  job::Role* FindRole(const std::string& name);
+  void SetName(const std::string& name);
+  // Marks a field of the job file as decided: "roles.ps.follows".
+  void Given(const std::string& path) { draft_.places[path] = {}; }
+  void SetFollows(job::Role* role, const std::string& leader);
+  void SetScope(job::Role* role, job::RestartScope scope);
+  void SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count = 0);
+  // The job has one image; a second one is a loss.
+  void SetImage(const std::string& image, Section* from);
+  // An environment variable of a role; those that Shoal or the framework sets itself are losses,
+  // told by `from`.
+  void SetVariable(job::Role* role, const std::string& name, const std::string& value,
+                   Section* from);
+
+  job::Job* job() { return &draft_.job; }
+  Notes* notes() const { return notes_; }
+  // Presets, and the losses that hold for the whole.
+  job::Job Take();
+
+ private:
+  job::Draft draft_;
+  Notes* const notes_;
+  job::Place image_place_;
+  std::string image_field_;
+};
+
+class Importer {
+ public:
+  virtual ~Importer() = default;
+  // What the document is called, if it is this dialect's: "TFJob"; else empty.
+  virtual std::string Recognise(const job::Node& document) const = 0;
+  // Everything wrong or lost goes to the builder's notes.
+  virtual void Import(const job::Node& document, JobBuilder* builder) const = 0;
+};
+
+const Importer& KubeflowImporter();
+const Importer& VolcanoImporter();
+const Importer& MarathonImporter();
+
+// Names for job files: "My_Task.1" → "my-task-1".
+std::string PlainName(const std::string& name, size_t most);
+// True for what `sh -c` need not quote.
+std::string ShellQuoted(const std::string& word);
+
+}  // namespace shoal::dialect

@@ -1,0 +1,466 @@
+// TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow: v1 and the betas before it, which
+// had the fields of runPolicy one level higher.
+#include <algorithm>
+#include <cctype>
+
+#include "dialect/import/kubernetes.h"
+#include "dialect/import/launch_line.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::Framework;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;  // the most that restart.limit takes
+
+struct Kind {
+  std::string_view name;
+  std::string_view specs;  // the field with the roles
+  Framework framework;
+  std::string_view container;      // whose name marks the program's container
+  std::string_view port;           // the framework's own port in it
+  std::string_view restart;        // when restartPolicy is not said
+  std::vector<std::string> roles;  // in the order in which ranks are counted
+};
+
+const std::vector<Kind>& Kinds() {
+  static const std::vector<Kind> kinds = {
+      {"TFJob",
+       "tfReplicaSpecs",
+       Framework::kTensorflow,
+       "tensorflow",
+       "tfjob-port",
+       "Never",
+       {"Chief", "Master", "PS", "Worker", "Evaluator"}},
+      {"PyTorchJob",
+       "pytorchReplicaSpecs",
+       Framework::kPytorch,
+       "pytorch",
+       "pytorchjob-port",
+       "OnFailure",
+       {"Master", "Worker"}},
+      {"MPIJob",
+       "mpiReplicaSpecs",
+       Framework::kGeneric,
+       "mpi",
+       "",
+       "Never",
+       {"Launcher", "Worker"}},
+      // Its programs read MASTER_ADDR, RANK and WORLD_SIZE, as PyTorch's do, and start their
+      // tracker themselves.
+      {"XGBoostJob",
+       "xgbReplicaSpecs",
+       Framework::kPytorch,
+       "xgboost",
+       "xgboostjob-port",
+       "Never",
+       {"Master", "Worker"}},
+      {"MXJob",
+       "mxReplicaSpecs",
+       Framework::kPsLite,
+       "mxnet",
+       "mxjob-port",
+       "Never",
+       {"Scheduler", "Server", "Worker"}},
+  };
+  return kinds;
+}
+
+constexpr Unkept kSpec[] = {
+    {"jobMode", "what kind of MXNet job it is", "all kinds run alike", true},
+    {"mpiImplementation", "which MPI it is", "the machine's mpirun is run", true},
+    {"sshAuthMountPath", "where keys for ssh are", "nothing goes through ssh", true},
+    {"launcherCreationPolicy", "when the launcher starts", "all tasks start together", true},
+    {"mainContainer", "which container matters", "it is the first", true},
+    {"runLauncherAsWorker", "that ranks also run beside the launcher", "all ranks run there", true},
+};
+
+constexpr Unkept kRunPolicy[] = {
+    {"managedBy", "which controller runs the job", "Shoal does", true},
+    {"ttlSecondsAfterFinished", "when the finished job's record is deleted",
+     "records and logs stay until they are removed", true},
+};
+
+constexpr Unkept kScheduling[] = {
+    {"minResources", "what must be free at the start", "the sum of the roles' resources must",
+     true},
+    {"priorityClass", "how important the job is", "set priority"},
+};
+
+constexpr Unkept kReplica[] = {
+    {"autoScale", "how replicas scale", "they stay as they are"},
+    {"tfPort", "the port of the programs", "Shoal leases a free one", true},
+};
+
+std::string Lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// One import of one document.
+class Reader {
+ public:
+  Reader(const Kind& kind, const job::Node& document, JobBuilder* builder)
+      : kind_(kind), builder_(builder), document_(document, "", "", builder->notes()) {}
+
+  void Run() {
+    builder_->job()->framework = kind_.framework;
+    ReadMetadata(&document_, builder_);
+    auto spec = document_.Sub("spec");
+    document_.Rest({});
+    if (!spec) return document_.Wrong("spec", "got no spec, expected one with replicas");
+    ReadRunPolicy(&*spec, true);
+    if (auto policy = spec->Sub("runPolicy")) ReadRunPolicy(&*policy, false);
+    ReadElastic(&*spec);
+    per_node_ = spec->Text("nprocPerNode").value_or("");
+    slots_ = static_cast<int>(spec->Integer("slotsPerWorker", 1, 1024).value_or(1));
+    ReadReplicas(&*spec);
+    ReadSuccess(&*spec);
+    spec->Rest(kSpec);
+    Finish();
+  }
+
+ private:
+  void ReadRunPolicy(Section* policy, bool inlined);
+  void ReadScheduling(Section* scheduling);
+  void ReadElastic(Section* spec);
+  void ReadReplicas(Section* spec);
+  void ReadOldReplicas(Section* spec);
+  void ReadReplica(const std::string& type, const job::Place& place, Section replica);
+  void ReadSuccess(Section* spec);
+  void SetRestart(const std::string& policy, job::Role* role, Section* from);
+  void TakeTorchrun(job::Role* role, Section* from);
+  void Finish();
+  void FinishMpi();
+  int Replicas() const {
+    int sum = 0;
+    for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
+    return sum;
+  }
+
+  const Kind& kind_;
+  JobBuilder* const builder_;
+  Section document_;
+  std::optional<int> backoff_limit_;
+  job::Place backoff_place_;
+  std::string backoff_field_;
+  std::optional<int> min_available_;
+  job::Place available_place_;
+  std::optional<int> min_workers_;
+  std::optional<int> max_restarts_;
+  std::string per_node_;
+  int slots_ = 1;
+  int restarting_ = 0;  // tasks whose role may start them again
+};
+
+void Reader::ReadRunPolicy(Section* policy, bool inlined) {
+  const auto clean = policy->Choice("cleanPodPolicy", {"All", "Running", "None", ""});
+  if (clean == "None") {
+    policy->set_at("roles");
+    policy->Lose(
+        "cleanPodPolicy",
+        "'None' left what still ran after the job's end running; not kept: Shoal stops all "
+        "tasks then, and keeps their logs and outputs");
+    policy->set_at("");
+  }
+  if (const auto seconds = policy->Integer("activeDeadlineSeconds", 0, 31'536'000)) {
+    builder_->job()->limits.deadline = std::chrono::seconds(*seconds);
+  }
+  if (policy->Has("backoffLimit")) {
+    backoff_limit_ = static_cast<int>(policy->Integer("backoffLimit", 0, 1'000'000).value_or(0));
+    backoff_place_ = policy->PlaceOf("backoffLimit");
+    backoff_field_ = policy->PathOf("backoffLimit");
+  }
+  if (auto scheduling = policy->Sub("schedulingPolicy")) ReadScheduling(&*scheduling);
+  if (policy->Flag("suspend").value_or(false)) {
+    policy->Lose("suspend",
+                 "'true' held the job back until somebody resumes it; not kept: it starts when the "
+                 "queue lets it; run it when it shall start");
+  }
+  if (!inlined) return policy->Rest(kRunPolicy);
+  if (policy->Has("ttlSecondsAfterFinished")) {
+    policy->Take("ttlSecondsAfterFinished");
+    policy->Lose("ttlSecondsAfterFinished",
+                 "said when the finished job's record is deleted; not kept: records and logs stay "
+                 "until they are removed",
+                 true);
+  }
+}
+
+void Reader::ReadScheduling(Section* scheduling) {
+  if (const auto queue = scheduling->Text("queue")) builder_->job()->queue = *queue;
+  if (const auto seconds = scheduling->Integer("scheduleTimeoutSeconds", 1, 31'536'000)) {
+    builder_->job()->limits.gather = std::chrono::seconds(*seconds);
+  }
+  if (scheduling->Has("minAvailable")) {
+    min_available_ =
+        static_cast<int>(scheduling->Integer("minAvailable", 0, job::kMaxTasks).value_or(0));
+    available_place_ = scheduling->PlaceOf("minAvailable");
+  }
+  scheduling->Rest(kScheduling);
+}
+
+void Reader::ReadElastic(Section* spec) {
+  constexpr static Unkept kElastic[] = {
+      {"rdzvBackend", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
+      {"rdzvHost", "where torchrun's agents meet", "Shoal lets the tasks meet itself", true},
+      {"rdzvPort", "where torchrun's agents meet", "Shoal lets the tasks meet itself", true},
+      {"rdzvId", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
+      {"rdzvConf", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
+      {"standalone", "that torchrun's agents need not meet", "Shoal lets the tasks meet itself",
+       true},
+      {"metrics", "when the number of workers changes", "it changes when you say so"},
+  };
+  if (spec->Flag("enableDynamicWorker").value_or(false)) {
+    spec->set_at("roles.worker");
+    spec->Lose("enableDynamicWorker",
+               "'true' let workers come, go and fail without ending the job; not kept: all workers "
+               "are there from the start, and one that fails for good fails the job");
+    spec->set_at("");
+  }
+  auto elastic = spec->Sub("elasticPolicy");
+  if (!elastic) return;
+  elastic->set_at("roles.worker.min");
+  if (elastic->Has("minReplicas")) {
+    min_workers_ =
+        static_cast<int>(elastic->Integer("minReplicas", 0, job::kMaxReplicas).value_or(0));
+  }
+  if (elastic->Has("maxRestarts")) {
+    max_restarts_ = static_cast<int>(elastic->Integer("maxRestarts", 0, kForEver).value_or(0));
+  }
+  if (const auto most = elastic->Integer("maxReplicas", 1, job::kMaxReplicas)) {
+    elastic->Lose("maxReplicas",
+                  "up to " + std::to_string(*most) +
+                      " workers could be added; not kept: `replicas` is the most "
+                      "there are; raise it, and `min` is with how many it goes on",
+                  true);
+  }
+  const std::string per_node = elastic->Text("nProcPerNode").value_or("");
+  if (!per_node.empty()) per_node_ = per_node;
+  elastic->Rest(kElastic);
+}
+
+void Reader::ReadReplicas(Section* spec) {
+  auto replicas = spec->Sub(std::string(kind_.specs));
+  if (!replicas) {
+    if (spec->Has("replicaSpecs")) return ReadOldReplicas(spec);
+    return spec->Wrong("", "got no " + std::string(kind_.specs) +
+                               ", expected it with the roles of a " + std::string(kind_.name));
+  }
+  std::map<std::string, std::pair<job::Key, const job::Node*>> by_type;
+  for (const auto& [key, node] : replicas->All()) {
+    const auto type = std::find_if(kind_.roles.begin(), kind_.roles.end(),
+                                   [&](const auto& one) { return Lower(one) == Lower(key.text); });
+    if (type == kind_.roles.end()) {
+      std::string list;
+      for (const std::string& one : kind_.roles) list += (list.empty() ? "" : ", ") + one;
+      builder_->notes()->Wrong(key.place, replicas->path(),
+                               "got the unknown role " + job::Shown(key.text) +
+                                   ", expected one of " + list +
+                                   job::DidYouMean(key.text, kind_.roles));
+    } else if (node->kind == job::Node::Kind::kMap) {
+      by_type[*type] = {key, node};
+    } else {
+      builder_->notes()->Wrong(node->place, replicas->PathOf(key.text),
+                               "got " + job::Tell(*node) + ", expected replicas and template");
+    }
+  }
+  for (const std::string& type : kind_.roles) {
+    const auto found = by_type.find(type);
+    if (found == by_type.end()) continue;
+    const auto& [key, node] = found->second;
+    ReadReplica(
+        type, key.place,
+        Section(*node, replicas->PathOf(key.text), "roles." + Lower(type), builder_->notes()));
+  }
+}
+
+// v1alpha1: a list, each with its tfReplicaType.
+void Reader::ReadOldReplicas(Section* spec) {
+  for (Section& replica : spec->Subs("replicaSpecs")) {
+    const std::string said = replica.Text("tfReplicaType").value_or("MASTER");
+    const auto type = std::find_if(kind_.roles.begin(), kind_.roles.end(),
+                                   [&](const auto& one) { return Lower(one) == Lower(said); });
+    if (type == kind_.roles.end()) {
+      replica.Wrong("tfReplicaType", "got " + job::Shown(said) + ", expected MASTER, WORKER or PS");
+      continue;
+    }
+    Section copy = replica;
+    copy.set_at("roles." + Lower(*type));
+    ReadReplica(*type, replica.place(), copy);
+  }
+}
+
+void Reader::ReadReplica(const std::string& type, const job::Place& place, Section replica) {
+  job::Role* role = builder_->AddRole(Lower(type), place, replica.path());
+  role->replicas = static_cast<int>(replica.Integer("replicas", 0, job::kMaxReplicas).value_or(1));
+  const auto policy =
+      replica.Choice("restartPolicy", {"Never", "OnFailure", "Always", "ExitCode", ""});
+  auto pod_template = replica.Sub("template");
+  if (!pod_template) {
+    replica.Wrong("template", "got no template, expected one with the pod's containers");
+  } else {
+    const PodOptions options{{std::string(kind_.container)}, std::string(kind_.port)};
+    const Pod pod = ReadPod(&*pod_template, options, role, builder_);
+    // The replica's own policy replaces the pod's.
+    const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
+    SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
+    if (kind_.framework == Framework::kPytorch) TakeTorchrun(role, &*pod_template);
+  }
+  replica.Rest(kReplica);
+}
+
+void Reader::SetRestart(const std::string& policy, job::Role* role, Section* from) {
+  job::Restart& restart = role->restart;
+  if (policy == "Never") {
+    restart.when = RestartWhen::kNever;
+    return;
+  }
+  restart.when = policy == "ExitCode" ? RestartWhen::kTransient : RestartWhen::kAlways;
+  restart.limit = std::min(backoff_limit_.value_or(max_restarts_.value_or(kForEver)), kForEver);
+  restarting_ += role->replicas;
+  from->set_at("roles." + role->name + ".restart");
+  if (policy == "Always") {
+    from->Lose("restartPolicy",
+               "'Always' started also tasks again that had ended with 0; not kept: a task that has "
+               "ended well has ended");
+  }
+  if (policy == "ExitCode") {
+    from->Lose("restartPolicy",
+               "'ExitCode' started a task again after every out-of-memory (code 137); kept for all "
+               "other codes: out-of-memory is retried once, then it needs more memory",
+               true);
+  }
+}
+
+// Shoal takes torchrun's place: it starts the processes and tells them their ranks.
+void Reader::TakeTorchrun(job::Role* role, Section* from) {
+  const auto line = ReadTorchLine(role->command);
+  if (!line) return;
+  role->command = line->command;
+  role->processes = line->processes;
+  const std::string per_node = line->per_node.empty() ? per_node_ : line->per_node;
+  if (role->processes == 0) {
+    const bool number =
+        !per_node.empty() && std::all_of(per_node.begin(), per_node.end(),
+                                         [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (number && per_node.size() <= 4) {
+      role->processes = std::clamp(std::stoi(per_node), 1, 1024);
+    } else {
+      role->processes = std::max(per_node.empty() ? 1 : role->resources.gpu, 1);
+    }
+  }
+  from->set_at("roles." + role->name + ".command");
+  from->Lose("",
+             "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
+                 std::to_string(role->processes) +
+                 ") with the variables that torchrun would have set",
+             true);
+}
+
+void Reader::ReadSuccess(Section* spec) {
+  const auto policy = kind_.name == "TFJob"
+                          ? spec->Choice("successPolicy", {"", "Default", "AllWorkers"})
+                          : std::nullopt;
+  if (kind_.name == "TFJob" && spec->Has("terminationPolicy")) {
+    spec->Take("terminationPolicy");
+    spec->Lose("terminationPolicy",
+               "said which task's end ends the job; kept as the chief's, else that of worker 0",
+               true);
+  }
+  for (const char* leader : {"chief", "master", "launcher"}) {
+    const job::Role* role = builder_->FindRole(leader);
+    if (role == nullptr || role->replicas == 0) continue;
+    return builder_->SetSuccess(SuccessRule::kAll, {leader});
+  }
+  const job::Role* worker = builder_->FindRole("worker");
+  if (worker == nullptr || worker->replicas == 0) return;  // every task, by preset
+  const bool first = kind_.name == "TFJob" && policy != "AllWorkers";
+  builder_->SetSuccess(first ? SuccessRule::kFirst : SuccessRule::kAll, {"worker"});
+}
+
+void Reader::Finish() {
+  job::Role* worker = builder_->FindRole("worker");
+  if (min_workers_ && worker != nullptr) worker->min_replicas = *min_workers_;
+  if (min_available_ && *min_available_ < Replicas()) {
+    builder_->notes()->Lose(
+        available_place_, "minAvailable",
+        "the job could start with " + std::to_string(*min_available_) +
+            " of its tasks; not kept: it starts with all, or with `min` of a role that has it",
+        "roles");
+  }
+  if (backoff_limit_ && restarting_ == 0 && Replicas() > 0) {
+    builder_->notes()->Mention(backoff_place_, backoff_field_,
+                               "no role starts tasks again, so there is nothing to limit", "roles");
+  } else if (backoff_limit_ && restarting_ > 1 && kind_.framework != Framework::kPytorch) {
+    builder_->notes()->Lose(
+        backoff_place_, backoff_field_,
+        "at most " + std::to_string(*backoff_limit_) +
+            " restarts of all tasks together; not kept exactly: restart.limit counts those of each "
+            "task, over the life of the job",
+        "roles");
+  }
+  if (kind_.name == "MPIJob") FinishMpi();
+}
+
+// On one machine mpirun starts all ranks itself; the workers were pods that waited for its daemons.
+void Reader::FinishMpi() {
+  job::Job& job = *builder_->job();
+  job::Role* launcher = builder_->FindRole("launcher");
+  const job::Role* worker = builder_->FindRole("worker");
+  if (launcher == nullptr || worker == nullptr) return;
+  const int ranks = worker->replicas * slots_;
+  job::Resources& sum = launcher->resources;
+  sum.cpu += worker->resources.cpu * worker->replicas;
+  sum.memory_bytes = std::min(sum.memory_bytes + worker->resources.memory_bytes * worker->replicas,
+                              job::kMaxMemoryBytes);
+  sum.gpu = std::min(sum.gpu + worker->resources.gpu * worker->replicas, job::kMaxGpus);
+  launcher->env.try_emplace("OMPI_MCA_rmaps_base_oversubscribe", "1");
+  launcher->env.try_emplace("OMPI_ALLOW_RUN_AS_ROOT", "1");
+  launcher->env.try_emplace("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  if (IsMpiLine(launcher->command) && MpiProcesses(launcher->command) == 0) {
+    launcher->command.insert(launcher->command.begin() + 1, {"-np", std::to_string(ranks)});
+  }
+  document_.set_at("roles.launcher");
+  document_.Lose("spec", std::to_string(worker->replicas) + " workers waited, each with " +
+                             std::to_string(slots_) +
+                             " slots, for mpirun to start ranks in them; not kept: the launcher's "
+                             "mpirun starts all ranks on its own machine, with the workers' "
+                             "resources added to its own");
+  const size_t index = static_cast<size_t>(worker - job.roles.data());
+  job.roles.erase(job.roles.begin() + static_cast<ptrdiff_t>(index));
+}
+
+class Kubeflow final : public Importer {
+ public:
+  std::string Recognise(const job::Node& document) const override {
+    const Kind* kind = Find(document);
+    return kind == nullptr ? "" : std::string(kind->name);
+  }
+  void Import(const job::Node& document, JobBuilder* builder) const override {
+    Reader(*Find(document), document, builder).Run();
+  }
+
+ private:
+  static const Kind* Find(const job::Node& document) {
+    const job::Node* kind = document.Find("kind");
+    const job::Node* version = document.Find("apiVersion");
+    if (kind == nullptr || version == nullptr) return nullptr;
+    if (!version->text.starts_with("kubeflow.org/")) return nullptr;
+    for (const Kind& one : Kinds()) {
+      if (one.name == kind->text) return &one;
+    }
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+const Importer& KubeflowImporter() {
+  static const Kubeflow importer;
+  return importer;
+}
+
+}  // namespace shoal::dialect

@@ -1,0 +1,406 @@
+#include "dialect/import/kubernetes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "job/units.h"
+
+namespace shoal::dialect {
+namespace {
+
+constexpr int64_t kLeastMemory = int64_t{1} << 20;
+constexpr std::string_view kEngine = "the engine chooses the machine";
+
+constexpr Unkept kMetadata[] = {
+    {"namespace", "in which namespace the job lives", "a queue keeps jobs of teams apart", true},
+    {"labels", "by which labels it is found", "find jobs by name or ID", true},
+    {"annotations", "what other controllers of the cluster do with it", "there are none here",
+     true},
+    {"generateName", "how its name begins", "a job's ID is unique, its name need not be", true},
+    {"creationTimestamp", "", "", true},
+    {"uid", "", "", true},
+    {"resourceVersion", "", "", true},
+    {"generation", "", "", true},
+    {"managedFields", "", "", true},
+    {"selfLink", "", "", true},
+    {"finalizers", "", "", true},
+    {"ownerReferences", "whom it belongs to", "a job stands for itself", true},
+};
+
+constexpr Unkept kPod[] = {
+    {"activeDeadlineSeconds", "how long one pod may run", "set limits.deadline for the whole job"},
+    {"affinity", "on which nodes the pods run", kEngine},
+    {"automountServiceAccountToken", "whether a token of the cluster is mounted",
+     "a task has no such token", true},
+    {"dnsConfig", "how names are resolved", "tasks resolve names as their machine does"},
+    {"dnsPolicy", "how names are resolved", "tasks resolve names as their machine does", true},
+    {"enableServiceLinks", "whether variables of services are set", "there are none", true},
+    {"ephemeralContainers", "containers for debugging", "a task is one program"},
+    {"hostAliases", "extra names of hosts", "put them into /etc/hosts of the machine"},
+    {"hostIPC", "that the pod shares the host's IPC", "local tasks always do", true},
+    {"hostNetwork", "that the pod has the host's network", "local tasks always have", true},
+    {"hostPID", "that the pod sees the host's processes", "tasks are isolated by the engine"},
+    {"hostUsers", "whose users the pod has", "tasks run as the user who started the job", true},
+    {"hostname", "what the pod's host is called",
+     "tasks find each other by the cluster description"},
+    {"imagePullSecrets", "the credentials of the registry", "the engine with images has its own",
+     true},
+    {"nodeName", "on which node the pods run", kEngine},
+    {"nodeSelector", "on which nodes the pods run", kEngine},
+    {"os", "on which system the pods run", kEngine, true},
+    {"overhead", "what the pod costs beside its containers", kEngine, true},
+    {"preemptionPolicy", "whom the pods may push out", "the queue decides"},
+    {"priority", "how important the pods are", "set priority"},
+    {"priorityClassName", "how important the pods are", "set priority"},
+    {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
+    {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
+    {"runtimeClassName", "which container runtime runs the pods", kEngine},
+    {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
+    {"schedulingGates", "what the pods wait for", "the queue decides"},
+    {"securityContext", "as whom the programs run", "they run as the user who started the job"},
+    {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
+    {"serviceAccountName", "which account of the cluster the pods have", "a task has none"},
+    {"setHostnameAsFQDN", "what the pod's host is called", "a task keeps its machine's name", true},
+    {"shareProcessNamespace", "that containers see each other's processes", "a task is one program",
+     true},
+    {"subdomain", "what the pod's host is called", "a task keeps its machine's name", true},
+    {"tolerations", "on which nodes the pods run", kEngine, true},
+    {"topologySpreadConstraints", "how the pods are spread", kEngine},
+};
+
+constexpr Unkept kContainer[] = {
+    {"name", "", "", true},
+    {"imagePullPolicy", "when the image is pulled", "the engine decides", true},
+    {"lifecycle", "what runs at start and stop", "do it in the command: tasks get SIGTERM first"},
+    {"livenessProbe", "when the program counts as hung", "limits.stall finds programs that hang"},
+    {"readinessProbe", "when the program counts as ready", "others start without waiting for it"},
+    {"startupProbe", "when the program counts as started", "others start without waiting for it"},
+    {"resizePolicy", "how resources change while it runs", "they do not", true},
+    {"restartPolicy", "when this container is started again", "the role's restart says it"},
+    {"securityContext", "as whom and how closed in the program runs",
+     "it runs as the user who started the job"},
+    {"stdin", "that the program can be typed to", "tasks read from nothing", true},
+    {"stdinOnce", "that the program can be typed to", "tasks read from nothing", true},
+    {"terminationMessagePath", "where its last words are read from", "shoal logs has all", true},
+    {"terminationMessagePolicy", "where its last words are read from", "shoal logs has all", true},
+    {"tty", "that the program has a terminal", "tasks write to a log", true},
+    {"volumeDevices", "raw devices in the container", "open the machine's own"},
+    {"workingDir", "in which directory the program starts",
+     "tasks start in the directory of the job; begin the command with sh, -c, 'cd DIR && exec …'"},
+};
+
+constexpr Unkept kPort[] = {
+    {"hostIP", "at which address of the host it is", "ports are leased on all", true},
+    {"hostPort", "its number on the host", "Shoal leases a free port; see SHOAL_PORT"},
+    {"protocol", "its protocol", "ports are TCP ports", true},
+};
+
+constexpr Unkept kHostPath[] = {{"type", "", "", true}};
+
+constexpr Unkept kMount[] = {
+    {"readOnly", "", "", true},          {"subPath", "", "", true},
+    {"subPathExpr", "", "", true},       {"mountPropagation", "", "", true},
+    {"recursiveReadOnly", "", "", true},
+};
+
+constexpr Unkept kResources[] = {
+    {"ephemeral-storage", "how much disk the pod may use", "tasks use their machine's disk"},
+    {"hugepages-2Mi", "how many huge pages it gets", "tasks use their machine's"},
+    {"hugepages-1Gi", "how many huge pages it gets", "tasks use their machine's"},
+};
+
+double SuffixFactor(std::string_view suffix) {
+  constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
+                                                               {"n", 1e-9},
+                                                               {"u", 1e-6},
+                                                               {"m", 1e-3},
+                                                               {"k", 1e3},
+                                                               {"M", 1e6},
+                                                               {"G", 1e9},
+                                                               {"T", 1e12},
+                                                               {"P", 1e15},
+                                                               {"E", 1e18},
+                                                               {"Ki", 1024.0},
+                                                               {"Mi", 1048576.0},
+                                                               {"Gi", 1073741824.0},
+                                                               {"Ti", 1099511627776.0},
+                                                               {"Pi", 1125899906842624.0},
+                                                               {"Ei", 1152921504606846976.0}};
+  for (const auto& [name, factor] : kSuffixes) {
+    if (name == suffix) return factor;
+  }
+  return 0;
+}
+
+// Limits, or requests where there is no limit.
+struct Wanted {
+  Section* limits;
+  Section* requests;
+
+  std::optional<double> Read(const std::string& name, double most, Section** from) const {
+    for (Section* section : {limits, requests}) {
+      if (section == nullptr || !section->Has(name)) continue;
+      const auto text = section->Text(name);
+      if (!text) return std::nullopt;
+      const auto value = ParseQuantity(*text);
+      *from = section;
+      if (value && *value >= 0 && *value <= most) {
+        if (section == limits && requests != nullptr) requests->Take(name);
+        return value;
+      }
+      section->Wrong(name, "got " + job::Shown(*text) +
+                               ", expected a quantity of Kubernetes, such as 500m, 2 or 4Gi");
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+};
+
+void ReadResources(Section* container, job::Role* role) {
+  auto resources = container->Sub("resources");
+  if (!resources) return;
+  resources->set_at("roles." + role->name + ".resources");
+  auto limits = resources->Sub("limits");
+  auto requests = resources->Sub("requests");
+  resources->Rest({});
+  const Wanted wanted{limits ? &*limits : nullptr, requests ? &*requests : nullptr};
+  Section* from = nullptr;
+  if (const auto cpu = wanted.Read("cpu", job::kMaxCpus, &from)) role->resources.cpu = *cpu;
+  if (const auto memory = wanted.Read("memory", static_cast<double>(job::kMaxMemoryBytes), &from)) {
+    role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*memory));
+    if (role->resources.memory_bytes < kLeastMemory) {
+      from->Wrong("memory", "got less than 1 MiB, expected a quantity such as 512Mi");
+    }
+  }
+  for (const char* name : {"nvidia.com/gpu", "amd.com/gpu", "alpha.kubernetes.io/nvidia-gpu"}) {
+    const auto gpu = wanted.Read(name, job::kMaxGpus, &from);
+    if (!gpu) continue;
+    role->resources.gpu += static_cast<int>(*gpu);
+    if (*gpu != std::floor(*gpu)) from->Wrong(name, "got a part of a GPU, expected whole ones");
+  }
+  if (limits) limits->Rest(kResources);
+  if (requests) requests->Rest(kResources);
+}
+
+void ReadEnvironment(Section* container, job::Role* role, JobBuilder* builder) {
+  const std::string at = "roles." + role->name + ".env";
+  for (Section& variable : container->Subs("env")) {
+    variable.set_at(at);
+    const auto name = variable.Text("name");
+    const auto value = variable.Text("value");
+    if (variable.Has("valueFrom")) {
+      variable.Take("valueFrom");
+      variable.Lose("valueFrom", name.value_or("a variable") +
+                                     " came from the cluster (a secret, a field of the pod); not "
+                                     "kept: there is no cluster to ask; give it with --set roles." +
+                                     role->name + ".env." + name.value_or("NAME") + "=VALUE");
+    } else if (!name) {
+      variable.Wrong("name", "got a variable without a name, expected one");
+    } else {
+      builder->SetVariable(role, *name, ExpandReferences(value.value_or(""), role->env), &variable);
+    }
+    variable.Rest({});
+  }
+  if (container->Take("envFrom") != nullptr) {
+    container->set_at(at);
+    container->Lose("envFrom",
+                    "variables came from a config map or secret; not kept: there is no cluster to "
+                    "ask; write them into the role's env");
+  }
+}
+
+void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
+  for (Section& port : container->Subs("ports")) {
+    port.set_at("roles." + role->name + ".ports");
+    const std::string name = port.Text("name").value_or("");
+    const auto number = port.Integer("containerPort", 1, 65535);
+    port.Rest(kPort);
+    if (!options.framework_port.empty() && name == options.framework_port) continue;
+    std::string plain = PlainName(name, 15);
+    if (plain.empty()) plain = "p" + std::to_string(number.value_or(0));
+    const bool known = std::any_of(role->ports.begin(), role->ports.end(),
+                                   [&](const job::Port& one) { return one.name == plain; });
+    if (known || role->ports.size() >= 15) continue;
+    role->ports.push_back({plain, false});
+    if (number) {
+      port.Lose("containerPort", "the program listened at port " + std::to_string(*number) +
+                                     "; not kept: Shoal leases a free port and tells it in "
+                                     "SHOAL_PORT_…; let the program listen there");
+    }
+  }
+}
+
+void LoseVolume(Section* mount, const std::string& path, Section* volume) {
+  const std::string there = "the program found a volume at " + path;
+  if (volume == nullptr) {
+    mount->Lose("mountPath", there + "; not kept: no volume of that name is in the file");
+    return;
+  }
+  if (auto host = volume->Sub("hostPath")) {
+    const std::string source = host->Text("path").value_or("");
+    host->Rest(kHostPath);
+    if (source == path) return;  // the local engine's tasks see the same path
+    mount->Lose("mountPath", "the program found the host's " + source + " at " + path +
+                                 "; not kept: tasks see the machine's own files; let it read " +
+                                 source);
+  } else if (volume->Take("emptyDir") != nullptr) {
+    mount->Lose("mountPath",
+                "the program found an empty directory at " + path +
+                    "; not kept: tasks see the machine's own files; $SHOAL_SCRATCH is "
+                    "an empty directory of the task",
+                path == "/dev/shm");
+  } else {
+    mount->Lose("mountPath",
+                there +
+                    "; not kept: tasks see the machine's own files; have the data at that path, "
+                    "or name where it is in the command");
+  }
+}
+
+void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at) {
+  for (Section& mount : container->Subs("volumeMounts")) {
+    mount.set_at(at);
+    const std::string name = mount.Text("name").value_or("");
+    const std::string path = mount.Text("mountPath").value_or("");
+    Section* volume = nullptr;
+    for (Section& one : *volumes) {
+      if (one.Text("name").value_or("") == name) volume = &one;
+    }
+    LoseVolume(&mount, path, volume);
+    mount.Rest(kMount);
+  }
+}
+
+void ReadCommand(Section* container, job::Role* role) {
+  std::vector<std::string> command = container->Texts("command");
+  const std::vector<std::string> arguments = container->Texts("args");
+  const bool whole = !command.empty();
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  for (std::string& word : command) word = ExpandReferences(word, role->env);
+  if (whole) {
+    role->command = std::move(command);
+    return;
+  }
+  container->set_at("roles." + role->name);
+  container->Lose(arguments.empty() ? "" : "args",
+                  "the container has no command: its image's own entry point ran, which is not "
+                  "known here; give the program with --set 'roles." +
+                      role->name + ".command=[python, train.py]'");
+}
+
+Section* ChooseContainer(std::vector<Section>* containers, const PodOptions& options) {
+  for (Section& container : *containers) {
+    const std::string name = container.Text("name").value_or("");
+    if (std::find(options.containers.begin(), options.containers.end(), name) !=
+        options.containers.end()) {
+      return &container;
+    }
+  }
+  return containers->empty() ? nullptr : &containers->front();
+}
+
+void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
+                    JobBuilder* builder) {
+  std::vector<Section> containers = spec->Subs("containers");
+  std::vector<Section> volumes = spec->Subs("volumes");
+  Section* chosen = ChooseContainer(&containers, options);
+  if (chosen == nullptr) {
+    spec->Wrong("containers", "got no container, expected one with a command");
+    return;
+  }
+  for (Section& container : containers) {
+    if (&container == chosen) continue;
+    container.Lose("", "the container " + job::Shown(container.Text("name").value_or("")) +
+                           " ran beside the program in the same pod; not kept: a task is one "
+                           "program; make it a role of its own");
+  }
+  const std::string at = chosen->at();
+  ReadEnvironment(chosen, role, builder);
+  chosen->set_at(at);
+  if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
+  ReadResources(chosen, role);
+  ReadPorts(chosen, options, role);
+  ReadMounts(chosen, &volumes, at + ".command");
+  ReadCommand(chosen, role);
+  chosen->set_at(at);
+  chosen->Rest(kContainer);
+}
+
+}  // namespace
+
+std::optional<double> ParseQuantity(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  if (text.empty() || (text[0] != '.' && (text[0] < '0' || text[0] > '9'))) return std::nullopt;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return std::nullopt;
+  const double factor = SuffixFactor({stop, static_cast<size_t>(end - stop)});
+  const double product = value * factor;
+  if (factor == 0 || !std::isfinite(product)) return std::nullopt;
+  return product;
+}
+
+std::string ExpandReferences(const std::string& text,
+                             const std::map<std::string, std::string>& env) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    if (text.compare(i, 3, "$$(") == 0) {
+      out += "$(";
+      i += 3;
+      continue;
+    }
+    const size_t end = text.compare(i, 2, "$(") == 0 ? text.find(')', i) : std::string::npos;
+    const auto known =
+        end == std::string::npos ? env.end() : env.find(text.substr(i + 2, end - i - 2));
+    if (known != env.end() && out.size() + known->second.size() < 65'536) {
+      out += known->second;
+      i = end + 1;
+    } else {
+      out += text[i++];
+    }
+  }
+  return out;
+}
+
+void ReadMetadata(Section* document, JobBuilder* builder) {
+  document->Take("apiVersion");
+  document->Take("kind");
+  document->Take("status");
+  auto metadata = document->Sub("metadata");
+  if (!metadata) return;
+  if (const auto name = metadata->Text("name")) builder->SetName(*name);
+  metadata->Rest(kMetadata);
+}
+
+Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
+            JobBuilder* builder) {
+  Pod pod;
+  if (auto metadata = pod_template->Sub("metadata")) {
+    metadata->Take("name");
+    metadata->Rest(kMetadata);
+  }
+  auto spec = pod_template->Sub("spec");
+  pod_template->Rest({});
+  if (!spec) {
+    pod_template->Wrong("spec", "got a pod template without spec, expected one with containers");
+    return pod;
+  }
+  pod.restart_policy =
+      spec->Choice("restartPolicy", {"Never", "OnFailure", "Always", "ExitCode"}).value_or("");
+  if (const auto grace = spec->Integer("terminationGracePeriodSeconds", 0, 3600)) {
+    auto& limit = builder->job()->limits.stop_grace;
+    const std::chrono::milliseconds wanted(*grace * 1000);
+    limit = builder->job()->roles.size() == 1 ? wanted : std::max(limit, wanted);
+  }
+  for (Section& init : spec->Subs("initContainers")) {
+    init.Lose("", "the container " + job::Shown(init.Text("name").value_or("")) +
+                      " ran before the program; not kept: a task is one program; do it before, or "
+                      "at the beginning of the command");
+  }
+  ReadContainers(&*spec, options, role, builder);
+  spec->Rest(kPod);
+  return pod;
+}
+
+}  // namespace shoal::dialect

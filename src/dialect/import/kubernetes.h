@@ -1,0 +1,40 @@
+// What Kubernetes' own formats have in common in all dialects: quantities and pod templates.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dialect/import/importer.h"
+
+namespace shoal::dialect {
+
+// "500m", "2", "1e3", "1.5Gi": a number with the suffixes of Kubernetes' quantities (n u m, k M G T
+// P E, Ki Mi … Ei, or an exponent). Nothing on bad syntax.
+std::optional<double> ParseQuantity(std::string_view text);
+
+// metadata: the job's name; the rest is told.
+void ReadMetadata(Section* document, JobBuilder* builder);
+
+struct PodOptions {
+  std::vector<std::string> containers;  // names of the one that matters; else the first
+  std::string framework_port;           // a port of this name is the framework's own
+};
+
+// What of a pod the importers decide by.
+struct Pod {
+  std::string restart_policy;  // "Never", "OnFailure", "Always", or empty
+};
+
+// Reads a PodTemplateSpec into the role: command, environment, resources, ports; the image into the
+// job.
+Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role, JobBuilder* builder);
+
+// `command` with Kubernetes' references $(NAME) to variables of `env` replaced; $$(NAME) is
+// $(NAME).
+std::string ExpandReferences(const std::string& text,
+                             const std::map<std::string, std::string>& env);
+
+}  // namespace shoal::dialect

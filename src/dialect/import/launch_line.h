@@ -1,0 +1,25 @@
+// Command lines that begin with a launcher of processes, of which Shoal takes the place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shoal::dialect {
+
+// `torchrun …`, `python -m torch.distributed.run …` and `… .launch …` without the launcher: its
+// program and arguments as torchrun would start them.
+struct TorchLine {
+  std::vector<std::string> command;
+  int processes = 0;     // --nproc-per-node; 0 if it is not said
+  std::string per_node;  // what else it said there: "gpu", "auto"
+};
+// Nothing if the command is something else, or has an option of the launcher that is not known.
+std::optional<TorchLine> ReadTorchLine(const std::vector<std::string>& command);
+
+// True if the first word is mpirun, mpiexec or horovodrun (perhaps with a path).
+bool IsMpiLine(const std::vector<std::string>& command);
+// The number behind -np, -n or --np; 0 if there is none.
+int MpiProcesses(const std::vector<std::string>& command);
+
+}  // namespace shoal::dialect

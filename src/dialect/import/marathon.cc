@@ -1,0 +1,454 @@
+// Marathon: one app, a list of apps, or a group of apps and groups (JSON, which is read as YAML).
+// Apps with DMLC_ROLE in their environment are the roles of a ps-lite job.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "dialect/import/importer.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::Framework;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;
+constexpr int kMaxDepth = 16;
+constexpr std::string_view kService = "a job's tasks are replaced by running the job again";
+
+constexpr Unkept kApp[] = {
+    {"acceptedResourceRoles", "which offers of Mesos it takes", "the engine chooses the machine"},
+    {"backoffFactor", "by how much the wait before a restart grows", "it doubles", true},
+    {"constraints", "on which machines its tasks run", "the engine chooses the machine"},
+    {"disk", "how much disk a task may use", "tasks use their machine's disk"},
+    {"executor", "which executor runs it", "the launcher does", true},
+    {"fetch", "what is downloaded before the start",
+     "have it on the machine, or do it in the command"},
+    {"healthChecks", "when a task counts as ill and is killed",
+     "limits.stall finds those that hang"},
+    {"ipAddress", "an address for each task", "tasks share their machine's"},
+    {"killSelection", "which task is killed first when it shrinks", "the last index ends first",
+     true},
+    {"labels", "labels for others to read", "find jobs by name or ID", true},
+    {"networks", "the network of its tasks", "tasks share their machine's", true},
+    {"networkBandwidth", "how much of the network it gets", "it is not limited", true},
+    {"readinessChecks", "when a task counts as ready", "a task is ready when it runs"},
+    {"residency", "that tasks stay on their machine", "data is kept by path"},
+    {"resourceLimits", "up to how much a task may use", "resources is the limit"},
+    {"role", "for which role of Mesos it gets offers", "set queue", true},
+    {"secrets", "where secrets come from", "give them with --set roles.….env.NAME=VALUE"},
+    {"storeUrls", "what is downloaded before the start", "have it on the machine"},
+    {"taskStats", "", "", true},
+    {"tty", "that a task has a terminal", "tasks write to a log", true},
+    {"unreachableStrategy", "when a lost task is replaced", "after 30 s without a sign of life",
+     true},
+    {"upgradeStrategy", "how a new version replaces the old", kService, true},
+    {"uris", "what is downloaded before the start",
+     "have it on the machine, or do it in the command"},
+    {"version", "", "", true},
+    {"versionInfo", "", "", true},
+    {"tasksStaged", "", "", true},
+    {"tasksRunning", "", "", true},
+    {"tasksHealthy", "", "", true},
+    {"tasksUnhealthy", "", "", true},
+    {"deployments", "", "", true},
+};
+
+constexpr Unkept kGroup[] = {
+    {"pods", "pods of several containers", "make each container an app of its own"},
+    {"enforceRole", "for which role of Mesos its apps get offers", "set queue", true},
+    {"version", "", "", true},
+};
+
+constexpr Unkept kContainer[] = {
+    {"type", "", "", true},
+    {"linuxInfo", "how closed in the program runs", "it runs as the user who started the job"},
+};
+
+constexpr Unkept kDocker[] = {
+    {"credential", "the credentials of the registry", "the engine with images has its own", true},
+    {"forcePullImage", "that the image is pulled each time", "the engine decides", true},
+    {"network", "the network of its tasks", "tasks share their machine's", true},
+    {"parameters", "further flags of docker run", "there is no container on the local engine"},
+    {"privileged", "that the container may do all",
+     "the program may do what the user who started the job may"},
+    {"pullConfig", "the credentials of the registry", "the engine with images has its own", true},
+};
+
+constexpr Unkept kPort[] = {
+    {"labels", "labels for others to read", "find ports in SHOAL_CLUSTER", true},
+    {"protocol", "its protocol", "ports are TCP ports", true},
+    {"servicePort", "its number at the load balancer", "there is none", true},
+    {"networkNames", "in which networks it is", "tasks share their machine's", true},
+};
+
+constexpr Unkept kVolume[] = {
+    {"mode", "", "", true},
+    {"external", "which volume of a storage system it is", "have the data at that path"},
+    {"persistent", "how large it is and that it is kept", "have the data at that path"},
+    {"secret", "which secret lies there", "give it with --set roles.….env.NAME=VALUE"},
+};
+
+std::string Upper(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return out;
+}
+
+// "/ml/word2vec/worker" → "worker".
+std::string LastOf(const std::string& id) {
+  const size_t end = id.find_last_not_of('/');
+  if (end == std::string::npos) return "app";
+  const size_t slash = id.rfind('/', end);
+  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return id.substr(begin, end + 1 - begin);
+}
+
+const job::Node* EnvOf(const job::Node& app, const char* name) {
+  const job::Node* env = app.Find("env");
+  const job::Node* found = env == nullptr ? nullptr : env->Find(name);
+  return found != nullptr && found->kind == job::Node::Kind::kScalar ? found : nullptr;
+}
+
+// True if some app below says which role of ps-lite it is.
+bool IsPsLite(const job::Node& node, int depth = 0) {
+  if (EnvOf(node, "DMLC_ROLE") != nullptr) return true;
+  if (depth > kMaxDepth) return false;
+  if (node.kind == job::Node::Kind::kList) {
+    return std::any_of(node.items.begin(), node.items.end(),
+                       [&](const job::Node& item) { return IsPsLite(item, depth + 1); });
+  }
+  for (const char* name : {"apps", "groups"}) {
+    const job::Node* below = node.Find(name);
+    if (below != nullptr && IsPsLite(*below, depth + 1)) return true;
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Reader(const job::Node& document, JobBuilder* builder) : document_(document), builder_(builder) {}
+
+  void Run();
+
+ private:
+  void ReadGroup(Section group, int depth);
+  void ReadApp(Section app);
+  void ReadCommand(Section* app, job::Role* role);
+  void ReadResources(Section* app, job::Role* role);
+  void ReadEnvironment(Section* app, job::Role* role);
+  void ReadContainer(Section* app, job::Role* role);
+  void ReadVolumes(Section* container, const std::string& at);
+  void ReadPorts(Section* app, job::Role* role);
+  void AddPort(Section* port, const std::string& number_field, bool required, job::Role* role);
+  void ReadRestart(Section* app, job::Role* role);
+  void LoseDependencies(Section* section);
+  void WrapPorts(job::Role* role, const std::string& id);
+  void CheckCounts();
+
+  const job::Node& document_;
+  JobBuilder* const builder_;
+  std::map<std::string, std::pair<int, job::Place>> counts_;  // DMLC_NUM_… → what a file says
+};
+
+void Reader::Run() {
+  const bool ps_lite = IsPsLite(document_);
+  builder_->job()->framework = ps_lite ? Framework::kPsLite : Framework::kGeneric;
+  if (document_.kind == job::Node::Kind::kList) {
+    for (const job::Node& item : document_.items) {
+      if (item.kind == job::Node::Kind::kMap) {
+        ReadGroup(Section(item, "", "", builder_->notes()), 0);
+      } else {
+        builder_->notes()->Wrong(item.place, "", "got " + job::Tell(item) + ", expected an app");
+      }
+    }
+  } else {
+    ReadGroup(Section(document_, "", "", builder_->notes()), 0);
+  }
+  job::Job& job = *builder_->job();
+  if (job.roles.empty()) {
+    if (builder_->notes()->ok()) {
+      builder_->notes()->Wrong(document_.place, "", "got no app, expected at least one in apps");
+    }
+    return;
+  }
+  CheckCounts();
+  if (ps_lite && builder_->FindRole("worker") != nullptr) {
+    builder_->SetSuccess(SuccessRule::kAll, {"worker"});
+  } else if (!ps_lite) {
+    std::vector<std::string> all;
+    for (const job::Role& role : job.roles) all.push_back(role.name);
+    builder_->SetSuccess(SuccessRule::kAll, all);
+  }
+  builder_->notes()->Lose(
+      document_.place, "",
+      "Marathon keeps apps running and starts also tasks again that have ended with 0; not kept: a "
+      "job's task that has ended well has ended, and the job ends with its tasks",
+      "success");
+}
+
+// A group, or what is an app itself.
+void Reader::ReadGroup(Section group, int depth) {
+  const bool is_group = group.Has("apps") || group.Has("groups");
+  const std::string id = group.Text("id").value_or("");
+  if (builder_->job()->name.empty()) builder_->SetName(PlainName(id, 63));
+  if (!is_group) return ReadApp(group);
+  if (depth > kMaxDepth) return group.Wrong("groups", "got groups nested too deep");
+  LoseDependencies(&group);
+  for (Section& app : group.Subs("apps")) ReadApp(app);
+  for (Section& below : group.Subs("groups")) ReadGroup(below, depth + 1);
+  group.Rest(kGroup);
+}
+
+void Reader::LoseDependencies(Section* section) {
+  const std::vector<std::string> ids = section->Texts("dependencies");
+  if (ids.empty()) return;
+  section->Lose(
+      "dependencies",
+      "it was started after " + job::Shown(ids[0]) + (ids.size() > 1 ? " and others" : "") +
+          "; not kept: all tasks of a job start together and know each other's addresses");
+}
+
+void Reader::ReadApp(Section app) {
+  const std::string id = app.Text("id").value_or("");
+  const auto& roles = builder_->job()->roles;
+  std::string name = LastOf(id);
+  const job::Node* env = app.Take("env");
+  const job::Node* dmlc = env == nullptr ? nullptr : env->Find("DMLC_ROLE");
+  if (dmlc != nullptr && dmlc->kind == job::Node::Kind::kScalar) {
+    name = dmlc->text;
+    if (builder_->FindRole(name) != nullptr) {
+      return app.Wrong("env", "got a second app with DMLC_ROLE " + job::Shown(name) +
+                                  ", expected one for each role; give it more instances");
+    }
+  }
+  if (roles.size() >= 256) return app.Wrong("", "got more than 256 apps, expected fewer");
+  job::Role* role = builder_->AddRole(name, app.place(), app.path());
+  app.set_at("roles." + role->name);
+  role->replicas = static_cast<int>(app.Integer("instances", 0, job::kMaxReplicas).value_or(1));
+  ReadResources(&app, role);
+  ReadEnvironment(&app, role);
+  ReadContainer(&app, role);
+  ReadPorts(&app, role);
+  ReadCommand(&app, role);
+  ReadRestart(&app, role);
+  WrapPorts(role, id);
+  LoseDependencies(&app);
+  if (const auto grace = app.Number("taskKillGracePeriodSeconds", 0, 3600)) {
+    auto& limit = builder_->job()->limits.stop_grace;
+    const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
+    limit = roles.size() == 1 ? wanted : std::max(limit, wanted);
+  }
+  if (const auto user = app.Text("user")) {
+    app.Lose("user", "its tasks ran as " + job::Shown(*user) +
+                         "; not kept: they run as the user who started the job");
+  }
+  app.Rest(kApp);
+}
+
+void Reader::ReadCommand(Section* app, job::Role* role) {
+  const auto line = app->Text("cmd");
+  const std::vector<std::string> words = app->Texts("args");
+  if (line && !words.empty()) {
+    app->Wrong("args", "got args beside cmd, expected one of the two");
+  } else if (line && !line->empty()) {
+    role->command = {"sh", "-c", *line};
+  } else if (!words.empty() && !app->Has("container")) {
+    role->command = words;
+  } else {
+    app->Lose(words.empty() ? "" : "args",
+              "the container has no command: its image's own entry point ran, which is not known "
+              "here; give the program with --set 'roles." +
+                  role->name + ".command=[python, train.py]'");
+  }
+}
+
+void Reader::ReadResources(Section* app, job::Role* role) {
+  role->resources.cpu = app->Number("cpus", 0, job::kMaxCpus).value_or(0);
+  if (const auto mem = app->Number("mem", 1, static_cast<double>(job::kMaxMemoryBytes >> 20))) {
+    role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*mem)) << 20;
+  }
+  role->resources.gpu = static_cast<int>(app->Integer("gpus", 0, job::kMaxGpus).value_or(0));
+}
+
+void Reader::ReadEnvironment(Section* app, job::Role* role) {
+  auto env = app->Sub("env");
+  if (!env) return;
+  env->set_at("roles." + role->name + ".env");
+  for (const auto& [key, node] : env->All()) {
+    if (key.text == "DMLC_NUM_WORKER" || key.text == "DMLC_NUM_SERVER") {
+      const auto number = env->Integer(key.text, 0, job::kMaxReplicas);
+      counts_[key.text] = {static_cast<int>(number.value_or(-1)), node->place};
+    }
+    if (node->kind == job::Node::Kind::kMap) {
+      env->Lose(key.text, key.text + " came from a secret; not kept: give it with --set roles." +
+                              role->name + ".env." + key.text + "=VALUE");
+    } else if (node->kind == job::Node::Kind::kList) {
+      env->Wrong(key.text, "got a list, expected a text");
+    } else {
+      Section at(*node, env->PathOf(key.text), env->at(), builder_->notes());
+      builder_->SetVariable(role, key.text, node->text, &at);
+    }
+  }
+}
+
+void Reader::ReadContainer(Section* app, job::Role* role) {
+  auto container = app->Sub("container");
+  if (!container) return;
+  if (auto docker = container->Sub("docker")) {
+    if (const auto image = docker->Text("image")) builder_->SetImage(*image, &*docker);
+    for (Section& port : docker->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
+    docker->Rest(kDocker);
+  }
+  for (Section& port : container->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
+  ReadVolumes(&*container, "roles." + role->name + ".command");
+  container->Rest(kContainer);
+}
+
+void Reader::ReadVolumes(Section* container, const std::string& at) {
+  for (Section& volume : container->Subs("volumes")) {
+    volume.set_at(at);
+    const std::string inside = volume.Text("containerPath").value_or("");
+    const std::string host = volume.Text("hostPath").value_or("");
+    if (!host.empty() && host == inside) {
+      volume.Take("mode");
+    } else if (!host.empty()) {
+      volume.Lose("containerPath",
+                  "the program found the host's " + host + " at " + inside +
+                      "; not kept: tasks see the machine's own files; let it read " + host);
+    } else {
+      volume.Lose("containerPath", "the program found a volume at " + inside +
+                                       "; not kept: tasks see the machine's own files; have the "
+                                       "data at that path");
+    }
+    volume.Rest(kVolume);
+  }
+}
+
+void Reader::AddPort(Section* port, const std::string& number_field, bool required,
+                     job::Role* role) {
+  port->set_at("roles." + role->name + ".ports");
+  const auto number = port->Integer(number_field, 0, 65535);
+  port->Integer("containerPort", 0, 65535);
+  std::string name = PlainName(port->Text("name").value_or(""), 15);
+  if (name.empty()) name = "port" + std::to_string(role->ports.size());
+  port->Rest(kPort);
+  const bool known = std::any_of(role->ports.begin(), role->ports.end(),
+                                 [&](const job::Port& one) { return one.name == name; });
+  if (known || role->ports.size() >= 15) return;
+  role->ports.push_back({name, false});
+  if (number.value_or(0) != 0) {
+    port->Lose(number_field,
+               "port " + std::to_string(*number) +
+                   (required ? " itself was asked for" : " was the service's") +
+                   "; not kept: Shoal leases a free port and tells it in PORT" +
+                   std::to_string(role->ports.size() - 1),
+               !required);
+  }
+}
+
+void Reader::ReadPorts(Section* app, job::Role* role) {
+  const bool required = app->Flag("requirePorts").value_or(false);
+  for (Section& port : app->Subs("portDefinitions")) AddPort(&port, "port", required, role);
+  if (const job::Node* ports = app->Take("ports"); ports != nullptr) {
+    for (size_t i = 0; i < ports->items.size() && role->ports.size() < 15; ++i) {
+      role->ports.push_back({"port" + std::to_string(role->ports.size()), false});
+    }
+  }
+}
+
+void Reader::ReadRestart(Section* app, job::Role* role) {
+  role->restart.when = RestartWhen::kAlways;
+  role->restart.limit = kForEver;
+  role->restart.backoff = std::chrono::seconds(1);
+  role->restart.backoff_max = std::chrono::seconds(300);
+  if (const auto seconds = app->Number("backoffSeconds", 0, 3600)) {
+    role->restart.backoff = std::chrono::milliseconds(std::llround(*seconds * 1000));
+  }
+  if (const auto seconds = app->Number("maxLaunchDelaySeconds", 0, 3600)) {
+    role->restart.backoff_max = std::chrono::milliseconds(std::llround(*seconds * 1000));
+  }
+  role->restart.backoff_max = std::max(role->restart.backoff_max, role->restart.backoff);
+}
+
+// Marathon's own names for the ports, for programs that read them. ps-lite's get theirs by its
+// framework.
+void Reader::WrapPorts(job::Role* role, const std::string& id) {
+  if (builder_->job()->framework == Framework::kPsLite) {
+    // Its programs have one port each, by preset; further ones stay.
+    role->ports.clear();
+    return;
+  }
+  if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id.front() == '/' ? id : "/" + id);
+  if (role->ports.empty() || role->command.empty()) return;
+  std::string sets = "export PORT=$SHOAL_PORT";
+  std::string list;
+  for (size_t i = 0; i < role->ports.size(); ++i) {
+    const std::string variable = "$SHOAL_PORT_" + Upper(role->ports[i].name);
+    sets += " PORT" + std::to_string(i) + "=" + variable;
+    sets += " PORT_" + Upper(role->ports[i].name) + "=" + variable;
+    list += (list.empty() ? "" : ",") + variable;
+  }
+  sets += " PORTS=" + list + " HOST=127.0.0.1\n";
+  if (role->command.size() == 3 && role->command[0] == "sh" && role->command[1] == "-c") {
+    role->command[2] = sets + role->command[2];
+    return;
+  }
+  std::vector<std::string> wrapped = {"sh", "-c", sets + "exec \"$@\"", "sh"};
+  wrapped.insert(wrapped.end(), role->command.begin(), role->command.end());
+  role->command = std::move(wrapped);
+}
+
+// The numbers that Shoal tells are those of the roles; a file that says others is told.
+void Reader::CheckCounts() {
+  for (const auto& [variable, count] : counts_) {
+    const std::string name = variable == "DMLC_NUM_WORKER" ? "worker" : "server";
+    const job::Role* role = builder_->FindRole(name);
+    const int there = role == nullptr ? 0 : role->replicas;
+    if (count.first == there) continue;
+    builder_->notes()->Lose(count.second, variable,
+                            "said " + std::to_string(count.first) + ", and the apps make " +
+                                std::to_string(there) + "; programs are told " +
+                                std::to_string(there) + "; change roles." + name + ".replicas",
+                            "roles." + name + ".replicas");
+  }
+}
+
+class Marathon final : public Importer {
+ public:
+  std::string Recognise(const job::Node& document) const override {
+    if (document.kind == job::Node::Kind::kList) {
+      return !document.items.empty() && IsApp(document.items[0]) ? "list of Marathon apps" : "";
+    }
+    if (document.kind != job::Node::Kind::kMap || document.Find("roles") != nullptr) return "";
+    if (document.Find("apps") != nullptr || document.Find("groups") != nullptr) {
+      return "Marathon group";
+    }
+    return IsApp(document) ? "Marathon app" : "";
+  }
+  void Import(const job::Node& document, JobBuilder* builder) const override {
+    Reader(document, builder).Run();
+  }
+
+ private:
+  static bool IsApp(const job::Node& node) {
+    if (node.kind != job::Node::Kind::kMap || node.Find("id") == nullptr) return false;
+    for (const char* field : {"cmd", "args", "container", "instances", "apps", "groups"}) {
+      if (node.Find(field) != nullptr) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+const Importer& MarathonImporter() {
+  static const Marathon importer;
+  return importer;
+}
+
+}  // namespace shoal::dialect

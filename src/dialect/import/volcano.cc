@@ -1,0 +1,346 @@
+// Volcano's Job (batch.volcano.sh/v1alpha1): tasks, plugins, and policies from events to actions.
+#include <algorithm>
+#include <cctype>
+
+#include "dialect/import/kubernetes.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::Framework;
+using job::RestartScope;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;
+
+constexpr Unkept kSpec[] = {
+    {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
+    {"ttlSecondsAfterFinished", "when the finished job's record is deleted",
+     "records and logs stay until they are removed", true},
+    {"priorityClassName", "how important the job is", "set priority"},
+    {"volumes", "volumes of all pods", "tasks see the machine's own files"},
+    {"runningEstimate", "how long it will run", "set limits.deadline to bound it", true},
+    {"networkTopology", "how near to each other the pods are", "the engine chooses the machine"},
+};
+
+constexpr Unkept kTask[] = {
+    {"maxRetry", "how often this task is restarted", "set restart.limit of the role"},
+    {"topologyPolicy", "on which cores it runs", "the engine chooses", true},
+    {"partitionPolicy", "in which groups its pods restart", "set restart.scope of the role"},
+    {"dependsOn", "after which tasks it starts", "all tasks start together"},
+};
+
+struct Policy {
+  std::vector<std::string> events;
+  std::string action;
+
+  bool Covers(const std::string& event) const {
+    return std::any_of(events.begin(), events.end(),
+                       [&](const std::string& one) { return one == event || one == "*"; });
+  }
+};
+
+const std::string* ActionFor(const std::string& event, const std::vector<Policy>& task,
+                             const std::vector<Policy>& job) {
+  for (const std::vector<Policy>* policies : {&task, &job}) {
+    for (const Policy& policy : *policies) {
+      if (policy.Covers(event)) return &policy.action;
+    }
+  }
+  return nullptr;
+}
+
+std::string Upper(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return out;
+}
+
+class Reader {
+ public:
+  Reader(const job::Node& document, JobBuilder* builder)
+      : builder_(builder), document_(document, "", "", builder->notes()) {}
+
+  void Run();
+
+ private:
+  void ReadPlugins(Section* spec);
+  void ReadPluginRoles(Section* plugins, const char* name, const std::vector<std::string>& roles);
+  std::vector<Policy> ReadPolicies(Section* section);
+  void ReadTask(Section task);
+  void SetRestart(const Pod& pod, const std::vector<Policy>& policies, job::Role* role,
+                  Section* task);
+  void SetFailure(const std::string& action, job::Role* role, Section* task);
+  void SetSuccess(Section* spec);
+  void AddVariables();
+  int Replicas() const {
+    int sum = 0;
+    for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
+    return sum;
+  }
+
+  JobBuilder* const builder_;
+  Section document_;
+  std::vector<Policy> policies_;
+  std::map<std::string, std::string> roles_;  // a task's name → what the framework calls it
+  std::vector<std::string> deciding_;         // roles whose end completes the job
+  int max_retry_ = 3;
+  bool variables_ = false;
+};
+
+void Reader::Run() {
+  builder_->job()->framework = Framework::kGeneric;
+  ReadMetadata(&document_, builder_);
+  auto spec = document_.Sub("spec");
+  document_.Rest({});
+  if (!spec) return document_.Wrong("spec", "got no spec, expected one with tasks");
+  max_retry_ = static_cast<int>(spec->Integer("maxRetry", 0, kForEver).value_or(3));
+  if (const auto queue = spec->Text("queue")) builder_->job()->queue = *queue;
+  ReadPlugins(&*spec);
+  policies_ = ReadPolicies(&*spec);
+  if (!spec->Has("tasks")) spec->Wrong("", "got no tasks, expected a list of them");
+  for (Section& task : spec->Subs("tasks")) ReadTask(task);
+  if (!builder_->notes()->ok()) return;
+  SetSuccess(&*spec);
+  AddVariables();
+  spec->Rest(kSpec);
+}
+
+void Reader::ReadPlugins(Section* spec) {
+  constexpr static Unkept kPlugins[] = {
+      {"ssh", "that pods reach each other by ssh",
+       "nothing goes through ssh; mpirun of one machine "
+       "needs none"},
+      {"mpi", "that mpiexec of one task starts ranks in another",
+       "mpiexec starts all ranks on its own machine; leave out its --host"},
+      {"ray", "a Ray cluster of the tasks", "start ray in the commands"},
+      {"hcclrank", "the ranks of Ascend devices", "nothing sets them"},
+  };
+  auto plugins = spec->Sub("plugins");
+  if (!plugins) return;
+  variables_ = plugins->Has("env") || plugins->Has("svc");
+  plugins->Take("env");
+  plugins->Take("svc");
+  if (plugins->Has("tensorflow")) {
+    builder_->job()->framework = Framework::kTensorflow;
+    ReadPluginRoles(&*plugins, "tensorflow", {"ps", "worker", "chief", "evaluator"});
+  }
+  if (plugins->Has("pytorch")) {
+    builder_->job()->framework = Framework::kPytorch;
+    ReadPluginRoles(&*plugins, "pytorch", {"master", "worker"});
+  }
+  plugins->Rest(kPlugins);
+}
+
+// ["--master=head", "--worker=node", "--port=23456"]: how the framework's roles are called.
+void Reader::ReadPluginRoles(Section* plugins, const char* name,
+                             const std::vector<std::string>& roles) {
+  for (const std::string& argument : plugins->Texts(name)) {
+    const size_t equals = argument.find('=');
+    const size_t begin = argument.find_first_not_of('-');
+    if (equals == std::string::npos || begin == std::string::npos || begin > equals) continue;
+    const std::string role = argument.substr(begin, equals - begin);
+    const bool known = std::find(roles.begin(), roles.end(), role) != roles.end();
+    if (known) roles_[argument.substr(equals + 1)] = role;
+  }
+}
+
+std::vector<Policy> Reader::ReadPolicies(Section* section) {
+  static const std::vector<std::string> kEvents = {
+      "*",          "PodPending",    "PodRunning",    "PodFailed",
+      "PodEvicted", "Unknown",       "TaskCompleted", "TaskFailed",
+      "OutOfSync",  "CommandIssued", "JobUpdated"};
+  static const std::vector<std::string> kActions = {
+      "AbortJob",   "TerminateJob",     "CompleteJob", "RestartJob", "RestartTask",
+      "RestartPod", "RestartPartition", "ResumeJob",   "SyncJob",    "EnqueueJob"};
+  std::vector<Policy> policies;
+  for (Section& one : section->Subs("policies")) {
+    Policy policy;
+    policy.action = one.Choice("action", kActions).value_or("");
+    if (const auto event = one.Choice("event", kEvents)) policy.events.push_back(*event);
+    for (const std::string& event : one.Texts("events")) policy.events.push_back(event);
+    for (const std::string& event : policy.events) {
+      if (std::find(kEvents.begin(), kEvents.end(), event) == kEvents.end()) {
+        one.Wrong("events", "got " + job::Shown(event) + ", expected an event of Volcano" +
+                                job::DidYouMean(event, kEvents));
+      }
+    }
+    if (const auto code = one.Integer("exitCode", -255, 255)) {
+      one.Lose("exitCode", "exit code " + std::to_string(*code) + " led to " + policy.action +
+                               "; not kept: after an end a role's `restart` decides, for all "
+                               "codes alike, or `transient` for those from 128");
+    }
+    if (one.Take("timeout") != nullptr) {
+      one.Lose("timeout",
+               "the action waited so long for the event to pass; not kept: it is taken "
+               "at once");
+    }
+    one.Rest({});
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
+void Reader::ReadTask(Section task) {
+  const std::string name = task.Text("name").value_or("task");
+  const auto called = roles_.find(name);
+  job::Role* role =
+      builder_->AddRole(called == roles_.end() ? name : called->second, task.place(), task.path());
+  task.set_at("roles." + role->name);
+  role->replicas = static_cast<int>(task.Integer("replicas", 0, job::kMaxReplicas).value_or(1));
+  if (const auto least = task.Integer("minAvailable", 0, job::kMaxReplicas)) {
+    if (*least < role->replicas) role->min_replicas = static_cast<int>(*least);
+  }
+  const std::vector<Policy> policies = ReadPolicies(&task);
+  auto pod_template = task.Sub("template");
+  if (!pod_template) {
+    return task.Wrong("template", "got no template, expected one with the pod's containers");
+  }
+  const Pod pod = ReadPod(&*pod_template, {}, role, builder_);
+  SetRestart(pod, policies, role, &task);
+  const std::string* completed = ActionFor("TaskCompleted", policies, policies_);
+  if (completed != nullptr && *completed == "CompleteJob") deciding_.push_back(role->name);
+  task.set_at("roles." + role->name);
+  task.Rest(kTask);
+}
+
+void Reader::SetRestart(const Pod& pod, const std::vector<Policy>& policies, job::Role* role,
+                        Section* task) {
+  job::Restart& restart = role->restart;
+  task->set_at("roles." + role->name + ".restart");
+  const std::string* failed = ActionFor("PodFailed", policies, policies_);
+  if (failed == nullptr) failed = ActionFor("TaskFailed", policies, policies_);
+  // The kubelet starts these again in place: the pod never fails.
+  if (pod.restart_policy == "OnFailure" || pod.restart_policy == "Always") {
+    restart.when = RestartWhen::kAlways;
+    restart.limit = kForEver;
+    builder_->SetScope(role, RestartScope::kTask);
+    if (pod.restart_policy == "Always") {
+      task->Lose("template",
+                 "restartPolicy 'Always' started also tasks again that had ended with 0; not kept: "
+                 "a task that has ended well has ended");
+    }
+  } else {
+    SetFailure(failed == nullptr ? "" : *failed, role, task);
+  }
+  const std::string* evicted = ActionFor("PodEvicted", policies, policies_);
+  if (evicted != nullptr && restart.when == RestartWhen::kNever && *evicted != "AbortJob" &&
+      *evicted != "TerminateJob") {
+    task->Lose("policies",
+               "an evicted pod led to " + *evicted +
+                   "; not kept: one machine evicts nobody, and this role's tasks are "
+                   "never started again",
+               true);
+  }
+}
+
+void Reader::SetFailure(const std::string& action, job::Role* role, Section* task) {
+  job::Restart& restart = role->restart;
+  restart.when = RestartWhen::kNever;
+  if (action == "RestartJob" || action == "RestartTask" || action == "RestartPod" ||
+      action == "RestartPartition") {
+    restart.when = RestartWhen::kAlways;
+    restart.limit = max_retry_;
+    builder_->SetScope(role, action == "RestartJob"    ? RestartScope::kJob
+                             : action == "RestartTask" ? RestartScope::kRole
+                                                       : RestartScope::kTask);
+  } else if (action == "CompleteJob") {
+    task->Lose(
+        "policies",
+        "a failed pod completed the job well; not kept: a task that fails for good fails the "
+        "job");
+  } else if (action == "AbortJob") {
+    task->Lose("policies",
+               "a failed pod aborted the job, which could be resumed; kept as its failure, which "
+               "cannot: run it again",
+               true);
+  }
+}
+
+void Reader::SetSuccess(Section* spec) {
+  job::Job& job = *builder_->job();
+  const auto min_success = spec->Integer("minSuccess", 1, job::kMaxTasks);
+  const auto available = spec->Integer("minAvailable", 0, job::kMaxTasks);
+  if (available && *available < Replicas()) {
+    spec->Lose("minAvailable", "the job could start with " + std::to_string(*available) +
+                                   " of its tasks; not kept: it starts with all, or with `min` of "
+                                   "a role that has it");
+  }
+  std::vector<std::string> all;
+  for (const job::Role& role : job.roles) all.push_back(role.name);
+  if (!deciding_.empty()) {
+    if (deciding_.size() > 1) {
+      spec->Lose("policies",
+                 "the first of several tasks that completed completed the job; kept for " +
+                     deciding_[0] + " only");
+    }
+    builder_->SetSuccess(SuccessRule::kAll, {deciding_[0]});
+    for (job::Role& role : job.roles) {
+      if (role.name != deciding_[0]) builder_->SetFollows(&role, deciding_[0]);
+    }
+    return;
+  }
+  if (min_success) {
+    builder_->SetSuccess(SuccessRule::kCount, all,
+                         static_cast<int>(std::min<int64_t>(*min_success, Replicas())));
+  } else if (job.framework == Framework::kGeneric) {
+    builder_->SetSuccess(SuccessRule::kAll, all);
+  } else {
+    spec->Lose(
+        "tasks",
+        "the job completed when all its tasks had, which parameter servers never do; kept as "
+        "framework " +
+            std::string(job.framework == Framework::kTensorflow ? "tensorflow" : "pytorch") +
+            " has it: by its chief or workers",
+        true);
+  }
+}
+
+// What the plugins env and svc set. Only known when a task starts, so a shell sets it.
+void Reader::AddVariables() {
+  job::Job& job = *builder_->job();
+  if (!variables_) return;
+  for (job::Role& role : job.roles) {
+    for (const job::Role& other : job.roles) {
+      role.env.try_emplace("VC_" + Upper(other.name) + "_NUM", std::to_string(other.replicas));
+    }
+    if (role.command.empty()) continue;
+    std::vector<std::string> wrapped = {
+        "sh", "-c", "VC_TASK_INDEX=$SHOAL_INDEX VK_TASK_INDEX=$SHOAL_INDEX exec \"$@\"", "sh"};
+    wrapped.insert(wrapped.end(), role.command.begin(), role.command.end());
+    role.command = std::move(wrapped);
+  }
+  document_.set_at("roles");
+  document_.Lose(
+      "spec",
+      "the plugins env and svc set VC_TASK_INDEX, VC_…_NUM and VC_…_HOSTS and wrote "
+      "/etc/volcano/*.host; the first two are kept, not the hosts: all tasks run on this "
+      "machine, and their ports are in SHOAL_CLUSTER");
+}
+
+class Volcano final : public Importer {
+ public:
+  std::string Recognise(const job::Node& document) const override {
+    const job::Node* kind = document.Find("kind");
+    const job::Node* version = document.Find("apiVersion");
+    const bool ours = kind != nullptr && version != nullptr && kind->text == "Job" &&
+                      version->text.starts_with("batch.volcano.sh/");
+    return ours ? "Volcano Job" : "";
+  }
+  void Import(const job::Node& document, JobBuilder* builder) const override {
+    Reader(document, builder).Run();
+  }
+};
+
+}  // namespace
+
+const Importer& VolcanoImporter() {
+  static const Volcano importer;
+  return importer;
+}
+
+}  // namespace shoal::dialect
