@@ -20,6 +20,7 @@ struct Context {
   bool json = false;    // --json: data as JSON on standard output, one event a line
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
+  std::vector<std::string> rest;  // the words that Command::own_words left to another program
 };
 
 // What a subcommand leaves behind when it was chosen: runs it and gives the exit code (design.md
@@ -33,6 +34,9 @@ struct Command {
   const char* name;
   const char* group;  // "Train", "Jobs", "Models", "Machine"; "" hides it from --help
   AddCommand add;
+  // For a command that ends with another program's command line: how many words of argv, this
+  // program's name among them, are not that one's. nullptr: all are its own.
+  int (*own_words)(int argc, const char* const* argv) = nullptr;
 };
 
 // All subcommands, in the order in which --help shows them.

@@ -8,7 +8,7 @@ const std::vector<Command>& Commands() {
       {"run", "Jobs", AddRun},
       {"plan", "Jobs", AddPlan},
       {"import", "Jobs", AddImport},
-      {"submit-dmlc", "Jobs", AddSubmitDmlc},
+      {"submit-dmlc", "Jobs", AddSubmitDmlc, DmlcOwnWords},
       {"jobs", "Jobs", AddJobs},
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},

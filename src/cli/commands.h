@@ -11,6 +11,7 @@ void AddRun(CLI::App& app, Run* chosen);
 void AddPlan(CLI::App& app, Run* chosen);
 void AddImport(CLI::App& app, Run* chosen);
 void AddSubmitDmlc(CLI::App& app, Run* chosen);
+int DmlcOwnWords(int argc, const char* const* argv);
 
 void AddJobs(CLI::App& app, Run* chosen);
 void AddShow(CLI::App& app, Run* chosen);

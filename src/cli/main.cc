@@ -165,7 +165,8 @@ void HoldStandardDescriptors() {
   }
 }
 
-int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen) {
+int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
+          std::vector<std::string> rest = {}) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -177,7 +178,9 @@ int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen) {
     (void)PrintOut(app.help());
     return 2;
   }
-  return chosen(MakeContext(app));
+  Context context = MakeContext(app);
+  context.rest = std::move(rest);
+  return chosen(context);
 }
 
 }  // namespace
@@ -209,7 +212,8 @@ int Main(int argc, const char* const* argv) {
   if (command == nullptr) return Complain(NoSuch("", first, VisibleNames()));
   const std::shared_ptr<CLI::App> app = BareApp();
   AddOne(*app, *command, &chosen);
-  return Parse(*app, argc, argv, chosen);
+  const int own = command->own_words == nullptr ? argc : command->own_words(argc, argv);
+  return Parse(*app, own, argv, chosen, {argv + own, argv + argc});
 }
 
 }  // namespace shoal::cli

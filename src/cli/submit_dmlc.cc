@@ -1,6 +1,7 @@
 // `shoal submit-dmlc …`: dmlc-submit's command line, run by Shoal.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 
@@ -18,12 +19,13 @@ struct Arguments {
   bool print = false;
 };
 
-int Submit(const Context& context, const Arguments& arguments,
-           const std::vector<std::string>& command) {
+int Submit(const Context& context, const Arguments& arguments) {
   std::map<std::string, std::vector<std::string>> given;
   for (const auto& [name, values] : arguments.flags) {
     if (!values.empty()) given[name] = values;
   }
+  std::vector<std::string> command = context.rest;
+  if (!command.empty() && command[0] == "--") command.erase(command.begin());
   Result<dialect::Imported> imported = dialect::ImportDmlcSubmit(given, command);
   if (imported.ok()) imported = dialect::Finish(std::move(*imported), {});
   if (!imported.ok()) return Complain(imported.status());
@@ -40,11 +42,23 @@ constexpr const char* kFooter = R"help(Examples:
   shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
   shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
 
-The program behind the flags runs as scheduler, servers and workers alike. As with dmlc-submit, its
-own flags may follow it; those that are also flags of dmlc-submit belong behind --. What dmlc-submit
-did otherwise on its clusters is told before the start.)help";
+The program behind the flags runs as scheduler, servers and workers alike; all that follows its name
+is its own. What dmlc-submit did otherwise on its clusters is told before the start.)help";
 
 }  // namespace
+
+// Flags with their values, up to the first other word or "--".
+int DmlcOwnWords(int argc, const char* const* argv) {
+  int at = 2;
+  while (at < argc) {
+    const std::string word = argv[at];
+    if (!word.starts_with("-") || word == "--") break;
+    const bool whole = word.find('=') != std::string::npos || !word.starts_with("--") ||
+                       word == "--print-job" || word == "--json" || word == "--help";
+    at += whole ? 1 : 2;
+  }
+  return std::min(at, argc);
+}
 
 void AddSubmitDmlc(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
@@ -56,13 +70,10 @@ void AddSubmitDmlc(CLI::App& app, Run* chosen) {
         ->type_name("");
   }
   sub->add_flag("--print-job", arguments->print, "Print the job file instead of running it");
-  sub->allow_extras();
+
   sub->footer(kFooter);
-  sub->callback([arguments, chosen, sub] {
-    std::vector<std::string> command = sub->remaining();
-    *chosen = [arguments, command](const Context& context) {
-      return Submit(context, *arguments, command);
-    };
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return Submit(context, *arguments); };
   });
 }
 

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "job/decode.h"
+#include "job/enums.h"
 #include "job/plan.h"
 #include "job/units.h"
 
@@ -34,20 +35,26 @@ void AddUnlessEmpty(Node* map, const char* key, Node section) {
   if (!section.items.empty()) AddField(map, key, std::move(section));
 }
 
-// What the parser makes of the job's roles when they say nothing of themselves.
-Job Baseline(const Job& job) {
+// What the parser makes of the job's roles when they say nothing of themselves but, with `follows`,
+// whom they follow: a framework's presets look at that.
+Job Baseline(const Job& job, bool follows) {
   Draft draft;
   draft.job.file = job.file;
   draft.job.name = job.name;
   draft.job.framework = job.framework;
   draft.job.command = job.command;
   draft.job.learn = job.learn;
+  draft.job.success = job.success;
+  draft.places["success"] = {};
   draft.places["roles"] = {};
   for (const Role& role : job.roles) {
     Role& bare = draft.job.roles.emplace_back();
     bare.name = role.name;
     bare.replicas = role.replicas;
     draft.places["roles." + role.name] = {};
+    if (!follows) continue;
+    bare.follows = role.follows;
+    draft.places["roles." + role.name + ".follows"] = {};
   }
   Complete(&draft);
   return std::move(draft.job);
@@ -93,6 +100,73 @@ Node RestartNode(const Restart& restart, const Restart& base) {
   return node;
 }
 
+Node RolesNode(const std::vector<std::string>& roles) {
+  return roles.size() == 1 ? Text(roles[0]) : TextList(roles);
+}
+
+Node AfterNode(const After& after) {
+  Node node;
+  if (after.roles.empty()) return node;
+  AddField(&node, "role", RolesNode(after.roles));
+  if (after.when != After{}.when) {
+    AddField(&node, "when", Plain(std::string(NameIn(kAfterWhens, after.when))));
+  }
+  return node;
+}
+
+Node ReadyNode(const Ready& ready) {
+  const Ready usual;
+  Node node;
+  switch (ready.by) {
+    case ReadyBy::kStart:
+      return node;
+    case ReadyBy::kTcp:
+      AddField(&node, "tcp", Text(ready.port));
+      break;
+    case ReadyBy::kHttp: {
+      Node http;
+      AddField(&http, "port", Text(ready.port));
+      if (ready.path != usual.path) AddField(&http, "path", Text(ready.path));
+      AddField(&node, "http", std::move(http));
+      break;
+    }
+    case ReadyBy::kCommand:
+      AddField(&node, "command", TextList(ready.command));
+      break;
+    case ReadyBy::kLog:
+      AddField(&node, "log", Text(ready.line));
+      break;
+  }
+  if (ready.every != usual.every) AddField(&node, "every", Time(ready.every));
+  if (ready.timeout != usual.timeout) AddField(&node, "timeout", Time(ready.timeout));
+  return node;
+}
+
+Node RuleNode(const char* key, Node what, EndAction action) {
+  Node node;
+  AddField(&node, key, std::move(what));
+  AddField(&node, "action", Plain(std::string(NameIn(kEndActions, action))));
+  return node;
+}
+
+Node ExitRulesNode(const std::vector<ExitRule>& rules) {
+  Node node;
+  node.kind = Node::Kind::kList;
+  for (const ExitRule& rule : rules) {
+    node.items.push_back(RuleNode("code", Plain(rule.code), rule.action));
+  }
+  return node;
+}
+
+Node LogRulesNode(const std::vector<LogRule>& rules) {
+  Node node;
+  node.kind = Node::Kind::kList;
+  for (const LogRule& rule : rules) {
+    node.items.push_back(RuleNode("line", Text(rule.line), rule.action));
+  }
+  return node;
+}
+
 Node RoleNode(const Role& role, const Role& base) {
   Node node;
   AddField(&node, "replicas", Number(role.replicas));
@@ -106,15 +180,23 @@ Node RoleNode(const Role& role, const Role& base) {
     AddField(&node, "follows", role.follows.empty() ? Nothing() : Text(role.follows));
   }
   AddUnlessEmpty(&node, "restart", RestartNode(role.restart, base.restart));
+  AddUnlessEmpty(&node, "on_exit", ExitRulesNode(role.on_exit));
+  AddUnlessEmpty(&node, "on_log", LogRulesNode(role.on_log));
+  AddUnlessEmpty(&node, "after", AfterNode(role.after));
+  AddUnlessEmpty(&node, "ready", ReadyNode(role.ready));
   return node;
 }
 
 Node RolesOf(const Job& job) {
-  const Job base = Baseline(job);
+  const Job without = Baseline(job, false);
+  const Job with = Baseline(job, true);
   Node node;
   for (const Role& role : job.roles) {
-    const Role* bare = base.FindRole(role.name);
-    AddField(&node, role.name, RoleNode(role, bare != nullptr ? *bare : Role{}));
+    const Role* bare = with.FindRole(role.name);
+    const Role* alone = without.FindRole(role.name);
+    Role base = bare != nullptr ? *bare : Role{};
+    base.follows = alone != nullptr ? alone->follows : "";
+    AddField(&node, role.name, RoleNode(role, base));
   }
   return node;
 }
@@ -130,10 +212,6 @@ Node DataNode(const Job& job) {
     AddField(&node, data.name, std::move(section));
   }
   return node;
-}
-
-Node RolesNode(const std::vector<std::string>& roles) {
-  return roles.size() == 1 ? Text(roles[0]) : TextList(roles);
 }
 
 Node SuccessNode(const Success& success) {

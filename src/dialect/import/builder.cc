@@ -1,34 +1,24 @@
 // The job under construction: names that job files take, what is decided, presets.
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "dialect/import/importer.h"
 #include "job/fields.h"
+#include "job/framework.h"
 
 namespace shoal::dialect {
 namespace {
 
-// What each framework's environment is made of; a foreign file that sets one of these by hand would
-// contradict the addresses that tasks really get.
-bool SetByFramework(job::Framework framework, const std::string& name) {
-  switch (framework) {
-    case job::Framework::kTensorflow:
-      return name == "TF_CONFIG";
-    case job::Framework::kPytorch:
-      for (const char* one : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "LOCAL_RANK",
-                              "LOCAL_WORLD_SIZE", "GROUP_RANK"}) {
-        if (name == one) return true;
-      }
-      return false;
-    case job::Framework::kPsLite:
-      for (const char* one : {"DMLC_ROLE", "DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_NODE_HOST",
-                              "DMLC_PS_ROOT_URI", "DMLC_PS_ROOT_PORT", "DMLC_LOCAL"}) {
-        if (name == one) return true;
-      }
-      return false;
-    default:
-      return false;
+constexpr size_t kMaxRoles = 256;
+
+constexpr size_t kMaxPorts = 16;
+
+void AddPort(const job::Port& port, job::Role* role) {
+  for (const job::Port& one : role->ports) {
+    if (one.name == port.name) return;
   }
+  if (role->ports.size() < kMaxPorts) role->ports.push_back(port);
 }
 
 bool IsVariableName(const std::string& name) {
@@ -57,15 +47,24 @@ std::string PlainName(const std::string& name, size_t most) {
   return plain;
 }
 
-std::string ShellQuoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("@%_-+=:,./").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+std::string VariableName(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool good = byte < 0x80 && std::isalnum(byte) != 0;
+    out += good ? static_cast<char>(std::toupper(byte)) : '_';
+  }
+  return out;
+}
+
+void SayBefore(const std::string& statement, job::Role* role) {
+  std::vector<std::string>& command = role->command;
+  if (command.empty()) return;
+  if (command.size() == 3 && command[0] == "sh" && command[1] == "-c") {
+    command[2] = statement + "\n" + command[2];
+    return;
+  }
+  command.insert(command.begin(), {"sh", "-c", statement + "\nexec \"$@\"", "sh"});
 }
 
 JobBuilder::JobBuilder(std::string file, Notes* notes) : notes_(notes) {
@@ -82,6 +81,13 @@ job::Role* JobBuilder::FindRole(const std::string& name) {
 
 job::Role* JobBuilder::AddRole(const std::string& name, const job::Place& place,
                                const std::string& field) {
+  if (draft_.job.roles.size() >= kMaxRoles) {
+    notes_->Wrong(place, field,
+                  "got more than " + std::to_string(kMaxRoles) + " roles, expected fewer");
+    beyond_ = {};
+    beyond_.name = "beyond";
+    return &beyond_;
+  }
   std::string plain = PlainName(name, job::kMaxPlainName - 4);
   if (plain.empty()) plain = "task";
   if (plain == "coordinator") plain = "coordinator-task";
@@ -149,9 +155,10 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
                  "got the variable " + job::Shown(name) +
                      "; not kept: names of variables are letters, digits and '_' here",
                  at);
-  } else if (job::IsReservedVariable(name) || SetByFramework(draft_.job.framework, name)) {
-    notes_->Mention(from->place(), from->path(),
-                    "got " + name + "; not kept: Shoal sets it from the tasks' real addresses", at);
+  } else if (job::IsReservedVariable(name) || job::IsSetByFramework(draft_.job.framework, name)) {
+    Refused& refused = refused_[role->name];
+    if (refused.names.empty()) refused = {from->place(), from->path(), ""};
+    refused.names += (refused.names.empty() ? "" : ", ") + name;
   } else {
     role->env[name] = value;
   }
@@ -166,7 +173,23 @@ job::Job JobBuilder::Take() {
                      "they need must be installed here",
                  "image");
   }
+  std::vector<std::string> names;
+  for (const job::Role& role : job.roles) names.push_back(role.name);
+  for (const auto& [role, refused] : refused_) {
+    notes_->Mention(refused.place, refused.field,
+                    "got " + refused.names +
+                        "; not kept: Shoal sets such variables from the tasks' real addresses",
+                    "roles." + role + ".env");
+  }
+  // The framework's own ports come first, those of the file behind them.
+  std::vector<std::vector<job::Port>> further;
+  for (job::Role& role : job.roles) further.push_back(std::exchange(role.ports, {}));
   job::Complete(&draft_);
+  for (size_t i = 0; i < further.size(); ++i) {
+    // Complete may have added roles, before or behind these.
+    job::Role* role = FindRole(names[i]);
+    for (const job::Port& port : further[i]) AddPort(port, role);
+  }
   return std::move(job);
 }
 

@@ -119,7 +119,7 @@ Status AddRole(const Flags& flags, const std::string& name, int replicas, JobBui
   if (name != "scheduler") TRY(AddVariables(flags, "env-" + name, role, builder, &from));
   TRY_ASSIGN(const int attempts, Count(flags, "local-num-attempt", 1000, 0));
   role->restart.when = attempts > 0 ? RestartWhen::kAlways : RestartWhen::kNever;
-  role->restart.limit = attempts;
+  if (attempts > 0) role->restart.limit = attempts;
   return Status::Ok();
 }
 

@@ -31,6 +31,13 @@ bool IsKubernetes(const Node& document) {
          document.Find("kind") != nullptr;
 }
 
+// "a TFJob", "an MPIJob".
+std::string WithArticle(const std::string& dialect) {
+  const bool vowel =
+      dialect.starts_with("MX") || dialect.starts_with("MPI") || dialect.starts_with("X");
+  return (vowel ? "an " : "a ") + dialect;
+}
+
 // The job among a file's documents.
 struct Found {
   const Importer* importer = nullptr;
@@ -61,10 +68,8 @@ Found FindJob(const std::vector<const Node*>& documents, job::Errors* errors) {
       if (dialect.empty()) continue;
       if (found.importer != nullptr) {
         errors->Add(document->place, "",
-                    "got a second job, " + dialect + " " +
-                        job::Shown(TextOf(*document, "kind").empty() ? TextOf(*document, "id")
-                                                                     : TextOf(*document, "kind")) +
-                        ", expected one job a file; the first is at line " +
+                    "got a second job, " + WithArticle(dialect) +
+                        ", expected one a file; the first is at line " +
                         std::to_string(found.document->place.line) + "; put each into a file");
         return found;
       }
@@ -184,7 +189,7 @@ std::string WriteImported(const Imported& imported) {
   if (!imported.dialect.empty()) {
     size_t kept_less = 0;
     for (const Loss& loss : imported.losses) kept_less += loss.minor ? 0 : 1;
-    comments[""].push_back("From " + imported.file + ", a " + imported.dialect + ". " +
+    comments[""].push_back("From " + imported.file + ", " + WithArticle(imported.dialect) + ". " +
                            (kept_less == 0 ? "Nothing that programs would notice is lost."
                                            : "What is not the same is said at its place."));
   }

@@ -2,6 +2,7 @@
 // table of import.cc.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "dialect/import/section.h"
@@ -16,7 +17,8 @@ class JobBuilder {
   JobBuilder(std::string file, Notes* notes);
 
   // A role by any name: made one that job files take, and a new one if it is taken. The pointer is
-  // good until the next role.
+  // good until the next role. Beyond as many as a job may have: an error, and a role that is not
+  // in the job.
   job::Role* AddRole(const std::string& name, const job::Place& place, const std::string& field);
   job::Role* FindRole(const std::string& name);
   void SetName(const std::string& name);
@@ -38,7 +40,16 @@ class JobBuilder {
   job::Job Take();
 
  private:
+  // Variables of a role that Shoal sets itself.
+  struct Refused {
+    job::Place place;
+    std::string field;
+    std::string names;
+  };
+
   job::Draft draft_;
+  job::Role beyond_;
+  std::map<std::string, Refused> refused_;  // role → what of its environment
   Notes* const notes_;
   job::Place image_place_;
   std::string image_field_;
@@ -59,7 +70,9 @@ const Importer& MarathonImporter();
 
 // Names for job files: "My_Task.1" → "my-task-1".
 std::string PlainName(const std::string& name, size_t most);
-// True for what `sh -c` need not quote.
-std::string ShellQuoted(const std::string& word);
+// Names for variables: "my-task.1" → "MY_TASK_1".
+std::string VariableName(const std::string& name);
+// Lets a shell say `statement` ("export PORT0=$SHOAL_PORT") before the role's command.
+void SayBefore(const std::string& statement, job::Role* role);
 
 }  // namespace shoal::dialect

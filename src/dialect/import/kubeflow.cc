@@ -156,7 +156,7 @@ class Reader {
 };
 
 void Reader::ReadRunPolicy(Section* policy, bool inlined) {
-  const auto clean = policy->Choice("cleanPodPolicy", {"All", "Running", "None", ""});
+  const auto clean = policy->Choice("cleanPodPolicy", {"All", "Running", "None"});
   if (clean == "None") {
     policy->set_at("roles");
     policy->Lose(
@@ -296,13 +296,13 @@ void Reader::ReadOldReplicas(Section* spec) {
 void Reader::ReadReplica(const std::string& type, const job::Place& place, Section replica) {
   job::Role* role = builder_->AddRole(Lower(type), place, replica.path());
   role->replicas = static_cast<int>(replica.Integer("replicas", 0, job::kMaxReplicas).value_or(1));
-  const auto policy =
-      replica.Choice("restartPolicy", {"Never", "OnFailure", "Always", "ExitCode", ""});
+  const auto policy = replica.Choice("restartPolicy", {"Never", "OnFailure", "Always", "ExitCode"});
   auto pod_template = replica.Sub("template");
   if (!pod_template) {
     replica.Wrong("template", "got no template, expected one with the pod's containers");
   } else {
-    const PodOptions options{{std::string(kind_.container)}, std::string(kind_.port)};
+    const bool waits = kind_.name == "MPIJob" && type == "Worker";
+    const PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
     const Pod pod = ReadPod(&*pod_template, options, role, builder_);
     // The replica's own policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
@@ -362,7 +362,7 @@ void Reader::TakeTorchrun(job::Role* role, Section* from) {
 
 void Reader::ReadSuccess(Section* spec) {
   const auto policy = kind_.name == "TFJob"
-                          ? spec->Choice("successPolicy", {"", "Default", "AllWorkers"})
+                          ? spec->Choice("successPolicy", {"Default", "AllWorkers"})
                           : std::nullopt;
   if (kind_.name == "TFJob" && spec->Has("terminationPolicy")) {
     spec->Take("terminationPolicy");
@@ -379,6 +379,12 @@ void Reader::ReadSuccess(Section* spec) {
   if (worker == nullptr || worker->replicas == 0) return;  // every task, by preset
   const bool first = kind_.name == "TFJob" && policy != "AllWorkers";
   builder_->SetSuccess(first ? SuccessRule::kFirst : SuccessRule::kAll, {"worker"});
+  if (!first || worker->replicas == 1) return;
+  spec->set_at("success");
+  spec->Lose(std::string(kind_.specs),
+             "also a worker other than 0 that failed for good failed the job; not kept: worker 0's "
+             "end decides alone; with `success: {all: worker}` each must end well");
+  spec->set_at("");
 }
 
 void Reader::Finish() {
@@ -424,9 +430,10 @@ void Reader::FinishMpi() {
     launcher->command.insert(launcher->command.begin() + 1, {"-np", std::to_string(ranks)});
   }
   document_.set_at("roles.launcher");
-  document_.Lose("spec", std::to_string(worker->replicas) + " workers waited, each with " +
-                             std::to_string(slots_) +
-                             " slots, for mpirun to start ranks in them; not kept: the launcher's "
+  document_.Lose("spec", std::to_string(worker->replicas) +
+                             (worker->replicas == 1 ? " worker" : " workers") + " waited, with " +
+                             std::to_string(slots_) + (slots_ == 1 ? " slot" : " slots") +
+                             " each, for mpirun to start ranks in them; not kept: the launcher's "
                              "mpirun starts all ranks on its own machine, with the workers' "
                              "resources added to its own");
   const size_t index = static_cast<size_t>(worker - job.roles.data());

@@ -10,6 +10,9 @@ namespace shoal::dialect {
 namespace {
 
 constexpr int64_t kLeastMemory = int64_t{1} << 20;
+// Of one text, so that references to references cannot fill the memory.
+constexpr size_t kLongestReference = 256;
+constexpr size_t kMostGrowth = 4096;
 constexpr std::string_view kEngine = "the engine chooses the machine";
 
 constexpr Unkept kMetadata[] = {
@@ -259,23 +262,22 @@ void LoseVolume(Section* mount, const std::string& path, Section* volume) {
 }
 
 void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at) {
+  std::map<std::string, Section*> by_name;
+  for (Section& volume : *volumes) by_name[volume.Text("name").value_or("")] = &volume;
   for (Section& mount : container->Subs("volumeMounts")) {
     mount.set_at(at);
     const std::string name = mount.Text("name").value_or("");
     const std::string path = mount.Text("mountPath").value_or("");
-    Section* volume = nullptr;
-    for (Section& one : *volumes) {
-      if (one.Text("name").value_or("") == name) volume = &one;
-    }
-    LoseVolume(&mount, path, volume);
+    const auto volume = by_name.find(name);
+    LoseVolume(&mount, path, volume == by_name.end() ? nullptr : volume->second);
     mount.Rest(kMount);
   }
 }
 
-void ReadCommand(Section* container, job::Role* role) {
+void ReadCommand(Section* container, const PodOptions& options, job::Role* role) {
   std::vector<std::string> command = container->Texts("command");
   const std::vector<std::string> arguments = container->Texts("args");
-  const bool whole = !command.empty();
+  const bool whole = !command.empty() || !options.needs_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
   for (std::string& word : command) word = ExpandReferences(word, role->env);
   if (whole) {
@@ -322,7 +324,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   ReadResources(chosen, role);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command");
-  ReadCommand(chosen, role);
+  ReadCommand(chosen, options, role);
   chosen->set_at(at);
   chosen->Rest(kContainer);
 }
@@ -350,12 +352,12 @@ std::string ExpandReferences(const std::string& text,
       i += 3;
       continue;
     }
-    const size_t end = text.compare(i, 2, "$(") == 0 ? text.find(')', i) : std::string::npos;
-    const auto known =
-        end == std::string::npos ? env.end() : env.find(text.substr(i + 2, end - i - 2));
-    if (known != env.end() && out.size() + known->second.size() < 65'536) {
+    const bool begins = text.compare(i, 2, "$(") == 0;
+    const size_t end = begins ? text.substr(i, kLongestReference).find(')') : std::string::npos;
+    const auto known = end == std::string::npos ? env.end() : env.find(text.substr(i + 2, end - 2));
+    if (known != env.end() && out.size() + known->second.size() <= text.size() + kMostGrowth) {
       out += known->second;
-      i = end + 1;
+      i += end + 1;
     } else {
       out += text[i++];
     }

@@ -21,6 +21,7 @@ void ReadMetadata(Section* document, JobBuilder* builder);
 struct PodOptions {
   std::vector<std::string> containers;  // names of the one that matters; else the first
   std::string framework_port;           // a port of this name is the framework's own
+  bool needs_command = true;            // false: others start programs in it
 };
 
 // What of a pod the importers decide by.

@@ -15,6 +15,7 @@ using job::SuccessRule;
 
 constexpr int kForEver = 1000;
 constexpr int kMaxDepth = 16;
+constexpr size_t kMostOrders = 256;
 constexpr std::string_view kService = "a job's tasks are replaced by running the job again";
 
 constexpr Unkept kApp[] = {
@@ -69,7 +70,6 @@ constexpr Unkept kContainer[] = {
 constexpr Unkept kDocker[] = {
     {"credential", "the credentials of the registry", "the engine with images has its own", true},
     {"forcePullImage", "that the image is pulled each time", "the engine decides", true},
-    {"network", "the network of its tasks", "tasks share their machine's", true},
     {"parameters", "further flags of docker run", "there is no container on the local engine"},
     {"privileged", "that the container may do all",
      "the program may do what the user who started the job may"},
@@ -78,7 +78,6 @@ constexpr Unkept kDocker[] = {
 
 constexpr Unkept kPort[] = {
     {"labels", "labels for others to read", "find ports in SHOAL_CLUSTER", true},
-    {"protocol", "its protocol", "ports are TCP ports", true},
     {"servicePort", "its number at the load balancer", "there is none", true},
     {"networkNames", "in which networks it is", "tasks share their machine's", true},
 };
@@ -90,15 +89,6 @@ constexpr Unkept kVolume[] = {
     {"secret", "which secret lies there", "give it with --set roles.….env.NAME=VALUE"},
 };
 
-std::string Upper(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
-  }
-  return out;
-}
-
 // "/ml/word2vec/worker" → "worker".
 std::string LastOf(const std::string& id) {
   const size_t end = id.find_last_not_of('/');
@@ -106,6 +96,12 @@ std::string LastOf(const std::string& id) {
   const size_t slash = id.rfind('/', end);
   const size_t begin = slash == std::string::npos ? 0 : slash + 1;
   return id.substr(begin, end + 1 - begin);
+}
+
+// "train" in the group "/ml" is "/ml/train".
+std::string Absolute(const std::string& base, const std::string& id) {
+  if (id.empty() || id.front() == '/') return id;
+  return base + (base.empty() || base.back() != '/' ? "/" : "") + id;
 }
 
 const job::Node* EnvOf(const job::Node& app, const char* name) {
@@ -136,8 +132,8 @@ class Reader {
   void Run();
 
  private:
-  void ReadGroup(Section group, int depth);
-  void ReadApp(Section app);
+  void ReadGroup(Section group, const std::string& base, int depth);
+  void ReadApp(Section app, const std::string& base);
   void ReadCommand(Section* app, job::Role* role);
   void ReadResources(Section* app, job::Role* role);
   void ReadEnvironment(Section* app, job::Role* role);
@@ -146,12 +142,22 @@ class Reader {
   void ReadPorts(Section* app, job::Role* role);
   void AddPort(Section* port, const std::string& number_field, bool required, job::Role* role);
   void ReadRestart(Section* app, job::Role* role);
-  void LoseDependencies(Section* section);
+  void ReadDependencies(Section* section, const std::string& id);
+  void SetOrder();
   void WrapPorts(job::Role* role, const std::string& id);
   void CheckCounts();
 
+  struct Order {
+    std::string id;
+    std::string after;
+    job::Place place;
+    std::string field;
+  };
+
   const job::Node& document_;
   JobBuilder* const builder_;
+  std::map<std::string, std::string> ids_;  // a role → its app's id
+  std::vector<Order> orders_;
   std::map<std::string, std::pair<int, job::Place>> counts_;  // DMLC_NUM_… → what a file says
 };
 
@@ -161,13 +167,13 @@ void Reader::Run() {
   if (document_.kind == job::Node::Kind::kList) {
     for (const job::Node& item : document_.items) {
       if (item.kind == job::Node::Kind::kMap) {
-        ReadGroup(Section(item, "", "", builder_->notes()), 0);
+        ReadGroup(Section(item, "", "", builder_->notes()), "/", 0);
       } else {
         builder_->notes()->Wrong(item.place, "", "got " + job::Tell(item) + ", expected an app");
       }
     }
   } else {
-    ReadGroup(Section(document_, "", "", builder_->notes()), 0);
+    ReadGroup(Section(document_, "", "", builder_->notes()), "/", 0);
   }
   job::Job& job = *builder_->job();
   if (job.roles.empty()) {
@@ -177,6 +183,7 @@ void Reader::Run() {
     return;
   }
   CheckCounts();
+  SetOrder();
   if (ps_lite && builder_->FindRole("worker") != nullptr) {
     builder_->SetSuccess(SuccessRule::kAll, {"worker"});
   } else if (!ps_lite) {
@@ -192,29 +199,59 @@ void Reader::Run() {
 }
 
 // A group, or what is an app itself.
-void Reader::ReadGroup(Section group, int depth) {
+void Reader::ReadGroup(Section group, const std::string& base, int depth) {
   const bool is_group = group.Has("apps") || group.Has("groups");
   const std::string id = group.Text("id").value_or("");
   if (builder_->job()->name.empty()) builder_->SetName(PlainName(id, 63));
-  if (!is_group) return ReadApp(group);
+  if (!is_group) return ReadApp(group, base);
   if (depth > kMaxDepth) return group.Wrong("groups", "got groups nested too deep");
-  LoseDependencies(&group);
-  for (Section& app : group.Subs("apps")) ReadApp(app);
-  for (Section& below : group.Subs("groups")) ReadGroup(below, depth + 1);
+
+  const std::string whole = Absolute(base, id);
+  ReadDependencies(&group, whole);
+  for (Section& app : group.Subs("apps")) ReadApp(app, whole);
+  for (Section& below : group.Subs("groups")) ReadGroup(below, whole, depth + 1);
   group.Rest(kGroup);
 }
 
-void Reader::LoseDependencies(Section* section) {
-  const std::vector<std::string> ids = section->Texts("dependencies");
-  if (ids.empty()) return;
-  section->Lose(
-      "dependencies",
-      "it was started after " + job::Shown(ids[0]) + (ids.size() > 1 ? " and others" : "") +
-          "; not kept: all tasks of a job start together and know each other's addresses");
+// Of an app, or of a group for all apps in it.
+void Reader::ReadDependencies(Section* section, const std::string& id) {
+  const std::string parent = id.substr(0, id.rfind('/') + 1);
+  for (const std::string& other : section->Texts("dependencies")) {
+    if (orders_.size() >= kMostOrders) return;
+    orders_.push_back({id, Absolute(parent, other), section->PlaceOf("dependencies"),
+                       section->PathOf("dependencies")});
+  }
 }
 
-void Reader::ReadApp(Section app) {
-  const std::string id = app.Text("id").value_or("");
+// When all apps are known. Marathon waits until those before are healthy; `after` waits until they
+// are ready.
+void Reader::SetOrder() {
+  const auto in = [](const std::string& app, const std::string& id) {
+    return app == id || app.starts_with(id + "/");
+  };
+  for (const Order& order : orders_) {
+    bool found = false;
+    for (const auto& [later, later_id] : ids_) {
+      if (!in(later_id, order.id)) continue;
+      job::Role* role = builder_->FindRole(later);
+      if (role == nullptr) continue;
+      std::vector<std::string>& roles = role->after.roles;
+      for (const auto& [earlier, earlier_id] : ids_) {
+        if (!in(earlier_id, order.after) || earlier == later) continue;
+        found = true;
+        if (std::find(roles.begin(), roles.end(), earlier) == roles.end()) roles.push_back(earlier);
+      }
+    }
+    if (found) continue;
+    builder_->notes()->Lose(order.place, order.field,
+                            "it was started after " + job::Shown(order.after) +
+                                "; not kept: no app of that name is in the file",
+                            "roles");
+  }
+}
+
+void Reader::ReadApp(Section app, const std::string& base) {
+  const std::string id = Absolute(base, app.Text("id").value_or(""));
   const auto& roles = builder_->job()->roles;
   std::string name = LastOf(id);
   const job::Node* env = app.Take("env");
@@ -226,7 +263,7 @@ void Reader::ReadApp(Section app) {
                                   ", expected one for each role; give it more instances");
     }
   }
-  if (roles.size() >= 256) return app.Wrong("", "got more than 256 apps, expected fewer");
+
   job::Role* role = builder_->AddRole(name, app.place(), app.path());
   app.set_at("roles." + role->name);
   role->replicas = static_cast<int>(app.Integer("instances", 0, job::kMaxReplicas).value_or(1));
@@ -237,7 +274,8 @@ void Reader::ReadApp(Section app) {
   ReadCommand(&app, role);
   ReadRestart(&app, role);
   WrapPorts(role, id);
-  LoseDependencies(&app);
+  ReadDependencies(&app, id);
+  ids_[role->name] = id;
   if (const auto grace = app.Number("taskKillGracePeriodSeconds", 0, 3600)) {
     auto& limit = builder_->job()->limits.stop_grace;
     const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
@@ -302,6 +340,13 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
   if (auto docker = container->Sub("docker")) {
     if (const auto image = docker->Text("image")) builder_->SetImage(*image, &*docker);
     for (Section& port : docker->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
+    const auto network = docker->Text("network");
+    if (network && *network != "HOST") {
+      docker->Lose("network",
+                   "its tasks had the network " + job::Shown(*network) +
+                       "; not kept: they share their machine's",
+                   true);
+    }
     docker->Rest(kDocker);
   }
   for (Section& port : container->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
@@ -334,6 +379,9 @@ void Reader::AddPort(Section* port, const std::string& number_field, bool requir
   port->set_at("roles." + role->name + ".ports");
   const auto number = port->Integer(number_field, 0, 65535);
   port->Integer("containerPort", 0, 65535);
+  if (port->Text("protocol").value_or("tcp").find("udp") != std::string::npos) {
+    port->Lose("protocol", "it was a port for UDP; not kept: Shoal leases ports for TCP");
+  }
   std::string name = PlainName(port->Text("name").value_or(""), 15);
   if (name.empty()) name = "port" + std::to_string(role->ports.size());
   port->Rest(kPort);
@@ -383,24 +431,17 @@ void Reader::WrapPorts(job::Role* role, const std::string& id) {
     role->ports.clear();
     return;
   }
-  if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id.front() == '/' ? id : "/" + id);
+  if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
   if (role->ports.empty() || role->command.empty()) return;
   std::string sets = "export PORT=$SHOAL_PORT";
   std::string list;
   for (size_t i = 0; i < role->ports.size(); ++i) {
-    const std::string variable = "$SHOAL_PORT_" + Upper(role->ports[i].name);
+    const std::string variable = "$SHOAL_PORT_" + VariableName(role->ports[i].name);
     sets += " PORT" + std::to_string(i) + "=" + variable;
-    sets += " PORT_" + Upper(role->ports[i].name) + "=" + variable;
+    sets += " PORT_" + VariableName(role->ports[i].name) + "=" + variable;
     list += (list.empty() ? "" : ",") + variable;
   }
-  sets += " PORTS=" + list + " HOST=127.0.0.1\n";
-  if (role->command.size() == 3 && role->command[0] == "sh" && role->command[1] == "-c") {
-    role->command[2] = sets + role->command[2];
-    return;
-  }
-  std::vector<std::string> wrapped = {"sh", "-c", sets + "exec \"$@\"", "sh"};
-  wrapped.insert(wrapped.end(), role->command.begin(), role->command.end());
-  role->command = std::move(wrapped);
+  SayBefore(sets + " PORTS=" + list + " HOST=127.0.0.1", role);
 }
 
 // The numbers that Shoal tells are those of the roles; a file that says others is told.

@@ -9,6 +9,8 @@ namespace {
 
 using job::Node;
 
+constexpr int kMostUnknown = 100;  // fields of one section that are told of
+
 std::string List(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -97,6 +99,7 @@ std::optional<bool> Section::Flag(const std::string& name) {
 std::optional<std::string> Section::Choice(const std::string& name,
                                            std::vector<std::string> choices) {
   const auto text = Text(name);
+  if (text && text->empty()) return std::nullopt;
   if (!text || std::find(choices.begin(), choices.end(), *text) != choices.end()) return text;
   Wrong(name, "got " + job::Shown(*text) + ", expected one of " + List(choices) +
                   job::DidYouMean(*text, choices));
@@ -161,6 +164,7 @@ std::vector<std::pair<job::Key, const Node*>> Section::All() {
 void Section::Rest(std::span<const Unkept> known) {
   std::vector<std::string> names(asked_.begin(), asked_.end());
   for (const Unkept& field : known) names.emplace_back(field.name);
+  int unknown = 0;
   for (size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& name = node_->keys[i].text;
     const Node& value = node_->items[i];
@@ -169,13 +173,15 @@ void Section::Rest(std::span<const Unkept> known) {
                                     [&](const Unkept& one) { return one.name == name; });
     if (field != known.end()) {
       if (field->meant.empty()) continue;  // says nothing that could be lost
-      const std::string got = value.kind == Node::Kind::kScalar ? job::Tell(value) : "it";
+      const bool scalar = value.kind == Node::Kind::kScalar;
+      const std::string got = scalar ? job::Shown(value.text) : "it";
       Lose(
           name,
           got + " said " + std::string(field->meant) + "; not kept: " + std::string(field->instead),
           field->minor);
       continue;
     }
+    if (++unknown > kMostUnknown) continue;
     const std::string nearest = job::Nearest(name, names);
     if (!nearest.empty()) {
       notes_->Wrong(

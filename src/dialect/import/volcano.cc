@@ -28,12 +28,13 @@ constexpr Unkept kTask[] = {
     {"maxRetry", "how often this task is restarted", "set restart.limit of the role"},
     {"topologyPolicy", "on which cores it runs", "the engine chooses", true},
     {"partitionPolicy", "in which groups its pods restart", "set restart.scope of the role"},
-    {"dependsOn", "after which tasks it starts", "all tasks start together"},
+
 };
 
 struct Policy {
   std::vector<std::string> events;
   std::string action;
+  int exit_code = 0;  // of the event is one; else 0
 
   bool Covers(const std::string& event) const {
     return std::any_of(events.begin(), events.end(),
@@ -51,15 +52,6 @@ const std::string* ActionFor(const std::string& event, const std::vector<Policy>
   return nullptr;
 }
 
-std::string Upper(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += std::isalnum(byte) != 0 ? static_cast<char>(std::toupper(byte)) : '_';
-  }
-  return out;
-}
-
 class Reader {
  public:
   Reader(const job::Node& document, JobBuilder* builder)
@@ -75,6 +67,9 @@ class Reader {
   void SetRestart(const Pod& pod, const std::vector<Policy>& policies, job::Role* role,
                   Section* task);
   void SetFailure(const std::string& action, job::Role* role, Section* task);
+  void SetExitRules(const std::vector<Policy>& policies, job::Role* role, Section* task);
+  void ReadDependencies(Section* task, job::Role* role);
+  void SetOrder();
   void SetSuccess(Section* spec);
   void AddVariables();
   int Replicas() const {
@@ -87,7 +82,9 @@ class Reader {
   Section document_;
   std::vector<Policy> policies_;
   std::map<std::string, std::string> roles_;  // a task's name → what the framework calls it
-  std::vector<std::string> deciding_;         // roles whose end completes the job
+  std::map<std::string, std::string> tasks_;  // a role → what the file calls it
+  std::map<std::string, std::vector<std::string>> after_;  // a role → tasks that it waits for
+  std::vector<std::string> deciding_;                      // roles whose end completes the job
   int max_retry_ = 3;
   bool variables_ = false;
 };
@@ -106,6 +103,7 @@ void Reader::Run() {
   for (Section& task : spec->Subs("tasks")) ReadTask(task);
   if (!builder_->notes()->ok()) return;
   SetSuccess(&*spec);
+  SetOrder();
   AddVariables();
   spec->Rest(kSpec);
 }
@@ -169,11 +167,7 @@ std::vector<Policy> Reader::ReadPolicies(Section* section) {
                                 job::DidYouMean(event, kEvents));
       }
     }
-    if (const auto code = one.Integer("exitCode", -255, 255)) {
-      one.Lose("exitCode", "exit code " + std::to_string(*code) + " led to " + policy.action +
-                               "; not kept: after an end a role's `restart` decides, for all "
-                               "codes alike, or `transient` for those from 128");
-    }
+    policy.exit_code = static_cast<int>(one.Integer("exitCode", 1, 255).value_or(0));
     if (one.Take("timeout") != nullptr) {
       one.Lose("timeout",
                "the action waited so long for the event to pass; not kept: it is taken "
@@ -190,6 +184,7 @@ void Reader::ReadTask(Section task) {
   const auto called = roles_.find(name);
   job::Role* role =
       builder_->AddRole(called == roles_.end() ? name : called->second, task.place(), task.path());
+  tasks_[role->name] = name;
   task.set_at("roles." + role->name);
   role->replicas = static_cast<int>(task.Integer("replicas", 0, job::kMaxReplicas).value_or(1));
   if (const auto least = task.Integer("minAvailable", 0, job::kMaxReplicas)) {
@@ -202,6 +197,8 @@ void Reader::ReadTask(Section task) {
   }
   const Pod pod = ReadPod(&*pod_template, {}, role, builder_);
   SetRestart(pod, policies, role, &task);
+  SetExitRules(policies, role, &task);
+  ReadDependencies(&task, role);
   const std::string* completed = ActionFor("TaskCompleted", policies, policies_);
   if (completed != nullptr && *completed == "CompleteJob") deciding_.push_back(role->name);
   task.set_at("roles." + role->name);
@@ -235,6 +232,54 @@ void Reader::SetRestart(const Pod& pod, const std::vector<Policy>& policies, job
                    "; not kept: one machine evicts nobody, and this role's tasks are "
                    "never started again",
                true);
+  }
+}
+
+// The task's own rules come before the job's, and rules of codes before those of events.
+void Reader::SetExitRules(const std::vector<Policy>& policies, job::Role* role, Section* task) {
+  const std::vector<Policy>& jobs = policies_;
+  for (const std::vector<Policy>* some : {&policies, &jobs}) {
+    for (const Policy& policy : *some) {
+      if (policy.exit_code == 0 || role->on_exit.size() >= 64) continue;
+      const std::string& action = policy.action;
+      job::ExitRule rule{std::to_string(policy.exit_code), job::EndAction::kFail};
+      if (action == "RestartJob") rule.action = job::EndAction::kRestartJob;
+      if (action == "RestartTask" || action == "RestartPod") rule.action = job::EndAction::kRetry;
+      if (action == "CompleteJob") {
+        task->Lose("policies", "exit code " + rule.code +
+                                   " completed the job well; not kept: it counts as this task's "
+                                   "good end, and success is by all of its role");
+        rule.action = job::EndAction::kIgnore;
+      }
+      if (role->restart.when == RestartWhen::kNever) role->restart.limit = max_retry_;
+      role->on_exit.push_back(std::move(rule));
+    }
+  }
+}
+
+void Reader::ReadDependencies(Section* task, job::Role* role) {
+  auto depends = task->Sub("dependsOn");
+  if (!depends) return;
+  depends->set_at("roles." + role->name + ".after");
+  after_[role->name] = depends->Texts("name");
+  if (depends->Choice("iteration", {"any", "all"}).value_or("any") == "any" &&
+      after_[role->name].size() > 1) {
+    depends->Lose("iteration",
+                  "one of the tasks was enough to go on; not kept: it waits for all of them");
+  }
+  depends->Rest({});
+}
+
+// When all roles are known by what they are called here.
+void Reader::SetOrder() {
+  for (const auto& [name, tasks] : after_) {
+    job::Role* role = builder_->FindRole(name);
+    for (const std::string& task : tasks) {
+      const auto called = std::find_if(tasks_.begin(), tasks_.end(),
+                                       [&](const auto& one) { return one.second == task; });
+      if (role == nullptr) continue;
+      role->after.roles.push_back(called == tasks_.end() ? task : called->first);
+    }
   }
 }
 
@@ -306,13 +351,10 @@ void Reader::AddVariables() {
   if (!variables_) return;
   for (job::Role& role : job.roles) {
     for (const job::Role& other : job.roles) {
-      role.env.try_emplace("VC_" + Upper(other.name) + "_NUM", std::to_string(other.replicas));
+      role.env.try_emplace("VC_" + VariableName(tasks_[other.name]) + "_NUM",
+                           std::to_string(other.replicas));
     }
-    if (role.command.empty()) continue;
-    std::vector<std::string> wrapped = {
-        "sh", "-c", "VC_TASK_INDEX=$SHOAL_INDEX VK_TASK_INDEX=$SHOAL_INDEX exec \"$@\"", "sh"};
-    wrapped.insert(wrapped.end(), role.command.begin(), role.command.end());
-    role.command = std::move(wrapped);
+    SayBefore("export VC_TASK_INDEX=$SHOAL_INDEX VK_TASK_INDEX=$SHOAL_INDEX", &role);
   }
   document_.set_at("roles");
   document_.Lose(

@@ -1,0 +1,271 @@
+// tests/golden/import and examples/import: each file with the job file that it becomes (NAME.job)
+// or the errors it gives (NAME.error). SHOAL_REGENERATE=1 writes the expected files anew; read the
+// difference before committing it.
+#include "dialect/import/import.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "dialect/import/dmlc_submit.h"
+#include "dialect/import/kubernetes.h"
+#include "dialect/import/launch_line.h"
+#include "job/parse.h"
+#include "job/write.h"
+
+namespace shoal::dialect {
+namespace {
+
+namespace fs = std::filesystem;
+using job::RestartScope;
+using job::RestartWhen;
+using job::SuccessRule;
+
+const fs::path kRoot = SHOAL_SOURCE_DIR;
+const fs::path kGolden = kRoot / "tests/golden/import";
+
+void ExpectFile(const fs::path& path, const std::string& text) {
+  if (std::getenv("SHOAL_REGENERATE") != nullptr) {
+    ASSERT_TRUE(WriteFileAtomically(path, text).ok());
+    return;
+  }
+  const auto there = ReadFile(path, size_t{1} << 20);
+  ASSERT_TRUE(there.ok()) << there.status().message() << "\nexpected:\n" << text;
+  EXPECT_EQ(*there, text) << path << " differs; SHOAL_REGENERATE=1 dialect_test writes it anew";
+}
+
+std::string Name(const fs::path& path) {
+  return path.stem().string() + (path.extension() == ".json" ? "-json" : "");
+}
+
+void CheckOne(const fs::path& path, int* good, int* bad) {
+  SCOPED_TRACE(path);
+  const auto text = ReadFile(path, job::kMaxFileBytes);
+  ASSERT_TRUE(text.ok());
+  auto imported = ImportText(*text, path.filename().string());
+  Status status = imported.status();
+  if (imported.ok()) {
+    ASSERT_TRUE(imported->has_value());
+    auto finished = Finish(**imported, {});
+    status = finished.status();
+    if (finished.ok()) {
+      ++*good;
+      const std::string written = WriteImported(*finished);
+      ExpectFile(kGolden / (Name(path) + ".job"), written);
+      // The text is the job, comments and all.
+      const auto again = job::ParseJob(written, path.filename().string());
+      ASSERT_TRUE(again.ok()) << again.status().message();
+      EXPECT_EQ(*again, finished->job);
+      for (const Loss& loss : finished->losses) {
+        EXPECT_NE(loss.sentence.find(' '), std::string::npos);
+      }
+      return;
+    }
+  }
+  ++*bad;
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  ExpectFile(kGolden / (Name(path) + ".error"), status.message() + "\n");
+}
+
+TEST(Import, Golden) {
+  int good = 0;
+  int bad = 0;
+  for (const fs::path& folder : {kGolden, kRoot / "examples/import"}) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const fs::path kind = entry.path().extension();
+      if (kind == ".yaml" || kind == ".json") CheckOne(entry.path(), &good, &bad);
+    }
+  }
+  EXPECT_GE(good, 10);
+  EXPECT_GE(bad, 7);
+}
+
+TEST(Import, OwnJobFilesAreNoneOfIt) {
+  for (const char* name :
+       {"examples/hello.yaml", "examples/word2vec.yaml", "tests/golden/job/all-fields.yaml",
+        "tests/golden/job/empty.yaml", "tests/golden/job/tab.yaml",
+        "tests/golden/job/top-is-list.yaml", "tests/golden/job/two-documents.yaml"}) {
+    const auto text = ReadFile(kRoot / name, job::kMaxFileBytes);
+    ASSERT_TRUE(text.ok());
+    const auto imported = ImportText(*text, name);
+    ASSERT_TRUE(imported.ok()) << name << ": " << imported.status().message();
+    EXPECT_FALSE(imported->has_value()) << name;
+  }
+}
+
+job::Job Import(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto imported = ImportText(text, "f.yaml");
+  if (!imported.ok() || !imported->has_value()) {
+    ADD_FAILURE() << imported.status().message();
+    return {};
+  }
+  auto finished = Finish(**imported, overrides);
+  if (!finished.ok()) {
+    ADD_FAILURE() << finished.status().message();
+    return {};
+  }
+  return finished->job;
+}
+
+std::string Replica(const std::string& type, int replicas, const std::string& policy) {
+  return "    " + type + ": {replicas: " + std::to_string(replicas) + ", restartPolicy: " + policy +
+         ", template: {spec: {containers: [{name: tensorflow, command: [a]}]}}}\n";
+}
+
+constexpr const char* kTfJob =
+    "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec:\n";
+
+TEST(TfJob, SuccessIsTheChiefsElseWorkerZeroElseAllWorkers) {
+  const std::string roles = "  tfReplicaSpecs:\n" + Replica("PS", 1, "Never");
+  const std::string worker = Replica("Worker", 2, "Never");
+  const auto chief = Import(kTfJob + roles + worker + Replica("Chief", 1, "Never"));
+  EXPECT_EQ(chief.success, (job::Success{SuccessRule::kAll, {"chief"}, 0}));
+  const auto first = Import(kTfJob + roles + worker);
+  EXPECT_EQ(first.success, (job::Success{SuccessRule::kFirst, {"worker"}, 0}));
+  const auto all = Import(kTfJob + std::string("  successPolicy: AllWorkers\n") + roles + worker);
+  EXPECT_EQ(all.success, (job::Success{SuccessRule::kAll, {"worker"}, 0}));
+}
+
+TEST(TfJob, RestartPoliciesKeepTheirMeaning) {
+  const std::string head =
+      std::string(kTfJob) + "  runPolicy: {backoffLimit: 4}\n  tfReplicaSpecs:\n";
+  const auto restart = [&](const std::string& policy) {
+    return Import(head + Replica("Worker", 1, policy)).roles[0].restart;
+  };
+  EXPECT_EQ(restart("Never").when, RestartWhen::kNever);
+  EXPECT_EQ(restart("ExitCode").when, RestartWhen::kTransient);
+  EXPECT_EQ(restart("OnFailure").when, RestartWhen::kAlways);
+  EXPECT_EQ(restart("OnFailure").limit, 4);
+}
+
+TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
+  const std::string text =
+      std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");
+  EXPECT_EQ(Import(text, {"roles.worker.replicas=7"}).roles[0].replicas, 7);
+  const auto imported = ImportText(text, "f.yaml");
+  ASSERT_TRUE(imported.ok());
+  const auto wrong = Finish(**imported, {"roles.worke.replicas=7"});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.status().message().find("did you mean 'worker'"), std::string::npos);
+}
+
+std::string VolcanoJob(const std::string& job_policies, const std::string& policies,
+                       const std::string& restart) {
+  return "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec:\n"
+         "  maxRetry: 9\n  policies: [" +
+         job_policies +
+         "]\n  tasks:\n"
+         "    - {name: ps, template: {spec: {containers: [{command: [a]}]}}}\n"
+         "    - {name: worker, replicas: 2, policies: [" +
+         policies + "], template: {spec: {restartPolicy: " + restart +
+         ", containers: [{command: [a]}]}}}\n";
+}
+
+TEST(Volcano, EventsLeadToTheirActions) {
+  const auto failed = [](const std::string& action) {
+    return Import(VolcanoJob("", "{event: PodFailed, action: " + action + "}", "Never"))
+        .FindRole("worker")
+        ->restart;
+  };
+  EXPECT_EQ(failed("RestartJob").scope, RestartScope::kJob);
+  EXPECT_EQ(failed("RestartTask").scope, RestartScope::kRole);
+  EXPECT_EQ(failed("RestartPod").scope, RestartScope::kTask);
+  EXPECT_EQ(failed("RestartPod").limit, 9);
+  EXPECT_EQ(failed("AbortJob").when, RestartWhen::kNever);
+  EXPECT_EQ(failed("TerminateJob").when, RestartWhen::kNever);
+}
+
+TEST(Volcano, TaskPoliciesComeBeforeTheJobs) {
+  const auto job = Import(VolcanoJob("{event: '*', action: RestartJob}",
+                                     "{event: PodFailed, action: TerminateJob}", "Never"));
+  EXPECT_EQ(job.FindRole("worker")->restart.when, RestartWhen::kNever);
+  EXPECT_EQ(job.FindRole("ps")->restart.scope, RestartScope::kJob);
+}
+
+TEST(Volcano, CompleteJobIsSuccessByThatTask) {
+  const auto job =
+      Import(VolcanoJob("", "{event: TaskCompleted, action: CompleteJob}", "OnFailure"));
+  EXPECT_EQ(job.success, (job::Success{SuccessRule::kAll, {"worker"}, 0}));
+  EXPECT_EQ(job.FindRole("ps")->follows, "worker");
+  EXPECT_EQ(job.FindRole("worker")->restart.when, RestartWhen::kAlways);
+  const auto all = Import(VolcanoJob("", "", "Never"));
+  EXPECT_EQ(all.success, (job::Success{SuccessRule::kAll, {"ps", "worker"}, 0}));
+}
+
+TEST(Quantity, AsKubernetesWritesThem) {
+  EXPECT_EQ(ParseQuantity("500m"), 0.5);
+  EXPECT_EQ(ParseQuantity("2"), 2);
+  EXPECT_EQ(ParseQuantity("1.5Gi"), 1.5 * 1073741824);
+  EXPECT_EQ(ParseQuantity("1e3"), 1000);
+  EXPECT_EQ(ParseQuantity("128974848"), 128974848);
+  EXPECT_EQ(ParseQuantity("12k"), 12'000);
+  for (const char* wrong : {"", "Gi", "-1", "1Gib", "1 Gi", "nan", "inf", "1e999", "0x10"}) {
+    EXPECT_FALSE(ParseQuantity(wrong).has_value()) << wrong;
+  }
+}
+
+TEST(References, AreReplacedAsTheKubeletDoes) {
+  const std::map<std::string, std::string> env = {{"A", "1"}, {"B", "$(A)"}};
+  EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env), "x1y$(A)$(A)$(C)$(");
+}
+
+TEST(LaunchLine, TorchrunIsTakenOff) {
+  const auto line = ReadTorchLine(
+      {"torchrun", "--nproc-per-node=4", "--rdzv_backend", "c10d", "-m", "train", "--nnodes", "2"});
+  ASSERT_TRUE(line.has_value());
+  EXPECT_EQ(line->processes, 4);
+  EXPECT_EQ(line->command,
+            (std::vector<std::string>{"python", "-u", "-m", "train", "--nnodes", "2"}));
+  const auto old = ReadTorchLine({"/usr/bin/python3", "-m", "torch.distributed.launch", "--use_env",
+                                  "--nproc_per_node", "gpu", "a.py"});
+  ASSERT_TRUE(old.has_value());
+  EXPECT_EQ(old->per_node, "gpu");
+  EXPECT_EQ(old->command, (std::vector<std::string>{"/usr/bin/python3", "-u", "a.py"}));
+  EXPECT_FALSE(ReadTorchLine({"python", "train.py"}).has_value());
+  EXPECT_FALSE(ReadTorchLine({"torchrun", "--new-flag", "a.py"}).has_value());
+  EXPECT_FALSE(ReadTorchLine({"torchrun", "--nnodes"}).has_value());
+  EXPECT_FALSE(ReadTorchLine({"torchrun", "---"}).has_value());
+}
+
+TEST(DmlcSubmit, FlagsBecomeRoles) {
+  const auto imported = ImportDmlcSubmit({{"num-workers", {"1", "4"}},
+                                          {"num-servers", {"2"}},
+                                          {"cluster", {"yarn"}},
+                                          {"server-memory", {"1.5G"}},
+                                          {"env", {"A:1,B:2"}},
+                                          {"env-worker", {"A:3"}}},
+                                         {"./linear.dmlc", "data.conf"});
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  const job::Job& job = imported->job;
+  EXPECT_EQ(job.framework, job::Framework::kPsLite);
+  EXPECT_EQ(job.name, "linear.dmlc");
+  EXPECT_EQ(job.FindRole("worker")->replicas, 4);
+  EXPECT_EQ(job.FindRole("scheduler")->replicas, 1);
+  EXPECT_EQ(job.FindRole("server")->resources.memory_bytes, int64_t{1536} << 20);
+  EXPECT_EQ(job.FindRole("worker")->env.at("A"), "3");
+  EXPECT_EQ(job.FindRole("server")->env.at("A"), "1");
+  EXPECT_EQ(imported->losses.size(), 1u);
+  const auto rabit = ImportDmlcSubmit({{"num-workers", {"3"}}}, {"./a"});
+  ASSERT_TRUE(rabit.ok());
+  EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
+}
+
+TEST(DmlcSubmit, WrongFlagsAreNamed) {
+  const auto message = [](const std::string& name, const std::string& value) {
+    return ImportDmlcSubmit({{"num-workers", {"1"}}, {name, {value}}}, {"a"}).status().message();
+  };
+  EXPECT_EQ(message("num-servers", "-1"),
+            "--num-servers: got '-1', expected an integer from 0 to 100000");
+  EXPECT_EQ(message("worker-memory", "1k"),
+            "--worker-memory: got '1k', expected a number that ends with g or m, such as 1g");
+  EXPECT_EQ(message("env", "A=1"),
+            "--env: got 'A=1', expected NAME:VALUE, several with ',' between them");
+  EXPECT_FALSE(ImportDmlcSubmit({{"num-workers", {"1"}}}, {}).ok());
+  EXPECT_FALSE(ImportDmlcSubmit({}, {"a"}).ok());
+}
+
+}  // namespace
+}  // namespace shoal::dialect
