@@ -2,6 +2,7 @@
 // descriptors in /proc/<pid>/fd. See port_lease.h.
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,8 @@ namespace {
 
 struct ListeningSocket {
   uint64_t inode = 0;
+  uid_t uid = 0;
+  uint16_t port = 0;
   std::string address;
 };
 
@@ -34,7 +37,7 @@ std::string AddressOf(std::string_view hex) {
 }
 
 // Listeners come first in these files, so reading ends at the first socket in another state.
-void ReadListening(const char* path, uint16_t port, std::vector<ListeningSocket>* found) {
+void ReadListening(const char* path, std::vector<ListeningSocket>* found) {
   constexpr std::string_view kListen = "0A";
   std::ifstream file(path);
   std::string line;
@@ -45,16 +48,31 @@ void ReadListening(const char* path, uint16_t port, std::vector<ListeningSocket>
     std::string skip;
     std::string local;
     std::string state;
-    uint64_t inode = 0;
-    fields >> skip >> local >> skip >> state >> skip >> skip >> skip >> skip >> skip >> inode;
+    ListeningSocket socket;
+    fields >> skip >> local >> skip >> state >> skip >> skip >> skip >> socket.uid >> skip >>
+        socket.inode;
     if (state != kListen) break;
     const size_t colon = local.find(':');
     if (colon == std::string::npos) continue;
-    int local_port = 0;
-    std::from_chars(local.data() + colon + 1, local.data() + local.size(), local_port, 16);
-    if (local_port == port)
-      found->push_back({inode, AddressOf(std::string_view(local).substr(0, colon))});
+    std::from_chars(local.data() + colon + 1, local.data() + local.size(), socket.port, 16);
+    socket.address = local.substr(0, colon);
+    found->push_back(std::move(socket));
   }
+}
+
+std::vector<ListeningSocket> AllListening() {
+  std::vector<ListeningSocket> sockets;
+  ReadListening("/proc/net/tcp", &sockets);
+  ReadListening("/proc/net/tcp6", &sockets);
+  return sockets;
+}
+
+bool IsUserOf(uid_t uid, const std::vector<pid_t>& tree) {
+  return uid == ::geteuid() || std::any_of(tree.begin(), tree.end(), [uid](pid_t pid) {
+           struct stat info {};
+           return ::stat(("/proc/" + std::to_string(pid)).c_str(), &info) == 0 &&
+                  info.st_uid == uid;
+         });
 }
 
 struct CloseDir {
@@ -94,21 +112,32 @@ pid_t OwnerOf(uint64_t inode, const std::vector<pid_t>& first) {
 }  // namespace
 
 std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pids) {
-  std::vector<ListeningSocket> sockets;
-  ReadListening("/proc/net/tcp", port, &sockets);
-  ReadListening("/proc/net/tcp6", port, &sockets);
   std::vector<Listener> listeners;
-  for (const ListeningSocket& socket : sockets) {
+  for (const ListeningSocket& socket : AllListening()) {
+    if (socket.port != port) continue;
     const pid_t pid = OwnerOf(socket.inode, pids);
-    listeners.push_back({pid, socket.address, pid == 0 ? "" : ProgramName(pid)});
+    listeners.push_back(
+        {pid, socket.uid, AddressOf(socket.address), pid == 0 ? "" : ProgramName(pid)});
   }
   return listeners;
+}
+
+std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>& ports) {
+  std::vector<std::vector<uint64_t>> inodes(ports.size());
+  for (const ListeningSocket& socket : AllListening()) {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      if (ports[i] == socket.port) inodes[i].push_back(socket.inode);
+    }
+  }
+  for (auto& one : inodes) std::sort(one.begin(), one.end());
+  return inodes;
 }
 
 PortOwner CheckPortOwner(uint16_t port, const std::vector<pid_t>& tree, Listener* stranger) {
   const std::vector<Listener> listeners = FindListeners(port, tree);
   for (const Listener& listener : listeners) {
     if (std::find(tree.begin(), tree.end(), listener.pid) != tree.end()) continue;
+    if (listener.pid == 0 && IsUserOf(listener.uid, tree)) continue;
     if (stranger != nullptr) *stranger = listener;
     return PortOwner::kStranger;
   }

@@ -56,6 +56,7 @@ class PortLease {
 // Who listens on a TCP port here (any address, IPv4 or IPv6).
 struct Listener {
   pid_t pid = 0;  // 0: a process whose descriptors we may not see
+  uid_t uid = 0;  // the socket's
   std::string address;
   std::string program;  // comm
 };
@@ -64,10 +65,15 @@ struct Listener {
 // `pids`; those of all processes are read only if it is none of these.
 std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pids);
 
+// The inodes of the sockets that listen on each of the ports, ascending. Cost: /proc/net/tcp and
+// tcp6 up to the last listener, once for all ports.
+std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>& ports);
+
 enum class PortOwner : uint8_t { kNobody, kTree, kStranger };
 
 // Whether the tree's own processes, and only they, listen on the port. `stranger` gets who does
-// instead (may be null).
+// instead (may be null). A socket of a process that we may not see is a stranger's unless it is of
+// our user or of one in the tree.
 PortOwner CheckPortOwner(uint16_t port, const std::vector<pid_t>& tree, Listener* stranger);
 
 }  // namespace shoal::host

@@ -130,8 +130,24 @@ TEST(Listeners, TellsOursFromAStranger) {
     EXPECT_EQ(CheckPortOwner(lease.port(), {::getppid()}, &stranger), PortOwner::kStranger);
     EXPECT_EQ(stranger.pid, self);
     EXPECT_EQ(stranger.program, "host_test");
+    EXPECT_EQ(stranger.uid, ::geteuid());
     EXPECT_EQ(stranger.address, family == AF_INET ? "127.0.0.1" : "::1");
   }
+}
+
+TEST(Listeners, SocketsOfSeveralPortsAtOnce) {
+  PortLease one = TakeAny();
+  PortLease two = TakeAny();
+  const std::vector<uint16_t> ports{one.port(), two.port()};
+  EXPECT_EQ(ListeningSockets(ports), std::vector<std::vector<uint64_t>>(2));
+  UniqueFd first;
+  UniqueFd second;
+  ASSERT_EQ(Serve(AF_INET, true, two.port(), SO_REUSEPORT, &first), 0);
+  const auto alone = ListeningSockets(ports);
+  EXPECT_TRUE(alone[0].empty());
+  EXPECT_EQ(alone[1].size(), 1u);
+  ASSERT_EQ(Serve(AF_INET, true, two.port(), SO_REUSEPORT, &second), 0);
+  EXPECT_EQ(ListeningSockets(ports)[1].size(), 2u);
 }
 
 }  // namespace

@@ -221,7 +221,11 @@ class Shell final : public Coordinator {
         task_logs_.Finish(KeyOf(*task, ended.attempt));
       }
       Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
-                        ended.log_rule});
+                        ended.log_rule, std::move(ended.stolen)});
+    } else if (type == "stolen") {
+      TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+      Feed(PortStolen{id, static_cast<int>(attempt),
+                      CleanText(GetStringOr(message, "text", ""), 300)});
     } else if (type == "ready") {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(ProgramReady{id, static_cast<int>(attempt)});
@@ -371,7 +375,6 @@ class Shell final : public Coordinator {
   }
 
   void Tell(const Action& action, Peer* peer) {
-    const int64_t grace = core_.job().limits.stop_grace.count();
     switch (action.kind) {
       case Action::Kind::kWelcome:
         return peer->Send("welcome", WelcomeOrder(core_, action.task, action.lease, id_));
@@ -383,8 +386,9 @@ class Shell final : public Coordinator {
       case Action::Kind::kStart:
         return StartProgram(action, peer);
       case Action::Kind::kDrain:
-        return peer->Send(
-            "drain", {{"attempt", action.attempt}, {"grace_ms", grace}, {"text", action.text}});
+        return peer->Send("drain", {{"attempt", action.attempt},
+                                    {"grace_ms", action.grace.count()},
+                                    {"text", action.text}});
       case Action::Kind::kKill:
         return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
       case Action::Kind::kAck:

@@ -193,6 +193,7 @@ void CoordinatorCore::Rejoin(int number, const Joined& hello) {
   if (task.state == job::TaskState::kDraining) {
     Action& action = Do(task.killed ? Kind::kKill : Kind::kDrain, number);
     action.attempt = task.attempt;
+    action.grace = std::max(task.kill_at - now_, Millis(0));
     action.text = stop_reason_.empty() ? "the tasks it follows have ended" : stop_reason_;
   }
   StartIfDue(number);
@@ -272,7 +273,11 @@ void CoordinatorCore::LoseHolder(int number, const std::string& why) {
     action.text = "this launcher was given up: " + why;
     task.holder->member = 0;
   }
-  if (task.active) EndAttempt(number, job::Lost(why), "");
+  if (task.active) {
+    ProgramEnded lost;
+    lost.end = job::Lost(why);
+    EndAttempt(number, lost);
+  }
   if (!task.final) {
     Fact fact = FactOf(Fact::Kind::kUnplaced, number);
     fact.text = why;

@@ -131,16 +131,19 @@ class CoordinatorCore {
   // core_restart.cc: starts and their order, ends, and what is started again.
   void On(const ProgramEnded& event);
   void On(const ProgramReady& event);
+  void On(const PortStolen& event);
   bool StartIfDue(int task);
   // It may not start yet, by the order of roles or because its scope is not together.
   bool Blocked(int task) const;
   void StartWaiting();
-  void EndAttempt(int task, job::TaskEnd end, const std::string& last_line, int log_rule = -1);
-  job::RestartDecision Decide(const Task& task, const job::TaskEnd& end, bool consequence,
-                              int log_rule) const;
+  void EndAttempt(int task, const ProgramEnded& how);
+  job::RestartDecision Decide(const Task& task, const ProgramEnded& how, bool consequence) const;
   job::RestartHistory HistoryOf(const Task& task) const;
-  // Everybody of the scope is stopped, and started again in a new generation.
-  void Regroup(int task, job::RestartScope scope, Millis due);
+  // Everybody of the fact's scope is stopped, and started again in a new generation; `task` is why.
+  void Regroup(Fact restart, const std::string& why);
+  // The same for a stolen port, and the task gets new ones; false if nothing is started again now.
+  bool MayRestartForTheft(const Task& task) const;
+  void RegroupForTheft(int task, const std::string& how);
   bool AllLeased() const;
   bool InScope(const Task& task, job::RestartScope scope, size_t role) const;
   void FinishRegroup();
@@ -199,6 +202,7 @@ class CoordinatorCore {
   std::optional<job::Death> first_death_;
   std::vector<RoleCount> counts_;      // by role
   bool restarted_ = false;             // anybody ever was
+  int thefts_ = 0;                     // of ports, in the life of the job
   int job_restarts_ = 0;               // counted ones of scope job
   std::vector<int> role_restarts_;     // … of scope role
   std::vector<bool> regrouping_;       // by role: its tasks are being stopped to start together

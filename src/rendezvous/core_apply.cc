@@ -108,7 +108,7 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       task.holder->leased = true;
       task.host = fact.host;
       task.ports = fact.ports;
-      task.state = job::TaskState::kJoined;
+      if (!task.active && !task.final) task.state = job::TaskState::kJoined;
       return Status::Ok();
     case Fact::Kind::kUnplaced:
       task.holder.reset();
@@ -126,7 +126,7 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       return Status::Ok();
     case Fact::Kind::kDraining:
       task.state = job::TaskState::kDraining;
-      task.kill_at = fact.at + job_.limits.stop_grace;
+      task.kill_at = fact.due.count() > 0 ? fact.due : fact.at + job_.limits.stop_grace;
       task.killed = false;
       task.recalled = fact.restart;
       return Status::Ok();
@@ -156,7 +156,7 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->why_ended = fact.end->ok() ? std::string() : fact.text;
   const auto kind = job::Classify(*fact.end, task->history.ooms);
   const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
-  if (ran && death && !fact.consequence && !fact.ignored) {
+  if (ran && death && !fact.consequence && !fact.ignored && !fact.stolen) {
     first_death_ = job::Death{static_cast<int>(generation_), job_.roles[task->role].name,
                               task->index, fact.at};
   }
@@ -183,6 +183,10 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
 void CoordinatorCore::ApplyRestart(const Fact& fact) {
   const size_t role = tasks_[static_cast<size_t>(fact.task)].role;
   restarted_ = true;
+  if (fact.stolen) {
+    ++thefts_;
+    tasks_[static_cast<size_t>(fact.task)].unplaced_at = fact.at;  // it is to lease again
+  }
   regroup_due_ = std::max(regroup_due_.value_or(fact.due), fact.due);
   for (Task& task : tasks_) {
     if (!InScope(task, fact.scope, role)) continue;

@@ -56,7 +56,7 @@ class Driver {
     }
   }
   void End(MemberId member, const job::TaskEnd& end, const std::string& line = "") {
-    Do(ProgramEnded{member, core.attempt_of(*core.TaskOf(member)), end, line});
+    Do(ProgramEnded{member, core.attempt_of(*core.TaskOf(member)), end, line, -1, ""});
   }
   int Count(Action::Kind kind, int task = -1) const {
     return static_cast<int>(std::count_if(last.begin(), last.end(), [&](const Action& one) {

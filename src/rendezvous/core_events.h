@@ -47,7 +47,14 @@ struct ProgramEnded {
   int attempt = 0;
   job::TaskEnd end;
   std::string last_line;
-  int log_rule = -1;  // that a line of it matched, of its role's on_log; -1: none
+  int log_rule = -1;   // that a line of it matched, of its role's on_log; -1: none
+  std::string stolen;  // who else listens on one of its ports; empty: nobody
+};
+// Somebody else listens on one of its ports; told again on every connection.
+struct PortStolen {
+  MemberId member = 0;
+  int attempt = 0;
+  std::string text;
 };
 // Its launcher has seen that it serves (Role::ready); told again on every connection.
 struct ProgramReady {
@@ -81,7 +88,7 @@ struct LauncherRefused {
 };
 struct VerdictAcked {};
 
-using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramReady,
+using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramReady, PortStolen,
                            ProgramResult, Tick, ControllerCame, ControllerWent, Command,
                            LauncherLost, LauncherRefused, VerdictAcked>;
 
@@ -108,6 +115,7 @@ struct Action {
   int task = -1;
   int attempt = 0;
   bool lease = false;
+  Millis grace{0};  // of kDrain
   // Not before the fact of this number is on disk; 0: at once.
   int64_t after = 0;
   std::string text;
@@ -120,6 +128,8 @@ struct CoreLimits {
   Millis controller_loss{5'000};
   Millis controller_start{10'000};  // until the first one comes
   Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
+  Millis theft_grace{1'000};        // SIGTERM to SIGKILL where a port was stolen
+  int thefts = 50;                  // more than these in a job's life fail it
   Millis linger{5'000};             // after the verdict, for its acknowledgement
 };
 

@@ -87,6 +87,9 @@ class World {
         }
         return;
       case 7:
+        if (Launcher* l = Pick(); Roll(40) == 0 && l != nullptr && l->running && l->member != 0) {
+          Do(PortStolen{l->member, l->last_attempt, "somebody has its port"});
+        }
         return Tell(Pick());
       case 8:
       case 9:
@@ -163,7 +166,7 @@ class World {
   void Tell(Launcher* l) {
     if (l == nullptr || l->member == 0 || !l->unacked || l->told) return;
     l->told = true;
-    Do(ProgramEnded{l->member, l->last_attempt, *l->unacked, ""});
+    Do(ProgramEnded{l->member, l->last_attempt, *l->unacked, "", -1, ""});
   }
 
   Launcher* ByMember(MemberId member) {

@@ -79,7 +79,7 @@ void CoordinatorCore::On(const ProgramEnded& event) {
   Task& task = tasks_[static_cast<size_t>(*number)];
   task.holder->heard = now_;
   if (task.active && event.attempt == task.attempt) {
-    EndAttempt(*number, event.end, event.last_line, event.log_rule);
+    EndAttempt(*number, event);
   } else if (event.attempt < task.attempt || task.final) {
     // Told again, as the acknowledgement was lost with the connection.
     Action& ack = Do(Kind::kAck, *number);
@@ -97,8 +97,9 @@ job::RestartHistory CoordinatorCore::HistoryOf(const Task& task) const {
   return history;
 }
 
-job::RestartDecision CoordinatorCore::Decide(const Task& task, const job::TaskEnd& end,
-                                             bool consequence, int log_rule) const {
+job::RestartDecision CoordinatorCore::Decide(const Task& task, const ProgramEnded& how,
+                                             bool consequence) const {
+  const job::TaskEnd& end = how.end;
   job::RestartDecision decision;
   if (stop_ != StopMode::kNone || decided_) {
     if (!end.ok()) decision.reason = "not restarted, as it was being stopped";
@@ -113,12 +114,17 @@ job::RestartDecision CoordinatorCore::Decide(const Task& task, const job::TaskEn
     if (!end.ok()) decision.reason = "not restarted, as it was being stopped";
     return decision;
   }
-  return job::DecideEnd(job_.roles[task.role], end, HistoryOf(task), consequence, log_rule);
+  if (!how.stolen.empty() && !end.ok() && MayRestartForTheft(task)) {
+    decision.restart = true;
+    decision.reason = "restarted without counting it, as " + how.stolen;
+    return decision;
+  }
+  return job::DecideEnd(job_.roles[task.role], end, HistoryOf(task), consequence, how.log_rule);
 }
 
-void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string& last_line,
-                                 int log_rule) {
+void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
   const Task& task = tasks_[static_cast<size_t>(number)];
+  job::TaskEnd end = how.end;
   const bool recalled = task.recalled && stop_ == StopMode::kNone && !decided_;
   if (task.state == job::TaskState::kDraining && (recalled || !end.ok())) {
     end = job::CancelledEnd(job::Describe(end));
@@ -129,16 +135,21 @@ void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string
                               now_};
   const bool consequence = death && end.kind != job::EndKind::kOutOfMemory &&
                            job::IsConsequence(first_death_, this_death);
-  const job::RestartDecision decision = Decide(task, end, consequence, log_rule);
+  ProgramEnded judged = how;
+  judged.end = end;
+  const job::RestartDecision decision = Decide(task, judged, consequence);
+  const bool stolen =
+      !how.stolen.empty() && !end.ok() && !recalled && decision.restart && MayRestartForTheft(task);
 
   Fact fact = FactOf(Fact::Kind::kEnded, number);
   fact.end = std::move(end);
-  fact.last_line = last_line;
+  fact.last_line = how.last_line;
   fact.text = decision.reason;
   fact.restart = decision.restart;
   fact.counted = decision.counted;
   fact.ignored = decision.ignored;
-  fact.consequence = consequence;
+  fact.consequence = consequence && !stolen;
+  fact.stolen = stolen;
   if (decision.restart) fact.due = now_ + decision.delay;
   const Millis due = fact.due;
   const int attempt = task.attempt;
@@ -151,8 +162,18 @@ void CoordinatorCore::EndAttempt(int number, job::TaskEnd end, const std::string
   }
   // What an ending task told others they may lose with whom they told it to.
   if (EndedWell(task) && restarted_) DescribeEnds(stored);
-  if (decision.restart && decision.scope != job::RestartScope::kTask) {
-    Regroup(number, decision.scope, due);
+  if (stolen) {
+    RegroupForTheft(number, how.stolen);
+  } else if (decision.restart && decision.scope != job::RestartScope::kTask) {
+    Fact restart = FactOf(Fact::Kind::kRestart, number);
+    restart.scope = decision.scope;
+    restart.due = due;
+    const std::string died = NameOf(number) + " " + job::Describe(*task.end);
+    restart.text = died + "; all tasks of " +
+                   (decision.scope == job::RestartScope::kJob ? "the job" : role_of(number).name) +
+                   " are started again (" + task.why_ended + ")";
+    Regroup(std::move(restart),
+            "started again with " + std::string(ScopeName(decision.scope)) + ", as " + died);
   }
   StartIfDue(number);
 }
@@ -169,28 +190,68 @@ bool CoordinatorCore::InScope(const Task& task, job::RestartScope scope, size_t 
          (scope == job::RestartScope::kRole && task.role == role);
 }
 
-void CoordinatorCore::Regroup(int number, job::RestartScope scope, Millis due) {
-  const Task& cause = tasks_[static_cast<size_t>(number)];
-  Fact fact = FactOf(Fact::Kind::kRestart, number);
-  fact.scope = scope;
-  fact.due = due;
-  fact.text = NameOf(number) + " " + job::Describe(*cause.end) + "; all tasks of " +
-              (scope == job::RestartScope::kJob ? "the job" : role_of(number).name) +
-              " are started again (" + cause.why_ended + ")";
-  const std::string why = "started again with " + std::string(ScopeName(scope)) + ", as " +
-                          NameOf(number) + " " + job::Describe(*cause.end);
-  Record(std::move(fact));
+void CoordinatorCore::Regroup(Fact restart, const std::string& why) {
+  const job::RestartScope scope = restart.scope;
+  const size_t role = tasks_[static_cast<size_t>(restart.task)].role;
+  const Millis grace = restart.stolen ? std::min(job_.limits.stop_grace, limits_.theft_grace)
+                                      : job_.limits.stop_grace;
+  Record(std::move(restart));
   for (int other = 0; other < task_count(); ++other) {
     const Task& task = tasks_[static_cast<size_t>(other)];
-    if (!task.active || task.recalled || !InScope(task, scope, cause.role)) continue;
+    if (!task.active || task.recalled || !InScope(task, scope, role)) continue;
     Fact drain = FactOf(Fact::Kind::kDraining, other);
     drain.text = why;
     drain.restart = true;
+    drain.due = now_ + grace;
     Record(std::move(drain));
     Action& action = Do(Kind::kDrain, other);
     action.attempt = task.attempt;
+    action.grace = grace;
     action.text = why;
   }
+}
+
+// ---- Stolen ports -------------------------------------------------------------------------------
+
+bool CoordinatorCore::MayRestartForTheft(const Task& task) const {
+  return thefts_ < limits_.thefts && stop_ == StopMode::kNone && !decided_ && !task.recalled &&
+         task.state != job::TaskState::kDraining;
+}
+
+void CoordinatorCore::On(const PortStolen& event) {
+  const auto number = TaskOf(event.member);
+  if (!number) return;
+  const Task& task = tasks_[static_cast<size_t>(*number)];
+  if (!task.active || event.attempt != task.attempt || task.recalled) return;
+  if (MayRestartForTheft(task)) {
+    RegroupForTheft(*number, event.text);
+    unsettled_ = true;
+  } else if (thefts_ >= limits_.thefts && !decided_ && stop_ == StopMode::kNone) {
+    DecideVerdict(job::JobState::kFailed, "ports of this job were taken " +
+                                              std::to_string(thefts_) + " times; at last of " +
+                                              NameOf(*number) + ": " + event.text);
+  }
+}
+
+// Whoever dialled that port may talk to somebody of another job: nobody is left to, and nobody is
+// to blame.
+void CoordinatorCore::RegroupForTheft(int number, const std::string& how) {
+  Fact restart = FactOf(Fact::Kind::kRestart, number);
+  restart.scope = job::RestartScope::kJob;
+  restart.due = now_;
+  restart.stolen = true;
+  restart.text = NameOf(number) + ": " + how +
+                 "; all tasks of the job are started again with other ports, which counts against "
+                 "nobody";
+  Regroup(std::move(restart), "started again with the job, as of " + NameOf(number) + " " + how);
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  if (!task.holder || task.holder->member == 0) return;
+  // The same launcher takes the place anew, and so leases anew.
+  Joined hello;
+  hello.member = task.holder->member;
+  hello.incarnation = task.holder->incarnation;
+  hello.instance = task.holder->instance;
+  Place(number, hello);
 }
 
 // When the last of the scope has ended and all are there again.

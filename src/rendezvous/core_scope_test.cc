@@ -127,11 +127,71 @@ TEST(Scope, ACoordinatorThatComesBackInTheMiddleFinishesTheRestart) {
   const auto drains = std::count_if(actions.begin(), actions.end(),
                                     [](const Action& one) { return one.kind == Kind::kDrain; });
   EXPECT_EQ(drains, 1) << "the order may have been lost";
-  again.Handle(ProgramEnded{12, 0, job::Signaled(15), ""}, d.now);
+  again.Handle(ProgramEnded{12, 0, job::Signaled(15), "", -1, ""}, d.now);
   again.Handle(Tick{}, d.now + Millis(1'000));
   EXPECT_EQ(again.generation(), 2);
   EXPECT_EQ(again.attempt_of(0), 1);
   EXPECT_EQ(again.state_of(1), TaskState::kRunning);
+}
+
+TEST(Theft, OfAPortStartsAllAgainWithOthersAndCountsAgainstNobody) {
+  job::Job job = Make(2, 1);
+  for (job::Role& role : job.roles) role.restart.limit = 0;
+  Driver d(job);
+  d.JoinAll();
+  for (int second = 0; second < 310; ++second) {  // longer than limits.gather
+    d.Pass(Millis(1'000));
+    for (const MemberId member : {1, 2, 3}) d.Do(Heard{member});
+  }
+  d.Do(PortStolen{3, 0, "its port 4003 is taken: process 7 (nc) listens at 0.0.0.0"});
+  EXPECT_EQ(d.Count(Kind::kDrain), 3);
+  for (const Action& action : d.last) {
+    if (action.kind == Kind::kDrain) {
+      EXPECT_EQ(action.grace, Millis(1'000));
+    } else if (action.kind == Kind::kWelcome) {
+      EXPECT_TRUE(action.lease && action.member == 3);
+    }
+  }
+  EXPECT_EQ(d.Count(Kind::kWelcome), 1);
+  d.Do(PortStolen{3, 0, "told again"});
+  EXPECT_EQ(d.Count(Kind::kRecord), 0);
+  d.Pass(Millis(1'100));
+  EXPECT_EQ(d.Count(Kind::kKill), 3) << "nobody talks to a stranger for longer than 2 s";
+  for (const MemberId member : {1, 2, 3}) d.End(member, job::Signaled(9));
+  EXPECT_EQ(d.core.generation(), 1) << "there is no new port yet";
+  d.Do(PortsLeased{3, "h3", {5003}});
+  EXPECT_EQ(d.core.generation(), 2);
+  EXPECT_EQ(d.Count(Kind::kStart), 3);
+  EXPECT_EQ(d.core.Cluster().roles[1].members[0].ports, std::vector<uint16_t>{5003});
+  // One that failed for it before anybody looked.
+  d.Do(ProgramEnded{3, 1, job::Exited(1), "", -1, "its port 5003 is taken: process 7 (nc)"});
+  EXPECT_FALSE(d.core.verdict());
+  EXPECT_EQ(d.Count(Kind::kDrain), 2);
+  d.Do(PortsLeased{3, "h3", {6003}});
+  d.End(1, job::Signaled(15));
+  d.End(2, job::Signaled(15));
+  EXPECT_EQ(d.core.generation(), 3);
+  d.End(1, job::Exited(0));
+  d.End(2, job::Exited(0));
+  d.End(3, job::Exited(0));
+  EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+}
+
+TEST(Theft, WithoutEndFailsTheJob) {
+  Driver d(Make(1, 0));
+  d.JoinAll();
+  for (int round = 0; round < 50; ++round) {
+    d.Do(PortStolen{1, round, "its port is taken"});
+    d.End(1, job::Signaled(15));
+    d.Do(PortsLeased{1, "h1", {static_cast<uint16_t>(5000 + round)}});
+    ASSERT_EQ(d.core.generation(), round + 2);
+  }
+  d.Do(PortStolen{1, 50, "its port is taken: by process 7"});
+  d.End(1, job::Signaled(15));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->reason,
+            "ports of this job were taken 50 times; at last of worker 0: its port is taken: by "
+            "process 7");
 }
 
 TEST(Order, AfterReadyEvenWhenItIsStartedAgain) {
@@ -219,7 +279,7 @@ TEST(Rules, OfTheFileDecide) {
   d.Pass(Millis(1'000));
   EXPECT_EQ(d.core.generation(), 2);
   EXPECT_EQ(d.core.attempt_of(0), 1) << "all of the job, who has ended too";
-  d.Do(ProgramEnded{3, 1, job::Signaled(15), "", 0});
+  d.Do(ProgramEnded{3, 1, job::Signaled(15), "", 0, ""});
   for (const MemberId member : {1, 2, 4}) d.End(member, job::Signaled(15));
   ASSERT_TRUE(d.core.verdict());
   EXPECT_EQ(d.core.verdict()->state, JobState::kFailed);

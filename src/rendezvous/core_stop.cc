@@ -154,6 +154,7 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
     Record(std::move(fact));
     Action& action = Do(Kind::kDrain, number);
     action.attempt = task.attempt;
+    action.grace = job_.limits.stop_grace;
     action.text = why;
     return false;
   }

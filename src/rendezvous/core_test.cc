@@ -222,7 +222,7 @@ TEST(Core, AReconnectingLauncherKeepsItsProgramAndGetsOrdersThatWereLost) {
   ASSERT_TRUE(d.core.verdict());
   // The same end again: acknowledged again, counted once.
   d.Do(Joined{7, "server", 0, 0, "i2", 1, 0, true});
-  d.Do(ProgramEnded{7, 0, job::Exited(0), ""});
+  d.Do(ProgramEnded{7, 0, job::Exited(0), "", -1, ""});
   EXPECT_GE(d.Count(Kind::kAck), 1);
   EXPECT_EQ(d.Count(Kind::kRecord), 0);
 }

@@ -39,6 +39,7 @@ void PutEnd(const Fact& fact, json::object* object) {
   if (fact.restart) (*object)["restart"] = true;
   if (fact.counted) (*object)["counted"] = true;
   if (fact.ignored) (*object)["ignored"] = true;
+  if (fact.stolen) (*object)["stolen"] = true;
   if (fact.consequence) (*object)["consequence"] = true;
   if (fact.due.count() != 0) (*object)["due"] = fact.due.count();
 }
@@ -100,6 +101,7 @@ Status ReadEnd(const json::object& object, Fact* fact) {
   fact->restart = GetBoolOr(object, "restart", false);
   fact->counted = GetBoolOr(object, "counted", false);
   fact->ignored = GetBoolOr(object, "ignored", false);
+  fact->stolen = GetBoolOr(object, "stolen", false);
   fact->consequence = GetBoolOr(object, "consequence", false);
   fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
   return Status::Ok();
@@ -138,10 +140,12 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       if (scope != "role" && scope != "job") return InvalidArgument("field 'scope' is unknown");
       fact->scope = scope == "job" ? job::RestartScope::kJob : job::RestartScope::kRole;
       fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
+      fact->stolen = GetBoolOr(object, "stolen", false);
       return Status::Ok();
     }
     case Kind::kDraining:
       fact->restart = GetBoolOr(object, "restart", false);
+      fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
       return Status::Ok();
     case Kind::kUnplaced:
     case Kind::kStarted:
@@ -183,7 +187,9 @@ std::string FactToText(const Fact& fact) {
   if (fact.kind == Kind::kRestart) {
     object["scope"] = fact.scope == job::RestartScope::kJob ? "job" : "role";
     object["due"] = fact.due.count();
+    if (fact.stolen) object["stolen"] = true;
   }
+  if (fact.kind == Kind::kDraining && fact.due.count() != 0) object["due"] = fact.due.count();
   if (fact.kind == Kind::kVerdict) object["verdict"] = VerdictToJson(fact.verdict);
   if (!fact.text.empty()) object["text"] = fact.text;
   return ToText(object);

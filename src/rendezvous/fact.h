@@ -38,11 +38,14 @@ struct Fact {
     kGeneration,  // generation, body = the cluster description; restart: the scope is together
     kStarted,     // task, attempt: its program was ordered to start
     kReady,       // task, attempt: it serves
-    kDraining,    // task, attempt, text: … to end; restart: to be started again with others
-    kEnded,    // task, attempt, end, last_line, text, restart, counted, ignored, consequence, due
-    kRestart,  // task, attempt, text, scope, due: after its end all of the scope start again
-    kResult,   // task, attempt, body: what the program reported as its result
-    kVerdict,  // verdict
+    kDraining,    // task, attempt, text: … to end; restart: to be started again with others; due:
+                  // of the kill
+    kEnded,       // task, attempt, end, last_line, text, restart, counted, ignored, stolen,
+                  // consequence, due
+    kRestart,     // task, attempt, text, scope, due, stolen: after its end all of the scope start
+                  // again
+    kResult,      // task, attempt, body: what the program reported as its result
+    kVerdict,     // verdict
   };
   Kind kind = Kind::kJob;
   int64_t seq = 0;                  // 1, 2, 3 …
@@ -66,6 +69,7 @@ struct Fact {
   bool restart = false;  // there will be another attempt
   bool counted = false;  // and it counts against the limit
   bool ignored = false;  // the end counts as a good one
+  bool stolen = false;   // a port of the task was taken: nobody is to blame
   job::RestartScope scope = job::RestartScope::kTask;
   bool consequence = false;          // of another task's death
   std::chrono::milliseconds due{0};  // when the next attempt may start

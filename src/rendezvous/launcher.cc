@@ -14,14 +14,15 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "host/port_lease.h"
-#include "job/plan.h"
 #include "job/state.h"
 #include "net/address.h"
 #include "rendezvous/job_files.h"
 #include "rendezvous/launch_env.h"
 #include "rendezvous/link.h"
 #include "rendezvous/log_spool.h"
+#include "rendezvous/port_watch.h"
 #include "rendezvous/program.h"
+#include "rendezvous/program_end.h"
 #include "rendezvous/protocol.h"
 #include "rendezvous/ready_check.h"
 #include "rendezvous/task_output.h"
@@ -33,27 +34,6 @@ constexpr int kNotDelivered = 77;
 constexpr size_t kLinkHighWater = 1 << 20;
 constexpr auto kSampleEvery = std::chrono::seconds(1);
 constexpr auto kLastWords = std::chrono::seconds(2);  // to deliver an end after SIGTERM
-
-// What could not be started ends as a shell would say it.
-job::TaskEnd CouldNotStart(const Status& why) {
-  job::TaskEnd end = job::Exited(why.code() == Code::kNotFound ? 127 : 126);
-  end.detail = why.message();
-  return end;
-}
-
-job::TaskEnd EndOf(const host::ProcessExit& exit, int64_t memory_limit) {
-  if (exit.out_of_memory) {
-    return job::OutOfMemory(memory_limit > 0 ? "exceeded its " + job::FormatBytes(memory_limit)
-                                             : "ran out of the machine's memory");
-  }
-  return exit.signal != 0 ? job::Signaled(exit.signal) : job::Exited(exit.exit_code);
-}
-
-job::TaskEnd Killed(int signal, std::string why) {
-  job::TaskEnd end = job::Signaled(signal);
-  end.detail = std::move(why);
-  return end;
-}
 
 class TaskLauncher final : public Launcher {
  public:
@@ -89,7 +69,7 @@ class TaskLauncher final : public Launcher {
       LogWarning("lost the coordinator: {}", why.message());
       welcomed_ = false;
       spool_.Rewind();
-      ready_told_ = false;
+      ready_told_ = stolen_told_ = false;
       for (Ended& one : ended_) one.sent = false;
     };
     calls.on_given_up = [this](const Status& why) { GivenUp(why); };
@@ -100,7 +80,7 @@ class TaskLauncher final : public Launcher {
     if (std::exchange(stopping_, true)) return;
     LogInfo("told to stop");
     if (program_) {
-      program_->Drain();
+      program_->Drain(grace_);
     } else {
       LeaveSoon();
     }
@@ -217,6 +197,9 @@ class TaskLauncher final : public Launcher {
     if (ready_ && !std::exchange(ready_told_, true)) {
       link_->Send("ready", {{"attempt", attempt_}});
     }
+    if (program_ && !stolen_.empty() && !std::exchange(stolen_told_, true)) {
+      link_->Send("stolen", {{"attempt", attempt_}, {"text", stolen_}});
+    }
     for (Ended& one : ended_) {
       if (one.sent || !spool_.AllSent(one.message.attempt)) continue;
       one.sent = true;
@@ -259,6 +242,7 @@ class TaskLauncher final : public Launcher {
     on_log_ = start.on_log;
     log_rule_ = -1;
     not_ready_.clear();
+    stolen_.clear();
     ready_ = ready_told_ = false;
     processes_ = std::max(1, static_cast<int>(start.processes.size()));
     std::vector<std::string> watched = start.on_log;
@@ -296,7 +280,7 @@ class TaskLauncher final : public Launcher {
     spec.process.work_dir = start.work_dir;
     spec.process.resources.cpu = start.cpu;
     spec.process.resources.memory_bytes = start.memory_bytes;
-    spec.grace = std::chrono::milliseconds(start.grace_ms);
+    grace_ = std::chrono::milliseconds(start.grace_ms);
     for (auto& [lease, plain] : leases_) {
       if (plain) lease.Release();
     }
@@ -309,6 +293,7 @@ class TaskLauncher final : public Launcher {
     TRY_ASSIGN(program_,
                Program::Start(loop_, std::move(spec), options_.isolation, std::move(calls)));
     if (start.ready.by != job::ReadyBy::kStart) CheckReady(start);
+    WatchPorts();
     SampleLater();
     return Status::Ok();
   }
@@ -334,6 +319,25 @@ class TaskLauncher final : public Launcher {
         });
   }
 
+  std::vector<uint16_t> Ports() const {
+    std::vector<uint16_t> ports;
+    for (const auto& [lease, plain] : leases_) ports.push_back(lease.port());
+    return ports;
+  }
+
+  void WatchPorts() {
+    port_watch_.reset();
+    if (leases_.empty()) return;
+    port_watch_ = PortWatch::Start(
+        loop_, Ports(), [this] { return program_ ? program_->Pids() : std::vector<pid_t>(); },
+        [this](uint16_t port, const std::string& who) {
+          stolen_ = "its port " + std::to_string(port) + " is taken: " + who;
+          stolen_told_ = false;
+          port_watch_.reset();
+          Pump();
+        });
+  }
+
   void BeReady() {
     ready_check_.reset();
     ready_ = true;
@@ -347,7 +351,7 @@ class TaskLauncher final : public Launcher {
     } else if (log_rule_ < 0) {
       log_rule_ = number;
       LogInfo("a line of the program matches '{}'", on_log_[static_cast<size_t>(number)]);
-      if (program_) program_->Drain();
+      if (program_) program_->Drain(grace_);
     }
   }
 
@@ -363,7 +367,8 @@ class TaskLauncher final : public Launcher {
     if (!program_ || attempt != attempt_) return Status::Ok();
     LogInfo("{}: {}", how, GetStringOr(message, "text", ""));
     if (how == "drain") {
-      program_->Drain();
+      TRY_ASSIGN(const int64_t grace, GetInt(message, "grace_ms"));
+      program_->Drain(std::chrono::milliseconds(grace));
     } else {
       program_->Kill();
     }
@@ -423,6 +428,7 @@ class TaskLauncher final : public Launcher {
       if (*alive) ending_.reset();
     });
     ready_check_.reset();
+    port_watch_.reset();
     RemoveScratch();
     Log(output_->Finish());
     for (int match; (match = output_->TakeMatch()) >= 0;) Matched(match);
@@ -430,6 +436,8 @@ class TaskLauncher final : public Launcher {
     if (!not_ready_.empty() && !end.ok()) end = Killed(SIGKILL, not_ready_);
     // Stopped for what it printed: that it ends well then says nothing.
     if (log_rule_ >= 0 && end.ok()) end = Killed(SIGTERM, "for a line that it printed");
+    // It may have failed for it before anybody looked.
+    if (stolen_.empty() && !end.ok()) stolen_ = TakenPort(Ports());
     if (processes_ > 1 && !end.ok()) end.process = exit.process;
     Finish(std::move(end), exit.process);
   }
@@ -446,6 +454,7 @@ class TaskLauncher final : public Launcher {
     ended.message.end = std::move(end);
     ended.message.last_line = CleanText(output_->last_line(process), 200);
     ended.message.log_rule = log_rule_;
+    ended.message.stolen = stolen_;
     ended.message.log_bytes = spool_.log_bytes(attempt_);
     ended_.push_back(std::move(ended));
     Pump();
@@ -460,7 +469,7 @@ class TaskLauncher final : public Launcher {
     gone_ = true;
     stopping_ = true;
     if (program_) {
-      program_->Drain();
+      program_->Drain(grace_);
     } else {
       LeaveSoon();
     }
@@ -527,6 +536,9 @@ class TaskLauncher final : public Launcher {
   std::vector<std::string> on_log_;
   int log_rule_ = -1;      // of them, that a line matched first
   std::string not_ready_;  // why it was killed
+  Duration grace_{0};
+  std::string stolen_;        // who listens on a port of ours, once seen
+  bool stolen_told_ = false;  // on this connection
   bool ready_ = false;
   bool ready_told_ = false;            // on this connection
   std::vector<json::object> results_;  // of the attempt; told again on every connection
@@ -543,6 +555,7 @@ class TaskLauncher final : public Launcher {
   std::unique_ptr<Program> program_;
   std::unique_ptr<Program> ending_;
   std::unique_ptr<ReadyCheck> ready_check_;
+  std::unique_ptr<PortWatch> port_watch_;
 };
 
 }  // namespace

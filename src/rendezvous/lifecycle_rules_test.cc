@@ -2,6 +2,9 @@
 // programs under the real coordinator and launchers, in one process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "rendezvous/rendezvous_testing.h"
 
@@ -152,6 +155,45 @@ TEST(Order, ACommandSeesTheTasksEnvironment) {
   worker.after.roles = {"server"};
   Bench bench(JobOf({worker, server}));
   EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
+}
+
+TEST(Ports, AThiefIsNamedAndAllStartAgainElsewhere) {
+  job::Role role = ShellRole("worker", 2,
+                             "echo at $SHOAL_PORT; test $SHOAL_ATTEMPT = 0 || exit 0; "
+                             "trap '' TERM; while :; do sleep 0.01; done");
+  role.ports = {{"main", false}};
+  role.restart.when = job::RestartWhen::kNever;
+  Bench bench(JobOf({role}));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.StartAllLaunchers();
+  ASSERT_TRUE(bench.Until([&] { return !bench.LogOf("worker", 1).empty(); }));
+  const auto before = bench.coordinator_->core().Cluster().roles[0].members;
+  // Of the same user, who alone may bind beside a lease with SO_REUSEPORT.
+  UniqueFd thief(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  ::setsockopt(thief.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(before[1].ports[0]);
+  ASSERT_EQ(::bind(thief.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(thief.get(), 8), 0);
+  const TimePoint stolen = RealClock::Get()->Now();
+  ASSERT_TRUE(bench.Until([&] {
+    return bench.Count("worker", 0, TaskState::kEnded) > 0 &&
+           bench.Count("worker", 1, TaskState::kEnded) > 0;
+  }));
+  EXPECT_LT(RealClock::Get()->Now() - stolen, std::chrono::seconds(2));
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_NE(bench.LogOf("worker", 1, 1), bench.LogOf("worker", 1, 0));
+  EXPECT_EQ(bench.LogOf("worker", 0, 1), bench.LogOf("worker", 0, 0));
+  const std::string named = "worker 1: its port " + std::to_string(before[1].ports[0]) +
+                            " is taken: process " + std::to_string(::getpid()) +
+                            " (rendezvous_test)";
+  const auto told = std::any_of(bench.events.begin(), bench.events.end(), [&](const JobEvent& one) {
+    return one.type == JobEvent::Type::kNote && one.text.find(named) == 0;
+  });
+  EXPECT_TRUE(told);
 }
 
 TEST(Rules, ALineEndsATaskThatHangsAndItIsTriedAgain) {

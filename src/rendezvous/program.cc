@@ -31,8 +31,8 @@ Result<Pipe> MakePipe() {
 
 class TreeProgram final : public Program {
  public:
-  TreeProgram(net::Loop* loop, Duration grace, ProgramCallbacks callbacks)
-      : loop_(loop), grace_(grace), callbacks_(std::move(callbacks)) {}
+  TreeProgram(net::Loop* loop, ProgramCallbacks callbacks)
+      : loop_(loop), callbacks_(std::move(callbacks)) {}
 
   ~TreeProgram() override {
     for (const net::Loop::Id id : {report_watch_, exit_watch_, kill_timer_}) loop_->Cancel(id);
@@ -61,10 +61,10 @@ class TreeProgram final : public Program {
     return WatchOutput();
   }
 
-  void Drain() override {
+  void Drain(Duration grace) override {
     if (std::exchange(draining_, true)) return;
     (void)tree_->Signal(SIGTERM);  // fails only if it has ended, which is what is wanted
-    kill_timer_ = loop_->After(grace_, [this] { Kill(); });
+    kill_timer_ = loop_->After(grace, [this] { Kill(); });
   }
 
   void Kill() override { tree_->KillAll(); }
@@ -79,6 +79,7 @@ class TreeProgram final : public Program {
 
   Result<host::Usage> Sample() override { return tree_->Sample(); }
   int64_t pid() const override { return tree_->pid(); }
+  std::vector<pid_t> Pids() const override { return tree_->Pids(); }
 
  private:
   struct Output {
@@ -169,7 +170,6 @@ class TreeProgram final : public Program {
   }
 
   net::Loop* const loop_;
-  const Duration grace_;
   const ProgramCallbacks callbacks_;
   std::unique_ptr<host::ProcessTree> tree_;
   std::vector<Output> outputs_;  // by process
@@ -189,7 +189,7 @@ class TreeProgram final : public Program {
 Result<std::unique_ptr<Program>> Program::Start(net::Loop* loop, ProgramSpec spec,
                                                 const host::Isolation& isolation,
                                                 ProgramCallbacks callbacks) {
-  auto program = std::make_unique<TreeProgram>(loop, spec.grace, std::move(callbacks));
+  auto program = std::make_unique<TreeProgram>(loop, std::move(callbacks));
   TRY(program->Open(std::move(spec.process), isolation));
   return std::unique_ptr<Program>(std::move(program));
 }

@@ -25,7 +25,6 @@ namespace shoal::rendezvous {
 // `process.further` too.
 struct ProgramSpec {
   host::ProcessSpec process;
-  Duration grace = std::chrono::seconds(10);  // from Drain's SIGTERM to SIGKILL
 };
 
 struct ProgramCallbacks {
@@ -51,12 +50,13 @@ class Program {
   virtual ~Program() = default;
 
   // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace. Again: nothing.
-  virtual void Drain() = 0;
+  virtual void Drain(Duration grace) = 0;
   // SIGKILL to the whole tree.
   virtual void Kill() = 0;
   virtual void Resume() = 0;
   virtual Result<host::Usage> Sample() = 0;
   virtual int64_t pid() const = 0;
+  virtual std::vector<pid_t> Pids() const = 0;  // of all its live processes
 };
 
 }  // namespace shoal::rendezvous

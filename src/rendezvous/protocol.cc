@@ -143,6 +143,7 @@ json::object ToJson(const EndedMessage& message) {
                       {"last_line", message.last_line},
                       {"log_bytes", message.log_bytes}};
   if (message.log_rule >= 0) object["log_rule"] = message.log_rule;
+  if (!message.stolen.empty()) object["stolen"] = message.stolen;
   return object;
 }
 
@@ -155,6 +156,7 @@ Result<EndedMessage> EndedFromJson(const json::object& object) {
   TRY_ASSIGN(message.end, job::TaskEndFromJson(end->get_object()));
   message.last_line = CleanText(GetStringOr(object, "last_line", ""), 200);
   TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
+  message.stolen = CleanText(GetStringOr(object, "stolen", ""), 300);
   message.log_rule =
       static_cast<int>(std::clamp<int64_t>(GetIntOr(object, "log_rule", -1), -1, 1000));
   return message;

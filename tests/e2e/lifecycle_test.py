@@ -1,6 +1,9 @@
 """Several processes a task, restart scopes, order and readiness, rules of ends: job files against the real binary, with a
 plain HTTP service as the server. SHOAL_BIN names the binary."""
 import json
+import os
+import re
+import socket
 import unittest
 
 import harness
@@ -55,6 +58,16 @@ roles:
     command: [sh, -c, "test $SHOAL_INDEX = 0 && exit 44; test $SHOAL_ATTEMPT = 1 && exit 0;
       test $SHOAL_INDEX = 1 && exit 3; echo error, the link is down again; while :; do sleep 0.02; done"]
 """
+STOLEN = """\
+name: stolen
+roles:
+  worker:
+    replicas: 1
+    ports: [main]
+    restart: {when: never}
+    command: [sh, -c, "test $SHOAL_ATTEMPT = 1 && echo second at $SHOAL_PORT && exit 0;
+      echo first at $SHOAL_PORT; while :; do sleep 0.02; done"]
+"""
 
 
 class LifecycleTest(unittest.TestCase):
@@ -108,6 +121,23 @@ class LifecycleTest(unittest.TestCase):
         self.assertTrue(ends[1, 0]["will_restart"])
         self.assertTrue(ends[2, 0]["will_restart"])
         self.assertIn("on_log", ends[2, 0]["text"])
+
+    def test_a_stolen_port_is_named_and_the_job_goes_elsewhere(self):
+        process = self.home.start("run", self.home.write("job.yaml", STOLEN))
+        ports = harness.poll_until(lambda: re.findall(r"first at (\d+)", harness.said(process)), 30 * harness.PATIENCE)
+        self.assertTrue(ports, harness.said(process))
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            thief.bind(("127.0.0.1", int(ports[0])))
+            thief.listen(8)
+            harness.poll_until(lambda: process.poll() is not None, 30 * harness.PATIENCE)
+        said = harness.said(process)
+        self.assertEqual(process.poll(), 0, said)
+        self.assertIn(f"its port {ports[0]} is taken: process {os.getpid()} (", said)
+        again = re.findall(r"second at (\d+)", said)
+        self.assertEqual(len(again), 1, said)
+        self.assertNotEqual(again[0], ports[0])
+        self.assertEqual(self.home.leftovers(), [])
 
     def test_what_cannot_be_is_refused_with_the_place(self):
         code, _, err = self.home.run("plan", self.home.write("bad.yaml", SERVICE.replace("after: {role: web}", "after: {role: client}")))

@@ -1,0 +1,41 @@
+// Watches who listens on a task's leased ports while its program runs: it must be the task's own
+// tree, and nobody beside it. Used by launcher.cc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/loop.h"
+
+namespace shoal::rendezvous {
+
+struct PortWatchTimes {
+  Duration first = std::chrono::milliseconds(20);  // then twice as long each time, up to
+  Duration every = std::chrono::milliseconds(500);
+  Duration again = std::chrono::milliseconds(20);  // before somebody is called a thief
+};
+
+class PortWatch {
+ public:
+  // `tree` gives the live processes of the task; asked only when who listens has changed.
+  // `on_stolen` is called once, with the port and a sentence that names who listens; the watch may
+  // be destroyed in it. Belongs to the loop's thread. Cost: one read of /proc/net/tcp and tcp6 a
+  // look.
+  static std::unique_ptr<PortWatch> Start(
+      net::Loop* loop, std::vector<uint16_t> ports, std::function<std::vector<pid_t>()> tree,
+      std::function<void(uint16_t port, const std::string& who)> on_stolen,
+      PortWatchTimes times = {});
+  virtual ~PortWatch() = default;
+};
+
+// After a program's end: who listens on one of its ports all the same, as a sentence; empty if
+// nobody does.
+std::string TakenPort(const std::vector<uint16_t>& ports);
+
+}  // namespace shoal::rendezvous
