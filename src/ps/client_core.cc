@@ -198,6 +198,7 @@ Status ClientCore::ConnectAll() {
   }
   UseShards();
   restored_ = welcomes_[0].restored_checkpoint;
+  rerouter_.Open();
   return Status::Ok();
 }
 

@@ -20,7 +20,14 @@ constexpr Duration kTellAfter = std::chrono::seconds(1);
 
 }  // namespace
 
+void Rerouter::Open() {
+  std::lock_guard lock(mu_);
+  ready_ = true;
+  if (!ask_.empty() && !stop_) Begin();
+}
+
 void Rerouter::Begin() {
+  if (!ready_) return;
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
 }

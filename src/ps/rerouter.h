@@ -23,6 +23,8 @@ class Rerouter {
   explicit Rerouter(ClientCore* core) : core_(core) {}
   ~Rerouter() { Stop(); }
 
+  // The client is connected to all servers: what came meanwhile is looked at from now on.
+  void Open();
   // Any thread; never blocks.
   void Take(Detour detour);
   // This server knows of moves that we may not know of.
@@ -55,6 +57,7 @@ class Rerouter {
   size_t left_ = 0;  // came, and are not sent yet
   uint64_t taken_ = 0;
   int64_t marker_ = -1;  // that waits
+  bool ready_ = false;
   bool stop_ = false;
   std::thread thread_;
   Duration backoff_{};  // the thread's
