@@ -222,7 +222,8 @@ RestartDecision ByRule(const Restart& policy, EndAction action, const RestartHis
   decision.counted = !consequence;
   decision.delay = consequence ? policy.backoff : BackoffBefore(policy, history.restarts);
   decision.reason = consequence
-                        ? "restarted without counting it, as another task's death came first"
+                        ? "restarted, as " + rule +
+                              " says, without counting it, as another task's death came first"
                         : "restart " + std::to_string(history.restarts + 1) + " of " +
                               std::to_string(policy.limit) + " in " +
                               FormatDuration(decision.delay) + ", as " + rule + " says";

@@ -156,7 +156,8 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->why_ended = fact.end->ok() ? std::string() : fact.text;
   const auto kind = job::Classify(*fact.end, task->history.ooms);
   const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
-  if (ran && death && !fact.consequence && !fact.ignored && !fact.stolen) {
+  // Who is not started again is missed for good: what others die of is theirs, and counts.
+  if (ran && death && fact.restart && !fact.consequence && !fact.stolen) {
     first_death_ = job::Death{static_cast<int>(generation_), job_.roles[task->role].name,
                               task->index, fact.at};
   }

@@ -150,6 +150,17 @@ TEST(Core, TheFirstDeathIsTheCauseAndTheNextAreNotCounted) {
   for (int task = 0; task < 3; ++task) EXPECT_EQ(d.core.state_of(task), TaskState::kRunning);
 }
 
+TEST(Core, ADeathThatNobodyMakesGoodHasNoConsequences) {
+  job::Job job = Make(3, 0);
+  job.success = {job::SuccessRule::kFirst, {"worker"}, 0};
+  Driver d(job);
+  d.JoinAll();
+  d.End(2, job::Exited(3));  // permanent; the job goes on, as worker 0 decides
+  ASSERT_FALSE(d.core.verdict());
+  d.End(1, job::Exited(3));
+  EXPECT_EQ(d.core.state_of(0), TaskState::kEnded);
+}
+
 TEST(Core, OneOutOfMemoryIsTransientTheSecondIsTheReason) {
   Driver d(Make(1, 0));
   d.JoinAll();

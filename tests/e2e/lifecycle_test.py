@@ -14,16 +14,14 @@ roles:
   web:
     follows: client
     ports: [http]
-    command: [python3, -c, '
-import http.server, os;
+    command: [python3, -c, 'import http.server, os;
 http.server.ThreadingHTTPServer.allow_reuse_address = True;
 http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["SHOAL_PORT"])), http.server.SimpleHTTPRequestHandler).serve_forever()']
     ready: {http: {port: http, path: /}, every: 20ms}
   client:
     replicas: 2
     after: {role: web}
-    command: [python3, -c, '
-import json, os, urllib.request;
+    command: [python3, -c, 'import json, os, urllib.request;
 at = json.loads(os.environ["SHOAL_CLUSTER"])["roles"]["web"][0];
 print("status", urllib.request.urlopen("http://" + at + "/", timeout=5).status)']
 success: {all: client}
@@ -91,7 +89,7 @@ class LifecycleTest(unittest.TestCase):
             "after: {role: web}", "after: {role: web, when: ready}").replace("    follows:", "    restart: {limit: 0}\n    follows:")
         code, out, err = self.go(text)
         self.assertEqual(code, 1, out + err)
-        self.assertIn("it was not ready within 1 s: GET /no was answered with 404", out + err)
+        self.assertIn("it was not ready within 1.0 s: GET /no was answered with 404", out + err)
 
     def test_processes_of_a_task(self):
         code, out, err = self.go(PROCESSES.replace("@CODE@", "0"))
