@@ -128,7 +128,7 @@ struct CoreLimits {
   Millis controller_loss{5'000};
   Millis controller_start{10'000};  // until the first one comes
   Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
-  Millis theft_grace{1'000};        // SIGTERM to SIGKILL where a port was stolen
+  Millis theft_grace{500};          // SIGTERM to SIGKILL where a port was stolen
   int thefts = 50;                  // more than these in a job's life fail it
   Millis linger{5'000};             // after the verdict, for its acknowledgement
 };

@@ -147,7 +147,7 @@ TEST(Theft, OfAPortStartsAllAgainWithOthersAndCountsAgainstNobody) {
   EXPECT_EQ(d.Count(Kind::kDrain), 3);
   for (const Action& action : d.last) {
     if (action.kind == Kind::kDrain) {
-      EXPECT_EQ(action.grace, Millis(1'000));
+      EXPECT_EQ(action.grace, Millis(500));
     } else if (action.kind == Kind::kWelcome) {
       EXPECT_TRUE(action.lease && action.member == 3);
     }
