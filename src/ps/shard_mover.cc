@@ -45,6 +45,11 @@ bool ShardMover::stopped() {
   return stop_;
 }
 
+bool ShardMover::Pause(Duration time) {
+  std::unique_lock lock(mu_);
+  return !wake_.wait_for(lock, time, [this] { return stop_; });
+}
+
 void ShardMover::Order(const MoveOrder& order, Answer answer) {
   std::lock_guard lock(mu_);
   work_.push_back([this, order, answer = std::move(answer)] {
@@ -180,11 +185,10 @@ Status ShardMover::Freeze(uint32_t lane) {
     TRY(SendSpecs(lane));
     TRY(SendEntries(entries));
     if (frozen) return Status::Ok();
-    if (stopped()) return Unavailable("the server stops");
     if (RealClock::Get()->Now() >= deadline) {
       return Unavailable("a checkpoint is being written for too long: try again");
     }
-    std::this_thread::sleep_for(kRetryEvery);
+    if (!Pause(kRetryEvery)) return Unavailable("the server stops");
   }
 }
 
@@ -193,8 +197,7 @@ Status ShardMover::Freeze(uint32_t lane) {
 Status ShardMover::Decide(uint32_t lane, const MoveOrder& order, uint32_t epoch) {
   TRY_ASSIGN(const ShardMap decided, core_->Depart(lane, order.shard, {order.to, epoch}));
   while (!core_->DepartureConfirmed(lane)) {
-    if (stopped() || core_->stopped()) return Unavailable("the server stops");
-    std::this_thread::sleep_for(kLook);
+    if (core_->stopped() || !Pause(kLook)) return Unavailable("the server stops");
   }
   return TellNewOwner(order.to.server, decided);
 }
@@ -209,8 +212,7 @@ Status ShardMover::TellNewOwner(int server, const ShardMap& decided) {
       LogWarning("server {}: cannot tell server {} of its shard: {}", core_->options().index,
                  server, told.status().message());
     }
-    if (stopped() || core_->stopped()) return Unavailable("the server stops");
-    std::this_thread::sleep_for(kRetryEvery);
+    if (core_->stopped() || !Pause(kRetryEvery)) return Unavailable("the server stops");
     auto again = dialler_.Dial(HelloTo(server, 0), kLastRowsTimeout);
     first_ = again.ok() ? std::move(again).value() : nullptr;
   }
@@ -230,7 +232,7 @@ void ShardMover::TellAll() {
           (*link)->Ask(FrameType::kShards, body, RealClock::Get()->Now() + kLastRowsTimeout).ok();
       at = told ? left.erase(at) : std::next(at);
     }
-    if (!left.empty()) std::this_thread::sleep_for(kRetryEvery);
+    if (!left.empty() && !Pause(kRetryEvery)) return;
   }
 }
 

@@ -57,6 +57,8 @@ class ShardMover {
   void TellAll();
   Hello HelloTo(int server, uint32_t lane) const;
   bool stopped();
+  // Until the time is over. False, at once: Stop was called.
+  bool Pause(Duration time);
 
   ServerCore* const core_;
   ShardDialler dialler_;
