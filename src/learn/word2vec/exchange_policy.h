@@ -21,7 +21,7 @@ inline constexpr int kTables = 2;
 class ExchangePolicy {
  public:
   static constexpr double kStep = 40;     // bound of one party of one; falls with parties²
-  static constexpr double kSweep = 32e6;  // words between sweeps; falls with parties³
+  static constexpr double kSweep = 38e6;  // words between sweeps; falls with parties⁴
   static constexpr double kLeastSweep = 6e4;
   static constexpr double kRound = 16e3;  // words between rounds; falls with parties²
   static constexpr double kLeastRound = 256;
@@ -42,7 +42,7 @@ class ExchangePolicy {
     const double square = static_cast<double>(parties_) * parties_;
     step_ = kStep / square / shares_;
     sweep_words_ = params.stale_words > 0 ? static_cast<double>(params.stale_words)
-                                          : std::max(kLeastSweep, kSweep / (square * parties_));
+                                          : std::max(kLeastSweep, kSweep / (square * square));
     round_words_ = params.exchange_words > 0 ? static_cast<double>(params.exchange_words)
                                              : std::max(kLeastRound, kRound / square);
   }

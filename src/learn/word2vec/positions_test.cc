@@ -61,10 +61,10 @@ TEST(ExchangePolicy, BoundsTheAccumulatedStep) {
   const ExchangePolicy two(params, 2);
   EXPECT_EQ(two.UsesUntilDue(kInput, 0.025), static_cast<uint16_t>(10 / (0.025 * 36)));
   EXPECT_EQ(two.UsesUntilDue(kOutput, 0.025), static_cast<uint16_t>(10 / (0.025 * 6)));
-  EXPECT_EQ(two.sweep_words(), 4'000'000u);
+  EXPECT_EQ(two.sweep_words(), 2'375'000u);
   const ExchangePolicy eight(params, 8);
   EXPECT_EQ(eight.UsesUntilDue(kInput, 0.025), 1);
-  EXPECT_EQ(eight.sweep_words(), 62'500u);
+  EXPECT_EQ(eight.sweep_words(), 60'000u);
   // Later, with a smaller rate, rows may wait for more uses.
   EXPECT_GT(two.UsesUntilDue(kInput, 0.0025), 5 * two.UsesUntilDue(kInput, 0.025));
   // What all parties together may move a dot product by is bounded; their mean always counts.
