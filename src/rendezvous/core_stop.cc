@@ -300,7 +300,8 @@ std::string CoordinatorCore::MissingTasks() const {
   }
   return first + " did not join within " + FormatDuration(job_.limits.gather) + " (" +
          std::to_string(task_count() - missing) + " of " + std::to_string(task_count()) +
-         " tasks had)";
+         " tasks had)" +
+         (controllers_ == 0 ? "; the controller, which has them started, is gone" : "");
 }
 
 void CoordinatorCore::CheckJobDeadlines() {

@@ -10,6 +10,7 @@ namespace {
 using job::JobState;
 using job::TaskState;
 using testing::HasSubstr;
+using testing::Not;
 using Kind = Action::Kind;
 
 TEST(Core, StartsNobodyBeforeAllHaveJoinedAndThenInIndexOrder) {
@@ -40,6 +41,18 @@ TEST(Core, GatheringFailsNamingWhoIsMissing) {
   EXPECT_EQ(d.core.verdict()->state, JobState::kFailed);
   EXPECT_FALSE(d.core.verdict()->gathered);
   EXPECT_THAT(d.core.verdict()->reason, HasSubstr("worker 1 and 1 other task did not join"));
+  EXPECT_THAT(d.core.verdict()->reason, Not(HasSubstr("controller")));
+}
+
+TEST(Core, GatheringWithoutAControllerSaysSo) {
+  job::Job job = Make(2, 0);
+  job.on_controller_loss = job::OnControllerLoss::kKeep;
+  job.limits.gather = Millis(20'000);
+  Driver d(job);
+  d.Do(ControllerWent{});
+  d.Pass(Millis(20'000));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("the controller, which has them started, is gone"));
 }
 
 TEST(Core, OneHolderAPlace) {
