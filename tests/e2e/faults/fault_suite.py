@@ -146,6 +146,7 @@ def one_run(options, seed, kind, victim, epochs, baseline):
         run.leftovers += [f"port {p} is still taken" for p in sorted(ports) if not harness.bindable(p) and
                           p in home.ports()]
         if not run.ok:
+            home.keep = True
             report(run, home, process, options)
     return run
 
@@ -158,6 +159,7 @@ def report(run, home, process, options):
     print(f"  verdict: {json.dumps(home.verdict())[:600]}")
     with open(process.log, encoding="utf-8", errors="replace") as f:
         print("  the command said: " + "\n    ".join(f.read()[-1200:].splitlines()))
+    print(f"  kept: {home.root}")
     print(f"  repeat: script/faults --runs 1 --seed {run.seed} --only {run.victim} --kind {run.kind}", flush=True)
 
 
