@@ -1,5 +1,5 @@
 // Group commit: files are synced on a thread of its own, so that a slow disk holds up neither
-// heartbeats nor the stop of a follower. Used by coordinator.cc.
+// heartbeats nor the stop of a follower. Used by ledger.cc.
 #pragma once
 
 #include <functional>

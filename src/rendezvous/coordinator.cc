@@ -11,11 +11,10 @@
 #include "base/log.h"
 #include "dialect/cluster.h"
 #include "net/websocket.h"
-#include "rendezvous/commit.h"
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
 #include "rendezvous/job_files.h"
-#include "rendezvous/journal.h"
+#include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
 #include "rendezvous/orders.h"
 #include "rendezvous/peer.h"
@@ -45,7 +44,6 @@ class Shell final : public Coordinator {
         logs_dir_(std::filesystem::path(options_.job_dir) / "logs"),
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
-        committer_(Committer::Make(loop)),
         feed_(logs_dir_),
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
@@ -54,42 +52,46 @@ class Shell final : public Coordinator {
 
   ~Shell() override {
     loop_->Cancel(tick_timer_);
-    loop_->Cancel(commit_timer_);
     loop_->Cancel(heartbeat_timer_);
     loop_->Cancel(end_timer_);
   }
 
   Status Open() {
     TRY(MakeDirectories(logs_dir_, 0700));
-    TRY_ASSIGN(Journal::Opened opened, Journal::Open(options_.job_dir + "/journal"));
-    journal_ = std::make_unique<Journal>(std::move(opened.journal));
-    if (opened.cut_bytes > 0) {
-      LogWarning("cut {} torn bytes off the end of the journal", opened.cut_bytes);
-    }
-    TRY(Restore(opened.records));
+    TRY_ASSIGN(Ledger::Opened opened,
+               Ledger::Open(loop_, options_.job_dir, options_.commit_delay, LedgerCalls()));
+    ledger_ = std::move(opened.ledger);
+    TRY(Restore(opened.facts));
     TRY(Listen());
     Do(core_.Begin(Now()));
     // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
-    if (!opened.records.empty()) CommitNow();
+    if (!opened.facts.empty()) ledger_->CommitNow();
     BeatLater();
     return Status::Ok();
   }
 
   uint16_t port() const override { return server_->port(); }
-  int64_t syncs() const override { return committer_->syncs(); }
+  int64_t syncs() const override { return ledger_->syncs(); }
   const CoordinatorCore& core() const override { return core_; }
   void Stop(const std::string& reason) override { Feed(Command{StopMode::kStop, reason}); }
 
  private:
   // ---- Opening ----
 
-  Status Restore(const std::vector<std::string>& records) {
+  LedgerCallbacks LedgerCalls() {
+    LedgerCallbacks calls;
+    calls.on_fact = [this](const Fact& fact) {
+      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
+    };
+    calls.perform = [this](const Action& action) { Perform(action); };
+    calls.release = [this](int64_t seq) { feed_.Release(seq); };
+    calls.also = [this](std::vector<int>* fds) { return task_logs_.TakeFinished(fds); };
+    calls.on_failed = [this](const Status& why) { End(why); };
+    return calls;
+  }
+
+  Status Restore(const std::vector<Fact>& facts) {
     started_ = RealClock::Get()->Wall();
-    std::vector<Fact> facts;
-    for (const std::string& record : records) {
-      TRY_ASSIGN(Fact fact, FactFromText(record));
-      facts.push_back(std::move(fact));
-    }
     TRY(core_.Restore(facts).With(options_.job_dir + "/journal"));
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
@@ -308,37 +310,7 @@ class Shell final : public Coordinator {
   }
 
   void Do(const std::vector<Action>& actions) {
-    bool durable = false;
-    for (const Action& action : actions) {
-      if (action.kind != Action::Kind::kRecord) continue;
-      Fact fact = action.fact;
-      fact.wall = FormatWall(RealClock::Get()->Wall());
-      const Status status = journal_->Append(FactToText(fact));
-      if (!status.ok()) return End(status);
-      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
-      durable = durable || fact.durable();
-      if (!fact.durable() && unsynced_from_ == 0) {
-        released_ = fact.seq;
-      } else if (fact.durable() && unsynced_from_ == 0) {
-        unsynced_from_ = fact.seq;
-      }
-    }
-    for (const Action& action : actions) {
-      if (action.kind == Action::Kind::kRecord) continue;
-      if (action.after > synced_) {
-        deferred_.push_back(action);
-      } else {
-        Perform(action);
-      }
-    }
-    feed_.Release(released_);
-    if (durable) {
-      if (core_.verdict()) {
-        CommitNow();
-      } else {
-        CommitSoon();
-      }
-    }
+    ledger_->Take(actions);
     ArmTick();
   }
 
@@ -468,53 +440,7 @@ class Shell final : public Coordinator {
     });
   }
 
-  // ---- Durability and the end ----
-
-  void CommitSoon() {
-    if (commit_timer_ != 0 || committing_) return;
-    commit_timer_ = loop_->After(options_.commit_delay, [this] {
-      commit_timer_ = 0;
-      CommitNow();
-    });
-  }
-
-  void CommitNow() {
-    loop_->Cancel(std::exchange(commit_timer_, 0));
-    if (committing_) return;  // Committed looks again
-    committing_ = true;
-    std::vector<int> fds;
-    const auto logs = task_logs_.TakeFinished(&fds);
-    fds.push_back(journal_->fd());
-    committer_->Sync(std::move(fds), [this, logs, upto = core_.last_seq()](const Status& status) {
-      Committed(upto, status);
-    });
-  }
-
-  void Committed(int64_t upto, const Status& status) {
-    committing_ = false;
-    if (!status.ok()) return End(status);
-    synced_ = upto;
-    released_ = upto;
-    unsynced_from_ = core_.last_seq() > upto ? upto + 1 : 0;
-    feed_.Release(released_);
-    std::vector<Action> ready;
-    std::erase_if(deferred_, [&](const Action& action) {
-      if (action.after > synced_) return false;
-      ready.push_back(action);
-      return true;
-    });
-    for (const Action& action : ready) {
-      if (ended_) return;
-      Perform(action);
-    }
-    if (unsynced_from_ != 0) {
-      if (core_.verdict()) {
-        CommitNow();
-      } else {
-        CommitSoon();
-      }
-    }
-  }
+  // ---- The end ----
 
   void WriteVerdict() {
     const std::string text = ToPrettyText(VerdictToJson(*core_.verdict())) + "\n";
@@ -529,6 +455,7 @@ class Shell final : public Coordinator {
     for (auto& [id, connection] : connections_) {
       connection.peer->Close(status.ok() ? "ended" : status.message());
     }
+    ledger_->Close();
     end_ = status;
     // The closing words, and what is queued before them, go out first.
     end_timer_ = loop_->After(connections_.empty() ? Duration::zero() : Duration(kLastWords),
@@ -561,19 +488,13 @@ class Shell final : public Coordinator {
   Millis base_{0};
 
   CoordinatorCore core_;
-  std::unique_ptr<Journal> journal_;
-  std::unique_ptr<Committer> committer_;
+  std::unique_ptr<Ledger> ledger_;
   EventFeed feed_;
   TaskLogs task_logs_;
   std::map<MemberId, Connection> connections_;
   MemberId next_member_ = 1;
   std::unique_ptr<net::WebSocketServer> server_;
 
-  std::vector<Action> deferred_;  // until `after` is synced
-  int64_t synced_ = 0;            // facts up to this number are on disk
-  int64_t unsynced_from_ = 0;     // the first durable fact that is not; 0: none
-  int64_t released_ = 0;          // facts up to this number may be told
-  bool committing_ = false;
   bool ended_ = false;
   Status end_;
   int64_t described_ = 0;
@@ -581,7 +502,6 @@ class Shell final : public Coordinator {
   std::shared_ptr<const std::string> description_;
   std::optional<Millis> armed_;
   net::Loop::Id tick_timer_ = 0;
-  net::Loop::Id commit_timer_ = 0;
   net::Loop::Id heartbeat_timer_ = 0;
   net::Loop::Id end_timer_ = 0;
 };

@@ -1,7 +1,7 @@
 // The coordinator's journal: an append-only file of checksummed records, one fact each
 // (docs/formats/journal.md). A torn tail, as a crash leaves it, is cut off.
 //
-// Written by coordinator.cc, which appends at once and syncs in groups (commit.h).
+// Written by ledger.cc, which appends at once and syncs in groups (commit.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The environment that a launcher starts its program with: what the engine gave the launcher, what
-// the coordinator says, and what only the launcher knows. Used by launcher.cc.
+// the coordinator says, and what only the launcher knows. Used by attempt.cc.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Watches who listens on a task's leased ports while its program runs: it must be the task's own
-// tree, and nobody beside it. Used by launcher.cc.
+// tree, and nobody beside it. Used by attempt.cc.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // One attempt of a task's program under a launcher: its process tree, the pipes of what its
-// processes print and the pipe of what they report. Used by launcher.cc.
+// processes print and the pipe of what they report. Used by attempt.cc.
 //
 // Belongs to the loop's thread, which must be the thread that made it and must outlive the program:
 // the kernel ends a program whose parent thread dies.

@@ -1,4 +1,4 @@
-// How a program's end is told. Used by launcher.cc.
+// How a program's end is told. Used by attempt.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What the processes of one attempt print, on its way into the attempt's one log: of several
 // processes each line gets its process's number, and lines that the job waits for are seen. Used by
-// launcher.cc.
+// attempt.cc.
 #pragma once
 
 #include <cstddef>

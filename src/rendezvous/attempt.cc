@@ -1,0 +1,265 @@
+#include "rendezvous/attempt.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "job/state.h"
+#include "rendezvous/launch_env.h"
+#include "rendezvous/port_watch.h"
+#include "rendezvous/program.h"
+#include "rendezvous/program_end.h"
+#include "rendezvous/ready_check.h"
+#include "rendezvous/task_output.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr auto kSampleEvery = std::chrono::seconds(1);
+
+std::vector<std::string> WatchedLines(const StartMessage& start) {
+  std::vector<std::string> lines = start.on_log;
+  if (start.ready.by == job::ReadyBy::kLog) lines.push_back(start.ready.line);
+  return lines;
+}
+
+class TaskAttempt final : public Attempt {
+ public:
+  TaskAttempt(net::Loop* loop, AttemptSpec spec, AttemptCallbacks calls)
+      : loop_(loop),
+        spec_(std::move(spec)),
+        calls_(std::move(calls)),
+        grace_(std::chrono::milliseconds(spec_.start.grace_ms)),
+        processes_(std::max(1, static_cast<int>(spec_.start.processes.size()))),
+        output_(processes_, WatchedLines(spec_.start)) {}
+
+  ~TaskAttempt() override { loop_->Cancel(sample_timer_); }
+
+  void Start() override {
+    const Status status = Spawn();
+    if (status.ok()) return;
+    RemoveScratch();
+    program_.reset();
+    Finish(CouldNotStart(status));
+  }
+
+  void Drain(Duration grace) override {
+    if (program_) program_->Drain(grace);
+  }
+  void Drain() override { Drain(grace_); }
+  void Kill() override {
+    if (program_) program_->Kill();
+  }
+  void Resume() override {
+    if (program_) program_->Resume();
+  }
+  Status Describe(std::string cluster) override {
+    spec_.cluster = std::move(cluster);
+    return running() ? WriteClusterFile() : Status::Ok();
+  }
+
+  bool running() const override { return program_ != nullptr && !ended_; }
+  bool ready() const override { return ready_; }
+  const std::string& stolen() const override { return stolen_; }
+  const host::Usage& usage() const override { return usage_; }
+
+ private:
+  // ---- The start ----
+
+  std::string PathOf(const std::string& suffix) const {
+    return spec_.job_dir + "/scratch/" + spec_.role + "-" + std::to_string(spec_.index) + suffix;
+  }
+  std::string ScratchDir() const { return PathOf("." + std::to_string(spec_.start.attempt)); }
+  std::string ClusterFile() const { return PathOf(".cluster.json"); }
+  std::string Name() const {
+    return spec_.role + "-" + std::to_string(spec_.index) + "." +
+           std::to_string(spec_.start.attempt);
+  }
+
+  Status WriteClusterFile() const {
+    return WriteFileAtomically(ClusterFile(), spec_.cluster + "\n", 0600, false);
+  }
+
+  std::vector<std::string> Environment(
+      const std::vector<std::pair<std::string, std::string>>& process) const {
+    return LaunchEnvironment(spec_.start, process,
+                             {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster});
+  }
+
+  host::ProcessSpec ProcessOf(const StartMessage& start) const {
+    host::ProcessSpec process;
+    process.job_id = spec_.job_id;
+    process.name = Name();
+    process.argv = start.argv;
+    process.env = Environment({});
+    for (size_t i = 0; i < start.processes.size(); ++i) {
+      auto env = Environment(start.processes[i]);
+      if (i == 0) {
+        process.env = std::move(env);
+      } else {
+        process.further.push_back({std::move(env)});
+      }
+    }
+    process.grace = std::chrono::milliseconds(start.grace_ms);
+    process.work_dir = start.work_dir;
+    process.resources.cpu = start.cpu;
+    process.resources.memory_bytes = start.memory_bytes;
+    return process;
+  }
+
+  Status Spawn() {
+    TRY(MakeDirectories(ScratchDir(), 0700));
+    TRY(WriteClusterFile());
+    ProgramCallbacks calls;
+    calls.on_output = [this](int process, std::string_view bytes) {
+      const bool more = Log(output_.Take(process, bytes));
+      LookAtMatches();
+      return more;
+    };
+    calls.on_report = [this](const json::object& report) { calls_.on_report(report); };
+    calls.on_end = [this](const host::ProcessExit& exit) { ProgramEnded(exit); };
+    TRY_ASSIGN(program_,
+               Program::Start(loop_, {ProcessOf(spec_.start)}, spec_.isolation, std::move(calls)));
+    if (spec_.start.ready.by != job::ReadyBy::kStart) CheckReady();
+    WatchPorts();
+    SampleLater();
+    return Status::Ok();
+  }
+
+  // ---- While it runs ----
+
+  bool Log(std::string_view text) { return text.empty() || calls_.on_log(text); }
+
+  void LookAtMatches() {
+    for (int match; (match = output_.TakeMatch()) >= 0;) Matched(match);
+  }
+
+  // A line that the job waits for was printed.
+  void Matched(int number) {
+    const std::vector<std::string>& on_log = spec_.start.on_log;
+    if (number == static_cast<int>(on_log.size())) {
+      if (ready_check_) BeReady();
+    } else if (log_rule_ < 0) {
+      log_rule_ = number;
+      LogInfo("a line of the program matches '{}'", on_log[static_cast<size_t>(number)]);
+      if (running()) program_->Drain(grace_);
+    }
+  }
+
+  void CheckReady() {
+    const StartMessage& start = spec_.start;
+    ReadyCheckSpec check;
+    check.how = start.ready;
+    check.port = start.port;
+    check.hosts = {"127.0.0.1", "::1"};
+    if (!spec_.host.empty() && spec_.host != check.hosts[0]) check.hosts.push_back(spec_.host);
+    check.env = Environment({});
+    check.work_dir = start.work_dir;
+    check.job_id = spec_.job_id;
+    check.name = Name() + ".ready";
+    check.isolation = spec_.isolation;
+    const std::string within = FormatDuration(start.ready.timeout);
+    ready_check_ = ReadyCheck::Start(
+        loop_, std::move(check), [this] { BeReady(); },
+        [this, within](const std::string& why) {
+          not_ready_ = "it was not ready within " + within + ": " + why;
+          ready_check_.reset();
+          Kill();
+        });
+  }
+
+  void BeReady() {
+    ready_check_.reset();
+    ready_ = true;
+    calls_.on_news();
+  }
+
+  void WatchPorts() {
+    if (spec_.ports.empty()) return;
+    port_watch_ = PortWatch::Start(
+        loop_, spec_.ports, [this] { return running() ? program_->Pids() : std::vector<pid_t>(); },
+        [this](uint16_t port, const std::string& who) {
+          stolen_ = "its port " + std::to_string(port) + " is taken: " + who;
+          port_watch_.reset();
+          calls_.on_news();
+        });
+  }
+
+  void SampleLater() {
+    sample_timer_ = loop_->After(kSampleEvery, [this] {
+      sample_timer_ = 0;
+      if (!running()) return;
+      auto usage = program_->Sample();
+      if (usage.ok()) usage_ = *usage;
+      SampleLater();
+    });
+  }
+
+  // ---- The end ----
+
+  // The Program is in the middle of its last callback.
+  void ProgramEnded(const host::ProcessExit& exit) {
+    ended_ = true;
+    ready_check_.reset();
+    port_watch_.reset();
+    RemoveScratch();
+    Log(output_.Finish());
+    LookAtMatches();
+    job::TaskEnd end = EndOf(exit, spec_.start.memory_bytes);
+    if (!not_ready_.empty() && !end.ok()) end = Killed(SIGKILL, not_ready_);
+    // Stopped for what it printed: that it ends well then says nothing.
+    if (log_rule_ >= 0 && end.ok()) end = Killed(SIGTERM, "for a line that it printed");
+    // It may have failed for it before anybody looked.
+    if (stolen_.empty() && !end.ok()) stolen_ = TakenPort(spec_.ports);
+    if (processes_ > 1 && !end.ok()) end.process = exit.process;
+    Finish(std::move(end), exit.process);
+  }
+
+  void RemoveScratch() const {
+    std::error_code ignored;  // the engine removes the job's directory anyway
+    std::filesystem::remove_all(ScratchDir(), ignored);
+    std::filesystem::remove(ClusterFile(), ignored);
+  }
+
+  void Finish(job::TaskEnd end, int process = 0) {
+    EndedMessage ended;
+    ended.attempt = spec_.start.attempt;
+    ended.end = std::move(end);
+    ended.last_line = CleanText(output_.last_line(process), 200);
+    ended.log_rule = log_rule_;
+    ended.stolen = stolen_;
+    calls_.on_end(std::move(ended));
+  }
+
+  // Constant after construction, but for spec_.cluster.
+  net::Loop* const loop_;
+  AttemptSpec spec_;
+  const AttemptCallbacks calls_;
+  const Duration grace_;
+  const int processes_;
+
+  TaskOutput output_;
+  int log_rule_ = -1;      // of on_log, that a line matched first
+  std::string not_ready_;  // why it was killed
+  std::string stolen_;
+  bool ready_ = false;
+  bool ended_ = false;
+  host::Usage usage_;
+  net::Loop::Id sample_timer_ = 0;
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<ReadyCheck> ready_check_;
+  std::unique_ptr<PortWatch> port_watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Attempt> Attempt::Make(net::Loop* loop, AttemptSpec spec,
+                                       AttemptCallbacks callbacks) {
+  return std::make_unique<TaskAttempt>(loop, std::move(spec), std::move(callbacks));
+}
+
+}  // namespace shoal::rendezvous

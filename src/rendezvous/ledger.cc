@@ -1,0 +1,153 @@
+#include "rendezvous/ledger.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "rendezvous/commit.h"
+#include "rendezvous/journal.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+class JournalLedger final : public Ledger {
+ public:
+  JournalLedger(net::Loop* loop, Journal journal, Duration commit_delay, int64_t last_seq,
+                LedgerCallbacks calls)
+      : loop_(loop),
+        commit_delay_(commit_delay),
+        calls_(std::move(calls)),
+        journal_(std::move(journal)),
+        committer_(Committer::Make(loop)),
+        last_seq_(last_seq) {}
+
+  ~JournalLedger() override { loop_->Cancel(commit_timer_); }
+
+  void Take(const std::vector<Action>& actions) override {
+    bool durable = false;
+    for (const Action& action : actions) {
+      if (action.kind != Action::Kind::kRecord) continue;
+      const Status status = Append(action.fact);
+      if (!status.ok()) return Fail(status);
+      durable = durable || action.fact.durable();
+    }
+    for (const Action& action : actions) {
+      if (action.kind == Action::Kind::kRecord) continue;
+      if (action.after > synced_) {
+        deferred_.push_back(action);
+      } else if (!closed_) {
+        calls_.perform(action);
+      }
+    }
+    if (closed_) return;
+    calls_.release(released_);
+    if (durable) Commit();
+  }
+
+  void CommitNow() override {
+    loop_->Cancel(std::exchange(commit_timer_, 0));
+    if (committing_ || closed_) return;  // Committed looks again
+    committing_ = true;
+    std::vector<int> fds;
+    const auto kept = calls_.also(&fds);
+    fds.push_back(journal_.fd());
+    committer_->Sync(std::move(fds), [this, kept, upto = last_seq_](const Status& status) {
+      Committed(upto, status);
+    });
+  }
+
+  void Close() override {
+    closed_ = true;
+    loop_->Cancel(std::exchange(commit_timer_, 0));
+  }
+  int64_t syncs() const override { return committer_->syncs(); }
+
+ private:
+  Status Append(Fact fact) {
+    fact.wall = FormatWall(RealClock::Get()->Wall());
+    TRY(journal_.Append(FactToText(fact)));
+    last_seq_ = fact.seq;
+    urgent_ = urgent_ || fact.kind == Fact::Kind::kVerdict;
+    calls_.on_fact(fact);
+    if (unsynced_from_ != 0) return Status::Ok();
+    if (fact.durable()) {
+      unsynced_from_ = fact.seq;
+    } else {
+      released_ = fact.seq;
+    }
+    return Status::Ok();
+  }
+
+  // The verdict waits for nobody.
+  void Commit() {
+    if (urgent_) return CommitNow();
+    if (commit_timer_ != 0 || committing_) return;
+    commit_timer_ = loop_->After(commit_delay_, [this] {
+      commit_timer_ = 0;
+      CommitNow();
+    });
+  }
+
+  void Committed(int64_t upto, const Status& status) {
+    committing_ = false;
+    if (closed_) return;
+    if (!status.ok()) return Fail(status);
+    synced_ = upto;
+    released_ = upto;
+    unsynced_from_ = last_seq_ > upto ? upto + 1 : 0;
+    calls_.release(released_);
+    std::vector<Action> ready;
+    std::erase_if(deferred_, [&](const Action& action) {
+      if (action.after > synced_) return false;
+      ready.push_back(action);
+      return true;
+    });
+    for (const Action& action : ready) {
+      if (closed_) return;
+      calls_.perform(action);
+    }
+    if (unsynced_from_ != 0) Commit();
+  }
+
+  void Fail(const Status& why) {
+    Close();
+    calls_.on_failed(why);
+  }
+
+  // Constant after construction.
+  net::Loop* const loop_;
+  const Duration commit_delay_;
+  const LedgerCallbacks calls_;
+
+  Journal journal_;
+  std::unique_ptr<Committer> committer_;
+  std::vector<Action> deferred_;  // until `after` is synced
+  int64_t last_seq_ = 0;
+  int64_t synced_ = 0;         // facts up to this number are on disk
+  int64_t unsynced_from_ = 0;  // the first durable fact that is not; 0: none
+  int64_t released_ = 0;       // facts up to this number may be told
+  bool urgent_ = false;
+  bool committing_ = false;
+  bool closed_ = false;
+  net::Loop::Id commit_timer_ = 0;
+};
+
+}  // namespace
+
+Result<Ledger::Opened> Ledger::Open(net::Loop* loop, const std::string& job_dir,
+                                    Duration commit_delay, LedgerCallbacks callbacks) {
+  TRY_ASSIGN(Journal::Opened opened, Journal::Open(job_dir + "/journal"));
+  if (opened.cut_bytes > 0) {
+    LogWarning("cut {} torn bytes off the end of the journal", opened.cut_bytes);
+  }
+  Opened result;
+  for (const std::string& record : opened.records) {
+    TRY_ASSIGN(Fact fact, FactFromText(record));
+    result.facts.push_back(std::move(fact));
+  }
+  const int64_t last = result.facts.empty() ? 0 : result.facts.back().seq;
+  result.ledger = std::make_unique<JournalLedger>(loop, std::move(opened.journal), commit_delay,
+                                                  last, std::move(callbacks));
+  return result;
+}
+
+}  // namespace shoal::rendezvous
