@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "dialect/cluster.h"
 #include "net/websocket.h"
+#include "rendezvous/description.h"
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
 #include "rendezvous/job_files.h"
@@ -25,6 +25,9 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
+// Between two descriptions to all of n tasks: n² times as long, but not longer than:
+constexpr double kDescribeNanos = 30;
+constexpr Duration kLongestDescribeGap = std::chrono::seconds(3);
 constexpr auto kLastWords = std::chrono::seconds(1);  // to whoever is connected at the end
 
 // One connection and what it turned out to be.
@@ -53,6 +56,7 @@ class Shell final : public Coordinator {
   ~Shell() override {
     loop_->Cancel(tick_timer_);
     loop_->Cancel(heartbeat_timer_);
+    loop_->Cancel(describe_timer_);
     loop_->Cancel(end_timer_);
   }
 
@@ -372,40 +376,44 @@ class Shell final : public Coordinator {
     }
   }
 
-  // One text for each state of the cluster, shared by all who get it.
-  const std::shared_ptr<const std::string>& Description() {
-    size_t ended = 0;
-    const dialect::ClusterDescription cluster = core_.Cluster();
-    for (const dialect::ClusterRole& role : cluster.roles) ended += role.ended.size();
-    if (described_ != core_.generation() || described_ended_ != ended) {
-      described_ = core_.generation();
-      described_ended_ = ended;
-      description_ = std::make_shared<const std::string>(
-          Message("describe", {{"generation", described_}, {"cluster", dialect::ToJson(cluster)}}));
-    }
-    return description_;
+  void Describe(const Action& action, Peer* peer) {
+    if (action.member == 0) return DescribeToAll();
+    if (peer != nullptr) peer->SendShared(describer_.frame(), false);
   }
 
-  void Describe(const Action& action, Peer* peer) {
-    if (action.member != 0) {
-      if (peer != nullptr) peer->SendShared(Description());
-      return;
-    }
+  // When many tasks end one after the other, each is news to all of them: at most so often that
+  // this coordinator spends no more than a part of its time on it.
+  void DescribeToAll() {
+    if (describe_timer_ != 0) return;
+    const double tasks = core_.task_count();
+    const auto gap = std::min<Duration>(
+        std::chrono::nanoseconds(static_cast<int64_t>(tasks * tasks * kDescribeNanos)),
+        kLongestDescribeGap);
+    const TimePoint now = RealClock::Get()->Now();
+    if (now >= described_at_ + gap) return DescribeNow();
+    describe_timer_ = loop_->After(described_at_ + gap - now, [this] {
+      describe_timer_ = 0;
+      DescribeNow();
+    });
+  }
+
+  void DescribeNow() {
+    described_at_ = RealClock::Get()->Now();
     for (auto& [id, connection] : connections_) {
-      if (core_.TaskOf(id)) connection.peer->SendShared(Description());
+      if (core_.TaskOf(id)) connection.peer->SendShared(describer_.frame(), false);
     }
   }
 
   void StartProgram(const Action& action, Peer* peer) {
-    auto start =
-        StartOrder(core_, action.task, action.attempt, {id_, options_.job_dir, options_.program});
+    auto start = StartOrder(core_, describer_.cluster(), action.task, action.attempt,
+                            {id_, options_.job_dir, options_.program});
     if (!start.ok()) {
       loop_->Post([this, alive = alive_, task = action.task, why = start.status().message()] {
         if (*alive) Feed(LauncherRefused{core_.role_of(task).name, core_.index_of(task), why});
       });
       return;
     }
-    peer->SendShared(Description());
+    peer->SendShared(describer_.frame(), false);
     peer->Send("start", ToJson(*start));
   }
 
@@ -430,7 +438,7 @@ class Shell final : public Coordinator {
     heartbeat_timer_ = loop_->After(kHeartbeat, [this] {
       static const auto beat = std::make_shared<const std::string>(Message("heartbeat"));
       for (auto& [id, connection] : connections_) {
-        if (connection.role != Connection::Role::kUnknown) connection.peer->SendShared(beat);
+        if (connection.role != Connection::Role::kUnknown) connection.peer->SendShared(beat, true);
       }
       for (const LogKey& key : task_logs_.Unacked()) {
         const auto task = core_.Find(key.role, key.index);
@@ -497,12 +505,12 @@ class Shell final : public Coordinator {
 
   bool ended_ = false;
   Status end_;
-  int64_t described_ = 0;
-  size_t described_ended_ = 0;  // tasks that had ended by then
-  std::shared_ptr<const std::string> description_;
+  Describer describer_{&core_};
+  TimePoint described_at_;  // to all
   std::optional<Millis> armed_;
   net::Loop::Id tick_timer_ = 0;
   net::Loop::Id heartbeat_timer_ = 0;
+  net::Loop::Id describe_timer_ = 0;
   net::Loop::Id end_timer_ = 0;
 };
 

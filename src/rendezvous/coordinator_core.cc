@@ -76,6 +76,12 @@ uint16_t CoordinatorCore::PortOf(int number, const std::string& port) const {
   return 0;
 }
 
+int64_t CoordinatorCore::ended_well() const {
+  int64_t well = 0;
+  for (const RoleCount& one : counts_) well += one.well;
+  return well;
+}
+
 dialect::ClusterDescription CoordinatorCore::Cluster() const {
   dialect::ClusterDescription cluster;
   cluster.generation = generation_;

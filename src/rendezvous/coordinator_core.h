@@ -49,6 +49,7 @@ class CoordinatorCore {
   std::string NameOf(int task) const;  // "worker 3"
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
+  int64_t ended_well() const;  // tasks, for good
   dialect::ClusterDescription Cluster() const;
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected

@@ -52,7 +52,8 @@ TEST(Core, GatheringWithoutAControllerSaysSo) {
   d.Do(ControllerWent{});
   d.Pass(Millis(20'000));
   ASSERT_TRUE(d.core.verdict());
-  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("the controller, which has them started, is gone"));
+  EXPECT_THAT(d.core.verdict()->reason,
+              HasSubstr("the controller, which has them started, is gone"));
 }
 
 TEST(Core, OneHolderAPlace) {

@@ -36,7 +36,7 @@ void EventFeed::TellNow(const JobEvent& event) {
   const std::pair<std::string, int> task{event.role, event.index};
   if (event.type == JobEvent::Type::kProgress) progress_[task] = text;
   if (event.type == JobEvent::Type::kUsage) usage_[task] = text;
-  for (auto& [peer, subscriber] : subscribers_) peer->SendShared(text);
+  for (auto& [peer, subscriber] : subscribers_) peer->SendShared(text, true);
 }
 
 void EventFeed::LogGrew(const LogKey& key, int64_t bytes) {
@@ -75,8 +75,8 @@ Status EventFeed::Subscribe(Peer* peer, const json::object& hello) {
   const auto first = std::find_if(entries_.begin(), entries_.end(),
                                   [after](const Entry& entry) { return entry.seq > after; });
   subscriber.next = static_cast<size_t>(first - entries_.begin());
-  for (const auto& [task, text] : progress_) peer->SendShared(text);
-  for (const auto& [task, text] : usage_) peer->SendShared(text);
+  for (const auto& [task, text] : progress_) peer->SendShared(text, true);
+  for (const auto& [task, text] : usage_) peer->SendShared(text, true);
   subscribers_[peer] = std::move(subscriber);
   peer->OnDrain([this, peer] {
     const auto found = subscribers_.find(peer);
@@ -107,7 +107,7 @@ void EventFeed::PumpEvents(Peer* peer, Subscriber* subscriber) {
   while (subscriber->next < entries_.size()) {
     const Entry& entry = entries_[subscriber->next];
     if (entry.seq > released_ || (entry.ends && !LogIsTold(*subscriber, entry.key))) return;
-    peer->SendShared(entry.text);
+    peer->SendShared(entry.text, true);
     ++subscriber->next;
   }
 }

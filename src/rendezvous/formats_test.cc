@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "rendezvous/commit.h"
+#include "rendezvous/description.h"
 #include "rendezvous/journal.h"
 #include "rendezvous/log_segment.h"
 #include "rendezvous/log_spool.h"
@@ -258,6 +259,32 @@ TEST(Events, RoundTripThroughJson) {
   EXPECT_FALSE(read->verdict.gathered);
   EXPECT_EQ(read->verdict.tasks[0].attempts, 2);
   EXPECT_FALSE(EventFromJson({{"event", "task"}, {"seq", 1}}).ok());
+}
+
+TEST(DescriptionFormat, ComesBackWhole) {
+  std::string cluster = R"({"generation":7,"roles":{"worker":[)";
+  for (int i = 0; i < 2000; ++i) cluster += fmt::format("\"host-{}.example:{}\",", i, 20000 + i);
+  cluster += "]}}";
+  const std::string frame = EncodeDescription(7, cluster);
+  EXPECT_EQ(Hex(frame.substr(0, 4)), "53440100");
+  EXPECT_LT(frame.size(), cluster.size() / 4);
+  const auto back = DecodeDescription(frame);
+  ASSERT_TRUE(back.ok()) << back.status().ToString();
+  EXPECT_EQ(back->generation, 7);
+  EXPECT_EQ(back->cluster, cluster);
+}
+
+TEST(DescriptionFormat, WhatIsCutOrLiesAboutItsLengthIsRefused) {
+  const std::string whole = EncodeDescription(1, "{\"generation\":1}");
+  for (size_t cut = 0; cut < whole.size(); ++cut) {
+    EXPECT_FALSE(DecodeDescription(std::string_view(whole).substr(0, cut)).ok()) << cut;
+  }
+  for (size_t at = 0; at < 8; ++at) {  // the magic, the version, and the bytes of text
+    std::string wrong = whole;
+    wrong[at] = static_cast<char>(wrong[at] ^ 0x40);
+    EXPECT_FALSE(DecodeDescription(wrong).ok()) << at;
+  }
+  EXPECT_FALSE(DecodeDescription(whole + "more").ok());
 }
 
 TEST(Committer, TellsWhenTheDiskHasIt) {

@@ -13,6 +13,7 @@
 #include "host/port_lease.h"
 #include "net/address.h"
 #include "rendezvous/attempt.h"
+#include "rendezvous/description.h"
 #include "rendezvous/job_files.h"
 #include "rendezvous/link.h"
 #include "rendezvous/log_spool.h"
@@ -50,6 +51,10 @@ class TaskLauncher final : public Launcher {
     calls.on_message = [this](const std::string& type, const json::object& message) {
       const Status status = Received(type, message);
       if (!status.ok()) LogError("message '{}' of the coordinator: {}", type, status.message());
+    };
+    calls.on_binary = [this](std::string_view frame) {
+      const Status status = Described(frame);
+      if (!status.ok()) LogError("the coordinator's description: {}", status.message());
     };
     calls.on_drain = [this] { Pump(); };
     calls.on_down = [this](const Status& why) {
@@ -103,7 +108,6 @@ class TaskLauncher final : public Launcher {
 
   Status Received(const std::string& type, const json::object& message) {
     if (type == "welcome") return Welcomed(message);
-    if (type == "describe") return Described(message);
     if (type == "start") return StartProgram(message);
     if (type == "drain" || type == "kill") return StopProgram(type, message);
     if (type == "log_ack") {
@@ -162,11 +166,10 @@ class TaskLauncher final : public Launcher {
     return Status::Ok();
   }
 
-  Status Described(const json::object& message) {
-    TRY_ASSIGN(generation_, GetInt(message, "generation"));
-    const json::value* cluster = message.if_contains("cluster");
-    if (cluster == nullptr || !cluster->is_object()) return InvalidArgument("no 'cluster'");
-    cluster_ = ToText(*cluster);
+  Status Described(std::string_view frame) {
+    TRY_ASSIGN(Description description, DecodeDescription(frame));
+    generation_ = description.generation;
+    cluster_ = std::move(description.cluster);
     return running() ? run_->Describe(cluster_) : Status::Ok();
   }
 

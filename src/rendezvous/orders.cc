@@ -17,7 +17,8 @@ json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
           {"ports", std::move(ports)}};
 }
 
-Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attempt,
+Result<StartMessage> StartOrder(const CoordinatorCore& core,
+                                const dialect::ClusterDescription& cluster, int task, int attempt,
                                 const JobPlace& place) {
   const job::Role& role = core.role_of(task);
   dialect::TaskContext context;
@@ -26,7 +27,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attem
   context.index = core.index_of(task);
   context.attempt = attempt;
   context.checkpoint_dir = place.dir + "/checkpoints";
-  auto env = dialect::RenderEnvironment(core.job(), core.Cluster(), context);
+  auto env = dialect::RenderEnvironment(core.job(), cluster, context);
   if (!env.ok()) return env.status().With("its environment cannot be made");
   StartMessage start;
   start.attempt = attempt;
@@ -36,8 +37,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attem
   }
   start.env.assign(env->begin(), env->end());
   if (role.processes > 1) {
-    TRY_ASSIGN(const auto processes,
-               dialect::RenderProcesses(core.job(), core.Cluster(), context, *env));
+    TRY_ASSIGN(const auto processes, dialect::RenderProcesses(core.job(), cluster, context, *env));
     for (const dialect::Environment& one : processes) {
       start.processes.emplace_back(one.begin(), one.end());
     }

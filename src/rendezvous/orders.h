@@ -21,8 +21,10 @@ struct JobPlace {
 // The fields of "welcome".
 json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
                           const std::string& job_id);
-// The order to start an attempt, with its environment rendered. An error says why it has none.
-Result<StartMessage> StartOrder(const CoordinatorCore& core, int task, int attempt,
+// The order to start an attempt, with its environment rendered from `cluster`, the core's. An error
+// says why it has none.
+Result<StartMessage> StartOrder(const CoordinatorCore& core,
+                                const dialect::ClusterDescription& cluster, int task, int attempt,
                                 const JobPlace& place);
 
 // A controller's message as the core's event. InvalidArgument for an unknown or wrong one.

@@ -37,8 +37,8 @@ class SocketPeer final : public Peer {
   void Send(std::string_view type, json::object fields) override {
     socket_->SendText(Message(type, std::move(fields)));
   }
-  void SendShared(std::shared_ptr<const std::string> text) override {
-    socket_->SendShared(std::move(text), true);
+  void SendShared(std::shared_ptr<const std::string> bytes, bool text) override {
+    socket_->SendShared(std::move(bytes), text);
   }
   void SendBinary(std::string frame) override { socket_->SendBinary(std::move(frame)); }
   size_t queued_bytes() const override { return socket_->queued_bytes(); }

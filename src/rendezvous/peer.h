@@ -30,7 +30,7 @@ class Peer {
 
   virtual void Send(std::string_view type, json::object fields) = 0;
   // A whole message, shared by many receivers.
-  virtual void SendShared(std::shared_ptr<const std::string> text) = 0;
+  virtual void SendShared(std::shared_ptr<const std::string> bytes, bool text) = 0;
   virtual void SendBinary(std::string frame) = 0;
   virtual size_t queued_bytes() const = 0;
   virtual void OnDrain(std::function<void()> fn) = 0;

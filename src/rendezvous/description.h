@@ -1,0 +1,46 @@
+// The cluster description on its way to the launchers: one binary message, compressed, made once
+// for each state of the cluster and shared by all who get it. A description of n tasks goes to n
+// launchers; ten thousand of them as JSON would be gigabytes to write, and to parse.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "dialect/cluster.h"
+#include "rendezvous/coordinator_core.h"
+
+namespace shoal::rendezvous {
+
+struct Description {
+  int64_t generation = 0;
+  std::string cluster;  // JSON text (docs/formats/cluster.md)
+};
+
+// Byte-exact in docs/formats/rendezvous.md; at most kMaxMessageDown bytes of text.
+std::string EncodeDescription(int64_t generation, std::string_view cluster);
+// InvalidArgument for anything else than what EncodeDescription gives.
+Result<Description> DecodeDescription(std::string_view frame);
+
+// The core's cluster, described when it has changed. The loop's thread only.
+class Describer {
+ public:
+  explicit Describer(const CoordinatorCore* core) : core_(core) {}
+
+  // Valid until the next call.
+  const dialect::ClusterDescription& cluster();
+  std::shared_ptr<const std::string> frame();
+
+ private:
+  void Refresh();
+
+  const CoordinatorCore* const core_;
+  int64_t generation_ = -1;
+  int64_t ended_ = -1;
+  dialect::ClusterDescription cluster_;
+  std::shared_ptr<const std::string> frame_;
+};
+
+}  // namespace shoal::rendezvous
