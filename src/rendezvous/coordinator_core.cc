@@ -76,12 +76,6 @@ uint16_t CoordinatorCore::PortOf(int number, const std::string& port) const {
   return 0;
 }
 
-int64_t CoordinatorCore::ended_well() const {
-  int64_t well = 0;
-  for (const RoleCount& one : counts_) well += one.well;
-  return well;
-}
-
 dialect::ClusterDescription CoordinatorCore::Cluster() const {
   dialect::ClusterDescription cluster;
   cluster.generation = generation_;
@@ -184,6 +178,7 @@ void CoordinatorCore::Rejoin(int number, const Joined& hello) {
   task.holder->heard = now_;
   task.holder->suspected = false;
   members_[hello.member] = number;
+  touched_.push_back(number);
   Do(Kind::kWelcome, number).lease = !task.holder->leased;
   if (task.final) {
     if (task.end) Do(Kind::kAck, number).attempt = task.attempt;

@@ -36,7 +36,7 @@ class CoordinatorCore {
   Status Restore(const std::vector<Fact>& facts);
   // Starts, or goes on after Restore.
   std::vector<Action> Begin(Millis now);
-  // O(1) for Heard; O(tasks) when something ends.
+  // O(1) for Heard and, until all are there, for who joins; O(tasks) when something ends.
   std::vector<Action> Handle(const Event& event, Millis now);
   // When Handle(Tick) has something to do; none: never. May be early.
   std::optional<Millis> NextDeadline() const;
@@ -49,8 +49,9 @@ class CoordinatorCore {
   std::string NameOf(int task) const;  // "worker 3"
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
-  int64_t ended_well() const;  // tasks, for good
-  dialect::ClusterDescription Cluster() const;
+  dialect::ClusterDescription Cluster() const;  // O(tasks)
+  // Changes whenever who has ended well changes; generation and this name a description.
+  int64_t ends_version() const { return ends_version_; }
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected
   job::TaskState state_of(int task) const;
@@ -184,7 +185,10 @@ class CoordinatorCore {
   void ApplyRestart(const Fact& fact);
   void Count(const Task& task, int by);
   Action& Do(Action::Kind kind, int task = -1);
+  bool AllFinal() const;
+  bool NothingToJudge() const;
   void RecomputeDeadline();
+  void PutDeadline(int task);
 
   // Constant after construction.
   const job::Job job_;
@@ -201,7 +205,8 @@ class CoordinatorCore {
   bool gathered_ = true;
   std::optional<Verdict> verdict_;
   std::optional<job::Death> first_death_;
-  std::vector<RoleCount> counts_;      // by role
+  std::vector<RoleCount> counts_;  // by role
+  int64_t ends_version_ = 0;
   bool restarted_ = false;             // anybody ever was
   int thefts_ = 0;                     // of ports, in the life of the job
   int job_restarts_ = 0;               // counted ones of scope job
@@ -217,8 +222,10 @@ class CoordinatorCore {
   Millis exit_by_{0};         // once there is a verdict
   bool acked_ = false;
   bool exited_ = false;
-  bool unsettled_ = false;  // something ended or is being stopped since the last Settle
-  std::optional<Millis> next_;
+  bool unsettled_ = false;      // something ended or is being stopped since the last Settle
+  std::optional<Millis> next_;  // never later than it must be; earlier after deadlines moved on
+  bool rescan_ = true;          // next_ is to be made from all tasks, not only from touched_
+  std::vector<int> touched_;    // whose deadlines may have come nearer
   // Of the call under way.
   Millis now_{0};
   std::vector<Action> actions_;

@@ -1,5 +1,6 @@
 // The coordinator as a process: `shoal coordinator`.
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <utility>
 
@@ -8,8 +9,21 @@
 
 namespace shoal::rendezvous {
 
+namespace {
+
+// A descriptor a task; the usual bound of 1,024 is meant for programs that use select(2).
+void AllowManyConnections() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+}  // namespace
+
 Status RunCoordinator(CoordinatorOptions options) {
   SetLogName("coordinator");
+  AllowManyConnections();
   net::Loop loop;
   Status end;
   auto coordinator = Coordinator::Start(&loop, std::move(options), [&](const Status& status) {

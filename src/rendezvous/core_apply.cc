@@ -45,6 +45,9 @@ Action& CoordinatorCore::Do(Action::Kind kind, int task) {
 }
 
 Status CoordinatorCore::Apply(const Fact& fact) {
+  const bool of_one = fact.kind != Fact::Kind::kJob && fact.kind != Fact::Kind::kGeneration &&
+                      fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart;
+  rescan_ = rescan_ || !of_one;
   switch (fact.kind) {
     case Fact::Kind::kJob:
       job_state_ = fact.state;
@@ -79,9 +82,12 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
     return Status::Ok();
   }
   Task& task = tasks_[static_cast<size_t>(fact.task)];
+  const bool well = EndedWell(task);
   Count(task, -1);
   const Status status = ChangeTask(fact, &task);
   Count(task, 1);
+  if (well != EndedWell(task)) ++ends_version_;
+  if (!rescan_) touched_.push_back(fact.task);
   return status;
 }
 
@@ -195,6 +201,7 @@ void CoordinatorCore::ApplyRestart(const Fact& fact) {
     const bool revived =
         task.final && task.end && (EndedWell(task) || task.end->kind == job::EndKind::kCancelled);
     if (!revived) continue;
+    ++ends_version_;
     Count(task, -1);
     task.final = false;
     task.released = false;

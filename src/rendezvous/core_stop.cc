@@ -26,6 +26,7 @@ bool NeedsWhy(const job::TaskEnd& end) {
 std::vector<Action> CoordinatorCore::Begin(Millis now) {
   now_ = std::max(now, now_);
   controller_due_ = now_ + limits_.controller_start;
+  rescan_ = true;
   for (Task& task : tasks_) {
     if (task.holder) task.holder->heard = now_;
   }
@@ -102,8 +103,7 @@ void CoordinatorCore::Settle() {
     changed = DrainForStop();
     changed = DrainFollowers() || changed;
   }
-  const bool all_final =
-      std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.final; });
+  const bool all_final = AllFinal();
   StartWaiting();  // who waited for what has failed is not started for it
   ReleaseFinished();
   if (all_final && decided_ && !verdict_) RecordVerdict();
@@ -164,10 +164,28 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
   return true;
 }
 
+bool CoordinatorCore::AllFinal() const {
+  return std::all_of(counts_.begin(), counts_.end(),
+                     [](const RoleCount& one) { return one.final == one.tasks; });
+}
+
+// So that a thousand good ends do not each cost a look at a thousand tasks: nobody has ended badly,
+// and of a role all of whose tasks must end well some have not.
+bool CoordinatorCore::NothingToJudge() const {
+  if (job_.success.rule != job::SuccessRule::kAll) return false;
+  bool going = false;
+  for (size_t r = 0; r < counts_.size(); ++r) {
+    if (counts_[r].well < counts_[r].final) return false;
+    const auto& roles = job_.success.roles;
+    const bool decides = std::find(roles.begin(), roles.end(), job_.roles[r].name) != roles.end();
+    going = going || (decides && counts_[r].final < counts_[r].tasks);
+  }
+  return going;
+}
+
 void CoordinatorCore::Judge() {
-  if (decided_) return;
-  const bool all_final =
-      std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.final; });
+  if (decided_ || NothingToJudge()) return;
+  const bool all_final = AllFinal();
   // While a drain is under way tasks may still save and end well: judged when all have ended.
   if (stop_ != StopMode::kNone && !all_final) return;
   std::vector<job::TaskOutcome> outcomes;
@@ -248,6 +266,7 @@ void CoordinatorCore::MaybeExit() {
 // ---- Time ---------------------------------------------------------------------------------------
 
 void CoordinatorCore::On(const Tick&) {
+  rescan_ = true;
   if (!verdict_) {
     for (int number = 0; number < task_count(); ++number) {
       CheckHolder(number);
@@ -281,6 +300,7 @@ void CoordinatorCore::CheckDraining(int number) {
   }
   task.killed = true;
   task.kill_at = now_ + limits_.kill_again;
+  touched_.push_back(number);
   Action& action = Do(Kind::kKill, number);
   action.attempt = task.attempt;
   action.text = "it did not end within " + FormatDuration(job_.limits.stop_grace);
@@ -332,27 +352,24 @@ void CoordinatorCore::CheckJobDeadlines() {
 
 std::optional<Millis> CoordinatorCore::NextDeadline() const { return next_; }
 
+// Deadlines mostly move away (whoever is heard of puts his off), and an early tick does no harm: so
+// only who was touched is looked at, and everybody after a tick or what concerns everybody.
 void CoordinatorCore::RecomputeDeadline() {
-  next_.reset();
+  const bool all = std::exchange(rescan_, false);
+  if (all || verdict_) next_.reset();
   const auto at = [this](Millis when) { next_ = std::min(next_.value_or(when), when); };
   if (verdict_) {
+    touched_.clear();
     if (!exited_) at(exit_by_);
     return;
   }
   if (regroup_due_ && *regroup_due_ > now_) at(*regroup_due_);
-  for (int number = 0; number < task_count(); ++number) {
-    const Task& task = tasks_[static_cast<size_t>(number)];
-    if (task.final) continue;
-    if (task.holder) {
-      at(task.holder->heard + (task.holder->suspected ? limits_.dead : limits_.suspect));
-    } else if (generation_ > 0 && !decided_) {
-      at(task.unplaced_at + job_.limits.gather);
-    }
-    if (task.state == job::TaskState::kDraining) at(task.kill_at);
-    const bool startable = generation_ > 0 && !task.active && stop_ == StopMode::kNone &&
-                           task.holder && task.holder->leased && task.holder->member != 0;
-    if (startable && !Blocked(number)) at(task.due);
+  if (all) {
+    for (int number = 0; number < task_count(); ++number) PutDeadline(number);
+  } else {
+    for (const int number : touched_) PutDeadline(number);
   }
+  touched_.clear();
   if (decided_) return;
   if (generation_ == 0 && stop_ == StopMode::kNone) at(job_.limits.gather);
   if (job_.limits.deadline.count() > 0 && generation_ > 0) {
@@ -360,6 +377,22 @@ void CoordinatorCore::RecomputeDeadline() {
   }
   const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
   if (!keep && controllers_ == 0) at(controller_due_);
+}
+
+void CoordinatorCore::PutDeadline(int number) {
+  const Task& task = tasks_[static_cast<size_t>(number)];
+  if (task.final) return;
+  const auto at = [this](Millis when) { next_ = std::min(next_.value_or(when), when); };
+  if (task.holder) {
+    at(task.holder->heard + (task.holder->suspected ? limits_.dead : limits_.suspect));
+  } else if (generation_ > 0 && !decided_) {
+    at(task.unplaced_at + job_.limits.gather);
+  }
+  if (task.state == job::TaskState::kDraining) at(task.kill_at);
+  const bool startable = generation_ > 0 && !task.active && stop_ == StopMode::kNone &&
+                         task.holder && task.holder->leased && task.holder->member != 0;
+  // What another task holds up is looked at again when that has ended, not when time has passed.
+  if (startable && (task.due > now_ || !Blocked(number))) at(task.due);
 }
 
 }  // namespace shoal::rendezvous

@@ -92,7 +92,7 @@ class Crowd {
       members_[index].connecting.reset();
       members_[index].socket = std::move(socket).value();
       members_[index].socket->Start(
-          [this, index](std::string_view bytes, bool) { Received(index, bytes); },
+          [this, index](std::string_view bytes, bool text) { Received(index, bytes, text); },
           [this](const Status& why) { Fail("a connection was closed: " + why.message()); });
     });
   }
@@ -102,8 +102,8 @@ class Crowd {
     std::_Exit(1);
   }
 
-  void Received(size_t index, std::string_view bytes) {
-    if (bytes.ends_with("\"type\":\"describe\"}")) {
+  void Received(size_t index, std::string_view bytes, bool text) {
+    if (!text) {  // the description
       described_bytes_ += bytes.size();
       return;
     }

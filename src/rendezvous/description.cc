@@ -59,7 +59,7 @@ Result<Description> DecodeDescription(std::string_view frame) {
 }
 
 void Describer::Refresh() {
-  const int64_t ended = core_->ended_well();
+  const int64_t ended = core_->ends_version();
   if (generation_ == core_->generation() && ended_ == ended) return;
   generation_ = core_->generation();
   ended_ = ended;

@@ -21,8 +21,8 @@ struct JobPlace {
 // The fields of "welcome".
 json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
                           const std::string& job_id);
-// The order to start an attempt, with its environment rendered from `cluster`, the core's. An error
-// says why it has none.
+// The order to start an attempt, with its environment rendered from `cluster`, which is the core's
+// (its caller keeps it: making one costs O(tasks)). An error says why it has none.
 Result<StartMessage> StartOrder(const CoordinatorCore& core,
                                 const dialect::ClusterDescription& cluster, int task, int attempt,
                                 const JobPlace& place);
