@@ -165,10 +165,6 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
   return connected;
 }
 
-int ServerOfRow(uint64_t row, int servers) {
-  return static_cast<int>(row % kShards) % std::max(1, servers);
-}
-
 Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
   const job::Role* const worker = job.FindRole("worker");
   if (worker == nullptr) {

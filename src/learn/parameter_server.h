@@ -75,7 +75,4 @@ struct WorkerClient {
 Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
                                    std::atomic<uint64_t>* restarted);
 
-// Which of `servers` has row `row` of a dense table.
-int ServerOfRow(uint64_t row, int servers);
-
 }  // namespace shoal::learn

@@ -140,6 +140,7 @@ Client::IssueScope::~IssueScope() { core_->gate().Leave(); }
 
 Status Client::Leave(Duration timeout) { return core_->Leave(DeadlineIn(timeout)); }
 int64_t Client::server_restarts() const { return core_->restarts(); }
+int Client::ServerOf(const TableRef& table, Key key) const { return core_->ServerOf(table, key); }
 int64_t Client::restored_checkpoint() const { return core_->restored_checkpoint(); }
 
 Counters Client::counters() const {

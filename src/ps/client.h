@@ -167,6 +167,8 @@ class Client {
 
   // How often a server came back as another incarnation (each counted once).
   int64_t server_restarts() const;
+  // Which server has a row now, as far as this client knows: where its next push of it goes first.
+  int ServerOf(const TableRef& table, Key key) const;
   // The checkpoint that the servers were restored from when this client first connected; -1: none.
   int64_t restored_checkpoint() const;
   Counters counters() const;

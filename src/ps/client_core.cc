@@ -406,6 +406,11 @@ size_t ClientCore::ChannelOfRow(uint32_t table, Key key) {
   return channel_of_shard_[partition_.ShardOf(key_spaces_[table], key)];
 }
 
+int ClientCore::ServerOf(const TableRef& table, Key key) {
+  std::lock_guard lock(mu_);
+  return known_.At(partition_.ShardOf(table.key_space, key)).owner.server;
+}
+
 Status ClientCore::Clock(uint64_t n, TimePoint deadline) {
   TRY(Flush(deadline));
   uint64_t known = clock_;

@@ -74,6 +74,7 @@ class ClientCore {
   // Until what has been sent is answered, or refused.
   void AwaitChannels();
   size_t ChannelOfRow(uint32_t table, Key key);
+  int ServerOf(const TableRef& table, Key key);
   TicketTable& tickets() { return tickets_; }
   // As AskAll, of each server's first lane.
   Status AskFirstLanes(FrameType type, const std::string& body, TimePoint deadline);

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 
-#include "learn/parameter_server.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -83,11 +82,11 @@ Status StateTable::Connect() {
   return Status::Ok();
 }
 
-Status StateTable::Rebase(int server, int servers) {
+Status StateTable::Rebase(int server) {
   std::vector<ps::Key> keys;
   std::vector<float*> rows;
   for (uint64_t row = 0; row < rows_; ++row) {
-    if (ServerOfRow(row, servers) == server) {
+    if (client_->ServerOf(table_, row) == server) {
       keys.push_back(row);
       rows.push_back(base_ + row * row_floats_);
     }

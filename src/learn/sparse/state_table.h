@@ -33,10 +33,10 @@ class StateTable {
   // Makes the table on the servers, or finds it, and takes over what they have; before any
   // Exchange. Not to be called twice.
   Status Connect();
-  // After server `server` of `servers` came back without what was pushed since its last checkpoint:
-  // asks what its rows are now, so that the next Exchange tells it all that this worker has beyond.
+  // After server `server` came back without what was pushed since its last checkpoint: asks what
+  // the rows that are its own by now have become, so that the next Exchange tells it all that this worker has beyond.
   // No thread may train or exchange meanwhile.
-  Status Rebase(int server, int servers);
+  Status Rebase(int server);
   bool connected() const { return base_ != nullptr; }
   // Meets the servers with part `part` of `parts` of the rows. No thread may train meanwhile; parts
   // may go in parallel. `all`: rows that this worker never changed too.

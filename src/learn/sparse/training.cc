@@ -141,11 +141,11 @@ void Training::EndRound() {
 Status Training::RepairServers() {
   if (setup_.restarted_servers == nullptr || setup_.index != 0) return Status::Ok();
   const uint64_t restarted = setup_.restarted_servers->exchange(0);
-  for (int server = 0; server < std::min(setup_.servers, 64); ++server) {
+  for (int server = 0; server < 64; ++server) {
     if ((restarted >> server & 1) == 0) continue;
     LogInfo("server {} came back; giving it this worker's state", server);
     setup_.reporter->Event({{"repaired_server", server}});
-    TRY(table_->Rebase(server, setup_.servers));
+    TRY(table_->Rebase(server));
   }
   return Status::Ok();
 }

@@ -91,6 +91,8 @@ class TestJob {
     options.token = "token";
     options.shards = kShards;
     options.checkpoint_dir = checkpoint_dir;
+    options.members = &members_;
+    options.life = ++lives_;
     if (!tcp_) {
       options.listen_host.clear();
       options.hub = hub_;
@@ -119,11 +121,15 @@ class TestJob {
     return client.ok() ? std::move(*client) : nullptr;
   }
 
-  bool Checkpoint() {
+  Result<std::unique_ptr<ps::Admin>> ConnectAdmin() {
     ps::ClientOptions options;
     options.token = "token";
     options.hub = hub_;
-    auto admin = ps::Admin::Connect(std::move(options), &members_);
+    return ps::Admin::Connect(std::move(options), &members_);
+  }
+
+  bool Checkpoint() {
+    auto admin = ConnectAdmin();
     return admin.ok() && (*admin)->Checkpoint().ok();
   }
 
@@ -187,6 +193,7 @@ class TestJob {
   std::vector<std::atomic<bool>> stops_;
   std::vector<std::atomic<uint64_t>> restarts_;
   std::vector<std::unique_ptr<ps::Server>> running_;
+  int64_t lives_ = 0;
 };
 
 Params SmallParams() {
@@ -481,7 +488,20 @@ TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {
   ExpectGoodModel(job);
 }
 
-TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) {
+// Moves shard 0, in which are rows 0 and 256 of any table, to server 1, and waits until the client
+// knows.
+void MoveShardZero(TestJob* job, ps::Client* client, const ps::TableRef& table) {
+  const auto admin = job->ConnectAdmin();
+  ASSERT_TRUE(admin.ok());
+  const auto moved = (*admin)->MoveShard(0, 1, 0);
+  ASSERT_TRUE(moved.ok()) << moved.status().message();
+  const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(20);
+  while (client->ServerOf(table, 0) != 1 && RealClock::Get()->Now() < deadline)
+    std::this_thread::yield();
+  ASSERT_EQ(client->ServerOf(table, 0), 1);
+}
+
+void TestRestore(bool moves) {
   constexpr uint64_t kRows = 1000;
   TestJob job(2, 1, true);
   const std::unique_ptr<ps::Client> client = job.Connect(0);
@@ -503,6 +523,8 @@ TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) {
       (*cache)->local(kind).row(row)[3] = static_cast<float>(row + 1);
   }
   ASSERT_TRUE((*cache)->FlushAll().ok());
+  EXPECT_EQ(client->ServerOf(tables[kInput], 0), 0);
+  if (moves) MoveShardZero(&job, client.get(), tables[kInput]);
 
   job.StartServer(1);
   const auto see = [&](TableKind kind) {
@@ -511,16 +533,21 @@ TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) {
     return rows;
   };
   const std::vector<float> lost = see(kInput);
+  EXPECT_EQ(lost[0 * 20 + 3], moves ? 0 : 1);
   EXPECT_EQ(lost[1 * 20 + 3], 0);
   EXPECT_EQ(lost[2 * 20 + 3], 3);
   EXPECT_TRUE((*cache)->suspended());
-  ASSERT_TRUE((*cache)->Restore(1, 2).ok());
+  ASSERT_TRUE((*cache)->Restore(1).ok());
   for (const TableKind kind : {kInput, kOutput}) {
     const std::vector<float> rows = see(kind);
     for (uint64_t row = 0; row < kRows; ++row)
       ASSERT_EQ(rows[row * 20 + 3], static_cast<float>(row + 1)) << row;
   }
 }
+
+TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) { TestRestore(false); }
+
+TEST(RowCache, RestoreGivesAnEmptyServerTheRowsThatCameToItAsWell) { TestRestore(true); }
 
 // What the servers have and what is still in L − B is all that the rows were moved by.
 TEST(RowCache, WhatRoundingLosesStaysInTheRow) {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "learn/parameter_server.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -63,7 +62,7 @@ Status RowCache::FlushAll() {
   return exchange.Collect(0);
 }
 
-Status RowCache::Restore(int server, int servers) {
+Status RowCache::Restore(int server) {
   restores_.fetch_add(1);
   for (const TableKind kind : kBoth) {
     const size_t most = RowsInRequest(local_[kind]);
@@ -71,7 +70,7 @@ Status RowCache::Restore(int server, int servers) {
     TRY_ASSIGN(Matrix values, Matrix::Make(most, local_[kind].dim()));
     const uint64_t rows = local_[kind].rows();
     for (uint64_t row = 0; row <= rows; ++row) {
-      const bool theirs = row < rows && ServerOfRow(row, servers) == server;
+      const bool theirs = row < rows && client_->ServerOf(tables_[kind], row) == server;
       if (theirs) keys.push_back(row);
       if (keys.empty() || (row < rows && keys.size() < most)) continue;
       const ps::Rows all(values.data(), values.stride());

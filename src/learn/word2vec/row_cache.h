@@ -41,10 +41,10 @@ class RowCache {
   // Exchanges every row whose L and B differ. No thread may train meanwhile. O(rows).
   Status FlushAll();
 
-  // After server `server` of `servers` came back without what was pushed since its last checkpoint:
-  // gives its rows the values that this worker has. For one worker of a job (the first), while
+  // After server `server` came back without what was pushed since its last checkpoint: gives the
+  // rows that are its own by now the values that this worker has. For one worker of a job (the first), while
   // suspended.
-  Status Restore(int server, int servers);
+  Status Restore(int server);
   bool suspended() const { return lost_ != nullptr && lost_->load() != 0; }
   // Counts the calls of Restore: an answer to what was issued before one is worth nothing.
   uint64_t restores() const { return restores_.load(); }

@@ -270,11 +270,11 @@ void Training::ReportProgress(bool last) {
 Status Training::RepairServers() {
   if (setup_.restarted_servers == nullptr || setup_.index != 0) return Status::Ok();
   const uint64_t restarted = setup_.restarted_servers->load();
-  for (int server = 0; server < std::min(setup_.servers, 64); ++server) {
+  for (int server = 0; server < 64; ++server) {
     if ((restarted >> server & 1) == 0) continue;
     LogInfo("server {} came back; giving it this worker's rows", server);
     setup_.reporter->Event({{"repaired_server", server}});
-    TRY(cache_->Restore(server, setup_.servers));
+    TRY(cache_->Restore(server));
   }
   setup_.restarted_servers->fetch_and(~restarted);
   return Status::Ok();
