@@ -131,6 +131,10 @@ Result<std::vector<std::string>> ServersOf(const dialect::ClusterDescription& cl
   }
   std::vector<std::string> addresses;
   for (const dialect::Member& member : servers->members) {
+    if (member.host.empty()) {
+      addresses.emplace_back();  // of an elastic role, and not there
+      continue;
+    }
     if (member.ports.empty()) {
       return FailedPrecondition(fmt::format(
           "the role {} of {} has no port, so it holds no parameter servers", role, job.id));
@@ -428,6 +432,7 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
     return context.json ? ToPrettyText(MovedJson(done)) + "\n" : MovedText(done);
   }
   TRY_ASSIGN(view.reports, admin->Describe(kAnswerWithin));
+  view.servers.resize(view.reports.size());
   AddUp(&view);
   return Answer(admin.get(), view, arguments, job.id, context.json);
 }

@@ -15,8 +15,10 @@ namespace {
 
 constexpr auto kFirstCheckpoint = std::chrono::seconds(5);
 constexpr auto kRetry = std::chrono::seconds(2);
-constexpr auto kLook = std::chrono::milliseconds(20);    // how soon a wish to stop is seen
-constexpr auto kTell = std::chrono::minutes(1);          // how often a server says how it is
+constexpr auto kLook = std::chrono::milliseconds(20);  // how soon a wish to stop is seen
+constexpr auto kTell = std::chrono::minutes(1);        // how often a server says how it is
+constexpr auto kBalanceEvery = std::chrono::seconds(2);
+constexpr auto kLeaveWithin = std::chrono::hours(1);  // limits.stop_grace says how long it may take
 constexpr auto kEnded = std::chrono::milliseconds(500);  // and who has ended
 
 ps::ServerOptions OptionsOf(const Task& task) {
@@ -116,7 +118,8 @@ Status RunParameterServer(Task& task) {
   options.port = task.port;
   options.copies = task.server_copies;
   options.members = &task.members();
-  options.life = task.attempt;
+  options.life = task.life;
+  options.balance_every = kBalanceEvery;
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
   // With copies it is known later whether a checkpoint is wanted at all.
   if (task.server_copies == 1 && server->restored_checkpoint() >= 0)
@@ -140,6 +143,12 @@ Status RunParameterServer(Task& task) {
     }
     ended = now;
   }
+  timer.reset();
+  // Told to end while there are workers: the role is made smaller, or the job is stopped, and then
+  // the first server is gone at once.
+  if (task.index == 0 || task.servers < 2 || !task.WorkersLive()) return Status::Ok();
+  const Status left = server->Leave(kLeaveWithin);
+  if (!left.ok()) LogInfo("{}", left.message());
   return Status::Ok();
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "job/parse.h"
 #include "learn/algorithm.h"
+#include "learn/parameter_server.h"
 #include "learn/word2vec/params.h"
 
 namespace shoal::learn {
@@ -32,6 +34,28 @@ TEST(Params, DefaultsAreWord2vecs) {
   EXPECT_NEAR(params->min_alpha, 0.025e-4, 1e-12);
   EXPECT_EQ(params->epochs, 5);
   EXPECT_FALSE(params->cbow);
+}
+
+// Of a job file with so many servers.
+Status CheckRoles(const std::string& copies, int servers) {
+  const std::string text =
+      "framework: shoal\nlearn: {algorithm: word2vec, server_copies: " + copies +
+      "}\ndata: {train: {source: a.txt, format: text}}\nroles:\n  server: {replicas: " +
+      std::to_string(servers) + ", follows: worker}\n  worker: {replicas: 2}\n";
+  const auto job = job::ParseJob(text, "job.yaml");
+  return job.ok() ? ValidateRoles(*job, "word2vec") : job.status();
+}
+
+TEST(Params, ServerCopiesAreOneOrTwoAndTwoNeedTwoServers) {
+  EXPECT_TRUE(CheckRoles("1", 1).ok());
+  EXPECT_TRUE(CheckRoles("2", 2).ok()) << CheckRoles("2", 2).message();
+  EXPECT_EQ(CheckRoles("2", 1).message(),
+            "job.yaml:2:45: learn.server_copies: got 2, expected 1 with fewer than 2 servers; add "
+            "`server: {replicas: 2, follows: worker}`");
+  EXPECT_EQ(ErrorOf("server_copies", "3"),
+            "job.yaml:5:10: learn.server_copies: got 3, expected an integer in [1, 2]");
+  EXPECT_EQ(ErrorOf("server_copies", "two"),
+            "job.yaml:5:10: learn.server_copies: got two, expected an integer in [1, 2]");
 }
 
 TEST(Params, ErrorsNameThePlaceAndWhatIsAllowed) {

@@ -15,6 +15,7 @@
 namespace shoal::learn {
 namespace {
 
+constexpr int kAttemptBits = 20;
 constexpr size_t kMaxReportBytes = 4096;  // what a pipe takes in one piece
 constexpr size_t kMaxClusterBytes = 64u << 20;
 constexpr size_t kMaxTokenBytes = 4096;
@@ -44,7 +45,9 @@ Result<std::vector<std::string>> AddressesOf(const json::object& cluster, const 
   if (!members->is_array()) return InvalidArgument("a role of the cluster description is no list");
   for (const json::value& address : members->as_array()) {
     if (!address.is_string()) return InvalidArgument("an address of the cluster is no string");
-    addresses.emplace_back(address.as_string());
+    // ":0": a task of an elastic role that is not there.
+    const std::string_view text = address.as_string();
+    addresses.emplace_back(text == ":0" ? std::string_view() : text);
   }
   return addresses;
 }
@@ -101,6 +104,8 @@ Result<FileMembers::View> FileMembers::ViewOf(const std::string& text) {
   TRY_ASSIGN(view.members.servers, AddressesOf(cluster, "server"));
   TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
   view.members.workers = static_cast<int>(workers.size());
+  view.workers_there = static_cast<int>(std::count_if(
+      workers.begin(), workers.end(), [](const std::string& address) { return !address.empty(); }));
   const json::value* const ended = cluster.if_contains("ended");
   const json::value* const ours =
       ended != nullptr && ended->is_object() ? ended->as_object().if_contains("worker") : nullptr;
@@ -134,6 +139,12 @@ std::vector<int> FileMembers::EndedWorkers() {
   return view_.ended;
 }
 
+bool FileMembers::WorkersLive() {
+  const std::lock_guard lock(mu_);
+  Refresh();
+  return static_cast<int>(view_.ended.size()) < view_.workers_there;
+}
+
 void FileMembers::Refresh() {
   struct stat info = {};
   if (file_.empty() || stat(file_.c_str(), &info) != 0) return;
@@ -157,6 +168,10 @@ Status Task::ReadCluster(const Environment& env) {
   TRY_ASSIGN(const std::vector<std::string> server_addresses, AddressesOf(cluster, "server"));
   TRY_ASSIGN(const std::vector<std::string> worker_addresses, AddressesOf(cluster, "worker"));
   servers = static_cast<int>(server_addresses.size());
+  // Of an elastic role, the tasks that are not there yet.
+  while (servers > 0 && server_addresses[static_cast<size_t>(servers) - 1].empty()) --servers;
+  const int64_t generation = std::max<int64_t>(GetIntOr(cluster, "generation", 1), 1);
+  life = ((generation - 1) << kAttemptBits) + attempt;
   workers = std::max(1, static_cast<int>(worker_addresses.size()));
   const auto& own = role == "server" ? server_addresses : worker_addresses;
   if (index >= std::max<int>(1, static_cast<int>(own.size()))) {
@@ -165,7 +180,8 @@ Status Task::ReadCluster(const Environment& env) {
                     "tasks of role {}",
                     index, own.size(), role));
   }
-  if (index < static_cast<int>(own.size())) host = HostOf(own[static_cast<size_t>(index)]);
+  if (index < static_cast<int>(own.size()) && !own[static_cast<size_t>(index)].empty())
+    host = HostOf(own[static_cast<size_t>(index)]);
   workers_on_this_host = 0;
   for (const std::string& address : worker_addresses)
     workers_on_this_host += HostOf(address) == host;

@@ -49,11 +49,14 @@ class FileMembers final : public ps::Members {
   ps::MemberView Current() override;
   // Workers that ended well, for good, by what the coordinator last said; ascending.
   std::vector<int> EndedWorkers();
+  // Whether some worker is there that has not ended well.
+  bool WorkersLive();
 
  private:
   struct View {
     ps::MemberView members;
     std::vector<int> ended;
+    int workers_there = 0;
   };
   FileMembers(std::filesystem::path file, View view)
       : file_(std::move(file)), view_(std::move(view)) {}
@@ -83,6 +86,9 @@ class Task {
   int server_copies = 1;  // servers that have each row
   int workers_on_this_host = 1;
   int attempt = 0;
+  // Of this program: 0 for the first of a job, and growing with every start of its task, also after
+  // the task had left and has come back.
+  int64_t life = 0;
   std::string host = "127.0.0.1";  // of this task, as others reach it
   uint16_t port = 0;
   std::string token;
@@ -101,6 +107,7 @@ class Task {
   ps::Members& members() const { return *members_; }
   // As FileMembers. Thread-safe.
   std::vector<int> EndedWorkers() const { return members_->EndedWorkers(); }
+  bool WorkersLive() const { return members_->WorkersLive(); }
   const Reporter& reporter() const { return reporter_; }
   // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
   // handlers too.

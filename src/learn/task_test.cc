@@ -107,6 +107,27 @@ TEST_F(TaskTest, TheClusterFileIsReadAgainWhenItChanges) {
   EXPECT_EQ(members.Current().generation, 4);
 }
 
+TEST_F(TaskTest, TasksOfElasticRolesThatAreNotThereHaveNoAddress) {
+  env_["SHOAL_CLUSTER"] =
+      R"({"generation":1,"roles":{"server":["h:1","h:2",":0"],"worker":["h:0",":0","h:0"]}})";
+  const auto first = Task::Make("server", env_);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ((*first)->servers, 2);
+  EXPECT_EQ((*first)->life, (*first)->attempt);
+  EXPECT_EQ((*first)->members().Current().servers, (std::vector<std::string>{"h:1", "h:2", ""}));
+  EXPECT_TRUE((*first)->WorkersLive());
+  // The one that joined, and a worker has ended.
+  env_["SHOAL_CLUSTER"] =
+      R"({"generation":2,"roles":{"server":["h:1","h:2","h:3"],"worker":["h:0",":0","h:0"]},)"
+      R"("ended":{"worker":[0,2]}})";
+  env_["SHOAL_INDEX"] = "2";
+  const auto third = Task::Make("server", env_);
+  ASSERT_TRUE(third.ok()) << third.status().message();
+  EXPECT_EQ((*third)->servers, 3);
+  EXPECT_GT((*third)->life, (*first)->life);
+  EXPECT_FALSE((*third)->WorkersLive());
+}
+
 TEST_F(TaskTest, SaysWhatIsMissing) {
   env_.erase("SHOAL_CLUSTER");
   EXPECT_NE(ErrorOf().find("run by Shoal inside a job"), std::string::npos);

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "ps/checkpoint_dir.h"
 #include "ps/client_core.h"
-#include "ps/shard_map.h"
+#include "ps/rebalance.h"
 
 namespace shoal::ps {
 namespace {
@@ -18,7 +18,12 @@ constexpr int kCutAttempts = 10;  // while shards move
 // One checkpoint's course; undone unless it was committed.
 class Course {
  public:
-  Course(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {}
+  Course(ClientCore* core, TimePoint deadline)
+      : core_(core), deadline_(deadline), lanes_(core->OfOwners()) {
+    for (Channel* lane : lanes_) {
+      if (lane->lane() == 0) servers_.push_back(lane);
+    }
+  }
 
   // Whether it failed because rows moved while it was cut, so that another one may do.
   bool torn() const { return torn_; }
@@ -73,12 +78,12 @@ class Course {
     head.type = FrameType::kCheckpointBegin;
     head.argument = static_cast<uint64_t>(info_.id);
     std::vector<std::shared_ptr<Call>> calls;
-    for (auto& channel : core_->channels()) calls.push_back(channel->StartCall(head, body, true));
+    for (Channel* channel : lanes_) calls.push_back(channel->StartCall(head, body, true));
     Status first;
     std::vector<std::string> held;
     for (size_t i = 0; i < calls.size(); ++i) {
       const TimePoint until = first.ok() ? deadline_ : TimePoint{};
-      auto reply = core_->channels()[i]->FinishCall(calls[i], until);
+      auto reply = lanes_[i]->FinishCall(calls[i], until);
       if (first.ok() && !reply.ok()) first = reply.status();
       if (reply.ok()) held.push_back(std::move(reply).value());
     }
@@ -107,13 +112,10 @@ class Course {
     head.type = FrameType::kCheckpointWrite;
     head.argument = static_cast<uint64_t>(info_.id);
     std::vector<std::shared_ptr<Call>> calls;
-    for (int server = 0; server < core_->servers(); ++server) {
-      calls.push_back(core_->channel(server).StartCall(head, {}, true));
-    }
+    for (Channel* server : servers_) calls.push_back(server->StartCall(head, {}, true));
     Status first;
-    for (int server = 0; server < core_->servers(); ++server) {
-      const auto reply = core_->channel(server).FinishCall(calls[static_cast<size_t>(server)],
-                                                           first.ok() ? deadline_ : TimePoint{});
+    for (size_t i = 0; i < calls.size(); ++i) {
+      const auto reply = servers_[i]->FinishCall(calls[i], first.ok() ? deadline_ : TimePoint{});
       if (first.ok()) first = reply.ok() ? AddFile(*reply, manifest) : reply.status();
     }
     return first.With(fmt::format("checkpoint {}: writing", info_.id));
@@ -139,121 +141,24 @@ class Course {
     FrameHeader head;
     head.type = FrameType::kCheckpointAbort;
     head.argument = static_cast<uint64_t>(info_.id);
-    std::vector<std::shared_ptr<Call>> calls;
-    // Server 0 last: it lets the next checkpoint begin.
-    for (int server = core_->servers() - 1; server >= 0; --server) {
-      const auto call = core_->channel(server).StartCall(head, {}, true);
+    // The leader last: it lets the next checkpoint begin.
+    for (Channel* server : servers_) {
+      if (server->server() == kLeader) continue;
       // A server that is not there has nothing to abort.
-      auto reply = core_->channel(server).FinishCall(call, deadline);
-      if (server == 0 && reply.ok()) return std::move(reply).value();
+      const auto reply = server->FinishCall(server->StartCall(head, {}, true), deadline);
     }
-    return {};
+    auto reply = core_->leader().FinishCall(core_->leader().StartCall(head, {}, true), deadline);
+    return reply.ok() ? std::move(reply).value() : std::string();
   }
 
   ClientCore* const core_;
   const TimePoint deadline_;
+  // Of the servers that own rows: who owns none need not be there, and workers send it no markers.
+  const std::vector<Channel*> lanes_;
+  std::vector<Channel*> servers_;
   CheckpointInfo info_;
   std::vector<uint64_t> sessions_;
   bool torn_ = false;
-};
-
-// Who owns what and what it weighs, and the moves that follow from it.
-class Balancer {
- public:
-  Balancer(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {}
-
-  Result<RebalanceInfo> Run(const Admin::Rebalance& how) {
-    std::vector<uint32_t> lanes;
-    for (int server = 0; server < core_->servers(); ++server) lanes.push_back(core_->lanes(server));
-    for (const int server : how.drain) {
-      if (server < 0 || server >= core_->servers()) {
-        return InvalidArgument(fmt::format("server {} of {}", server, core_->servers()));
-      }
-      lanes[static_cast<size_t>(server)] = 0;
-    }
-    if (std::count(lanes.begin(), lanes.end(), 0u) == core_->servers()) {
-      return InvalidArgument("somebody has to hold the rows: leave one server out");
-    }
-    TRY_ASSIGN(const std::vector<ShardLoad> loads, Weigh());
-    info_.before.resize(lanes.size());
-    for (const ShardLoad& load : loads) info_.before[load.owner.server] += load.bytes;
-    info_.after = info_.before;
-    for (const ShardMove& move : PlanMoves(loads, lanes, how.tolerance)) {
-      TRY(Move(move.shard, move.from.server, move.to));
-      info_.after[move.from.server] -= move.bytes;
-      info_.after[move.to.server] += move.bytes;
-    }
-    return Finish();
-  }
-
-  Result<RebalanceInfo> MoveOne(uint32_t shard, const Owner& to) {
-    TRY_ASSIGN(const ShardMap map, Map());
-    if (shard >= map.shards()) return InvalidArgument(fmt::format("there is no shard {}", shard));
-    TRY(Move(shard, map.At(shard).owner.server, to));
-    return Finish();
-  }
-
- private:
-  Result<ShardMap> Map() {
-    ShardMap map = core_->known_shards();
-    for (int server = 0; server < core_->servers(); ++server) {
-      TRY_ASSIGN(const std::string reply,
-                 core_->Ask(&core_->channel(server), FrameType::kShards, 0, {}, deadline_));
-      ShardMap theirs;
-      TRY(DecodeShards(reply, map.shards(), &theirs));
-      map.Merge(theirs);
-    }
-    return map;
-  }
-
-  Result<std::vector<ShardLoad>> Weigh() {
-    std::vector<ShardLoad> loads;
-    for (const auto& channel : core_->channels()) {
-      TRY_ASSIGN(const std::string reply,
-                 core_->Ask(channel.get(), FrameType::kShardBytes, 0, {}, deadline_));
-      ByteReader reader(reply);
-      while (reader.remaining() > 0) {
-        ShardLoad load;
-        TRY(reader.Get(&load.shard));
-        TRY(reader.Get(&load.bytes));
-        load.owner = {static_cast<uint16_t>(channel->server()),
-                      static_cast<uint16_t>(channel->lane())};
-        loads.push_back(load);
-      }
-    }
-    return loads;
-  }
-
-  Status Move(uint32_t shard, int from, const Owner& to) {
-    std::string body;
-    ByteWriter writer(&body);
-    writer.Put(shard);
-    writer.Put(to.server);
-    writer.Put(to.lane);
-    TRY_ASSIGN(const std::string reply, core_->Ask(&core_->channel(from), FrameType::kMoveShard, 0,
-                                                   std::move(body), deadline_));
-    uint64_t bytes = 0, stalled_us = 0;
-    ByteReader reader(reply);
-    TRY(reader.Get(&bytes));
-    TRY(reader.Get(&stalled_us));
-    ++info_.moves;
-    info_.bytes_sent += bytes;
-    info_.longest_stall =
-        std::max<Duration>(info_.longest_stall, std::chrono::microseconds(stalled_us));
-    return Status::Ok();
-  }
-
-  // Servers that had no part in it are told, too: one that starts again asks them.
-  Result<RebalanceInfo> Finish() {
-    if (info_.moves == 0) return info_;
-    TRY_ASSIGN(const ShardMap map, Map());
-    TRY(core_->AskFirstLanes(FrameType::kShards, EncodeShards(map), deadline_));
-    return info_;
-  }
-
-  ClientCore* const core_;
-  const TimePoint deadline_;
-  RebalanceInfo info_;
 };
 
 }  // namespace
@@ -274,16 +179,18 @@ Result<CheckpointInfo> Admin::Checkpoint(Duration timeout) {
 }
 
 Result<RebalanceInfo> Admin::RebalanceShards(const Rebalance& how, Duration timeout) {
-  return Balancer(client_->core_.get(), RealClock::Get()->Now() + timeout).Run(how);
+  return Rebalancer(client_->core_.get(), RealClock::Get()->Now() + timeout).Run(how);
 }
 
 Result<RebalanceInfo> Admin::MoveShard(uint32_t shard, int server, uint32_t lane,
                                        Duration timeout) {
   ClientCore& core = *client_->core_;
-  if (server < 0 || server >= core.servers() || lane >= core.lanes(server)) {
+  const TimePoint deadline = RealClock::Get()->Now() + timeout;
+  core.ConnectNamed(deadline);
+  if (!core.connected(server) || lane >= core.lanes(server)) {
     return InvalidArgument(fmt::format("lane {} of server {}: there is none", lane, server));
   }
-  return Balancer(&core, RealClock::Get()->Now() + timeout)
+  return Rebalancer(&core, deadline)
       .MoveOne(shard, {static_cast<uint16_t>(server), static_cast<uint16_t>(lane)});
 }
 
@@ -293,11 +200,13 @@ Result<std::vector<ServerReport>> Admin::Describe(Duration timeout) {
   FrameHeader head;
   head.type = FrameType::kDescribe;
   std::vector<std::shared_ptr<Call>> calls;
-  for (auto& channel : core.channels()) calls.push_back(channel->StartCall(head, {}, false));
+  core.ConnectNamed(deadline);
+  const std::vector<Channel*> lanes = core.Connected();
+  for (Channel* channel : lanes) calls.push_back(channel->StartCall(head, {}, false));
   std::vector<ServerReport> servers(static_cast<size_t>(core.servers()));
   Status first;
   for (size_t i = 0; i < calls.size(); ++i) {
-    Channel& channel = *core.channels()[i];
+    Channel& channel = *lanes[i];
     const auto reply = channel.FinishCall(calls[i], first.ok() ? deadline : TimePoint{});
     ServerReport lane;
     const Status status = reply.ok() ? DecodeReport(*reply, &lane) : reply.status();
@@ -310,6 +219,8 @@ Result<std::vector<ServerReport>> Admin::Describe(Duration timeout) {
   TRY(first.With("asking the servers for their tables"));
   return servers;
 }
+
+void Admin::Cancel() { client_->core_->Cancel(); }
 
 Status Admin::ReportDead(int worker, Duration timeout) {
   if (worker < 0) return InvalidArgument("worker: expected 0 or more");

@@ -22,9 +22,10 @@ struct CheckpointInfo {
 };
 
 struct RebalanceInfo {
-  std::vector<uint64_t> before;  // bytes by server
+  std::vector<uint64_t> before;  // bytes of rows by server
   std::vector<uint64_t> after;   // as planned
   int moves = 0;
+  int left = 0;  // moves that were planned and not made, beyond Rebalance::most
   uint64_t bytes_sent = 0;
   Duration longest_stall{0};  // of one shard, while nobody served it
 };
@@ -41,7 +42,8 @@ class Admin {
   // refused with FailedPrecondition.
   Result<CheckpointInfo> Checkpoint(Duration timeout = std::chrono::seconds(120));
 
-  // What each server says of its tables, its most wanted keys and what went through it; by server.
+  // What each server says of its tables, its most wanted keys and what went through it; by server,
+  // empty for indices that are not there.
   // Rows that are pushed meanwhile may be in it or not.
   Result<std::vector<ServerReport>> Describe(Duration timeout = std::chrono::seconds(10));
 
@@ -51,6 +53,12 @@ class Admin {
   struct Rebalance {
     std::vector<int> drain = {};  // servers that are to hold nothing afterwards
     double tolerance = 0.05;
+    // As a program that watches does it: begins only when a server holds more than `start` above
+    // the mean, has nothing, or leaves; makes at most so many moves; gives nothing to drained
+    // servers, which otherwise are drained no longer.
+    bool by_itself = false;
+    double start = 0;
+    int most = 1 << 20;
   };
   Result<RebalanceInfo> RebalanceShards(const Rebalance& how,
                                         Duration timeout = std::chrono::minutes(10));
@@ -60,6 +68,9 @@ class Admin {
 
   // As Server::ReportDead.
   Status ReportDead(int worker, Duration timeout = std::chrono::seconds(10));
+
+  // Another thread's: whatever this one is waiting for fails, as all to come does.
+  void Cancel();
 
   Client& client() { return *client_; }
 

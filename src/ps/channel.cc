@@ -89,12 +89,38 @@ void Channel::SendPending(Link* link, const Pending& pending) {
   link->Send(out);
 }
 
-void Channel::Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables) {
+bool Channel::idle() const {
+  std::lock_guard lock(mu_);
+  return InFlight() == 0 && calls_.empty();
+}
+
+bool Channel::Rest() {
+  std::shared_ptr<Link> link;
+  {
+    std::lock_guard lock(mu_);
+    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+      if (SlotOf(seq).ticket != kNoTicket) return false;
+    }
+    if (!calls_.empty()) return false;
+    first_seq_ = next_seq_;  // markers, which nobody there waits for
+    bytes_in_flight_ = 0;
+    resting_ = true;
+    link = std::move(link_);
+    link_ = nullptr;
+    progress_.notify_all();
+  }
+  if (link != nullptr) link->Close();
+  return true;
+}
+
+void Channel::Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables,
+                     bool wakes) {
   std::shared_ptr<Link> link = std::move(dialled.link);
   std::shared_ptr<Link> old;
   {
     std::unique_lock lock(mu_);
-    if (closed_ || !failed_.ok()) return;
+    if (closed_ || !failed_.ok() || (resting_ && !wakes)) return;
+    resting_ = false;
     old = std::move(link_);
     link_ = link;
     address_ = std::move(address);
@@ -234,7 +260,7 @@ void Channel::SendMarker(int64_t checkpoint, const std::string& progress, uint32
   {
     std::lock_guard lock(mu_);
     // With so many markers unanswered no checkpoint succeeds anyway.
-    if (!failed_.ok() || InFlight() >= kSlots) return;
+    if (!failed_.ok() || resting_ || InFlight() >= kSlots) return;
     FrameHeader head;
     head.type = FrameType::kMarker;
     head.id = next_seq_++;
@@ -271,9 +297,10 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body,
     std::lock_guard lock(mu_);
     head.id = next_call_++;
     call->head = head;
-    if (!failed_.ok()) {
+    if (!failed_.ok() || resting_) {
       call->done = true;
-      call->status = failed_;
+      call->status =
+          !failed_.ok() ? failed_ : Unavailable(fmt::format("server {} has no rows", server_));
       return call;
     }
     calls_[head.id] = call;

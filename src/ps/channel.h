@@ -5,6 +5,7 @@
 // Control requests are kept likewise, by id. Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -63,7 +64,9 @@ class Channel final : public LinkHandler {
 
   // Puts a new connection to use: `tables` are created again if the server is another incarnation
   // than before, then everything unanswered is sent again.
-  void Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables);
+  // `wakes`: also one that rests.
+  void Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables,
+              bool wakes = false);
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
   // Ends the connection, for good.
@@ -71,6 +74,12 @@ class Channel final : public LinkHandler {
   bool up() const;
   bool failed() const;
   uint64_t first_unanswered() const;
+
+  // A server that has nothing of ours any more, or not yet: its channel is at rest, not dialled,
+  // and calls over it fail at once. Resume wakes it. False: something is unanswered.
+  bool Rest();
+  bool resting() const { return resting_; }
+  bool idle() const;
 
   // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
   // window is full. `since`: of a part that was refused before.
@@ -143,6 +152,7 @@ class Channel final : public LinkHandler {
   std::shared_ptr<Link> link_;        // null: down
   std::string address_;
   uint64_t incarnation_ = 0;
+  std::atomic<bool> resting_{false};  // written under mu_
   Status failed_;
   bool closed_ = false;
   std::vector<Pending> slots_;

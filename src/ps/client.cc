@@ -102,17 +102,14 @@ Result<std::string> Client::GetBlob(std::string_view name, Duration timeout) {
 }
 
 Result<std::vector<std::string>> Client::ListBlobs(std::string_view prefix, Duration timeout) {
-  const TimePoint deadline = DeadlineIn(timeout);
   std::vector<std::string> names;
-  for (int server = 0; server < core_->servers(); ++server) {
-    TRY_ASSIGN(const std::string reply, core_->Ask(&core_->channel(server), FrameType::kListBlobs,
-                                                   0, std::string(prefix), deadline));
-    ByteReader reader(reply);
-    while (reader.remaining() > 0) {
-      std::string_view name;
-      TRY(reader.GetString(&name, kMaxNameBytes));
-      names.emplace_back(name);
-    }
+  TRY_ASSIGN(const std::string reply, core_->Ask(&core_->leader(), FrameType::kListBlobs, 0,
+                                                 std::string(prefix), DeadlineIn(timeout)));
+  ByteReader reader(reply);
+  while (reader.remaining() > 0) {
+    std::string_view name;
+    TRY(reader.GetString(&name, kMaxNameBytes));
+    names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -120,8 +117,7 @@ Result<std::vector<std::string>> Client::ListBlobs(std::string_view prefix, Dura
 
 Status Client::DeleteBlob(std::string_view name, Duration timeout) {
   return core_
-      ->Ask(&core_->channel(BlobOwner(name, core_->servers())), FrameType::kDeleteBlob, 0,
-            std::string(name), DeadlineIn(timeout))
+      ->Ask(&core_->leader(), FrameType::kDeleteBlob, 0, std::string(name), DeadlineIn(timeout))
       .status();
 }
 

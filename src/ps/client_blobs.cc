@@ -30,7 +30,7 @@ Status ClientCore::PutBlob(std::string_view name, std::string_view bytes, TimePo
 }
 
 Status ClientCore::PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline) {
-  Channel& to = channel(BlobOwner(name, servers()));
+  Channel& to = leader();
   const uint64_t upload = RandomSeed();
   std::deque<std::shared_ptr<Call>> under_way;
   Status status;
@@ -67,7 +67,7 @@ Result<std::string> ClientCore::GetBlob(std::string_view name, TimePoint deadlin
 }
 
 Result<std::string> ClientCore::GetBlobOnce(std::string_view name, TimePoint deadline) {
-  Channel& from = channel(BlobOwner(name, servers()));
+  Channel& from = leader();
   const auto ask = [&](uint64_t offset) {
     std::string body;
     ByteWriter writer(&body);

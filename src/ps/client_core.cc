@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "base/id.h"
 #include "base/log.h"
@@ -15,6 +14,7 @@ namespace {
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
 constexpr Duration kShortestDial = std::chrono::milliseconds(50);
+constexpr Duration kGoneAfter = std::chrono::milliseconds(500);
 constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to hear who is late
 
 uint64_t FreshSession() {
@@ -45,9 +45,14 @@ ClientCore::~ClientCore() {
   }
   lost_cv_.notify_all();
   if (dialler_.joinable()) dialler_.join();
+  Cancel();
+  rerouter_.Stop();
+  Cancel();  // what it has connected meanwhile
+}
+
+void ClientCore::Cancel() {
   for (auto& channel : channels_) channel->Close();
   for (auto& channel : channels_) channel->Fail(Cancelled("the client is closed"));
-  rerouter_.Stop();
 }
 
 Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_seq,
@@ -56,15 +61,18 @@ Result<Dialled> ClientCore::DialOnce(int server, uint32_t lane, uint64_t first_s
   Status status = Unavailable(fmt::format("server {} has no address yet", server));
   // With copies a server's rows may be with another one: first where they were last.
   const auto index = static_cast<size_t>(server);
-  const size_t places = view.copies > 1 ? view.servers.size() : 1;
-  for (size_t step = 0; step < places && index < view.servers.size(); ++step) {
-    const size_t at = (place_[index] + step) % view.servers.size();
+  std::atomic<size_t>& place = seats_[index].place;
+  const size_t first = place == SIZE_MAX ? index : place.load();
+  const bool anywhere = view.copies > 1;
+  const size_t places = anywhere ? view.servers.size() : (index < view.servers.size() ? 1 : 0);
+  for (size_t step = 0; step < places; ++step) {
+    const size_t at = (first + step) % view.servers.size();
     if (view.servers[at].empty()) continue;
     *address = view.servers[at];
     const Duration longest = places > 1 ? kQuickDial : kDialTimeout;
     auto dialled = DialAt(server, lane, first_seq, *address,
                           std::clamp<Duration>(timeout, kShortestDial, longest));
-    if (dialled.ok()) place_[index] = at;
+    if (dialled.ok()) place = at;
     if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
     status = dialled.status();
   }
@@ -87,42 +95,22 @@ Result<Dialled> ClientCore::DialAt(int server, uint32_t lane, uint64_t first_seq
   return (local ? inproc_ : tcp_)->Dial(address, hello, timeout);
 }
 
-Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, TimePoint deadline,
-                                      std::string* address) {
+bool ClientCore::stopping() {
+  std::lock_guard lock(mu_);
+  return stop_;
+}
+
+Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, uint64_t first_seq,
+                                      TimePoint deadline, std::string* address) {
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
-    auto dialled = DialOnce(server, lane, 1, address, deadline - RealClock::Get()->Now());
+    auto dialled = DialOnce(server, lane, first_seq, address, deadline - RealClock::Get()->Now());
     if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
-    if (RealClock::Get()->Now() + backoff >= deadline) {
+    if (RealClock::Get()->Now() + backoff >= deadline || stopping()) {
       return Unavailable(
           fmt::format("cannot reach server {}: {}", server, dialled.status().message()));
     }
     std::this_thread::sleep_for(backoff);
   }
-}
-
-Status ClientCore::CheckWelcome(int server, const Welcome& welcome) const {
-  const auto servers = static_cast<int32_t>(first_channel_.size());
-  if (welcome.server != server || welcome.servers != servers) {
-    return FailedPrecondition(
-        fmt::format("the server at the address of server {} says that it is number {} of {}, "
-                    "expected {} of {}",
-                    server, welcome.server, welcome.servers, server, servers));
-  }
-  if (welcome.lanes < 1 || welcome.lanes > 1024 || !std::has_single_bit(welcome.shards) ||
-      welcome.shards > 65536 || welcome.shards < static_cast<uint32_t>(servers)) {
-    return FailedPrecondition(fmt::format("server {} has {} lanes and {} shards: out of bounds",
-                                          server, welcome.lanes, welcome.shards));
-  }
-  const Welcome& known = welcomes_[static_cast<size_t>(server)];
-  const uint32_t shards = welcomes_[0].shards;
-  if ((known.lanes != 0 && known.incarnation != 0 && known.lanes != welcome.lanes) ||
-      (shards != 0 && shards != welcome.shards)) {
-    return FailedPrecondition(
-        fmt::format("server {} has {} lanes and {} shards, expected {} and {}: start all servers "
-                    "with the same",
-                    server, welcome.lanes, welcome.shards, known.lanes, shards));
-  }
-  return Status::Ok();
 }
 
 std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
@@ -137,26 +125,6 @@ std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
                                    std::move(hooks));
 }
 
-Status ClientCore::ConnectServer(int server, TimePoint deadline) {
-  const auto index = static_cast<size_t>(server);
-  first_channel_[index] = channels_.size();
-  uint32_t lanes = 1;
-  for (uint32_t lane = 0; lane < lanes; ++lane) {
-    std::string address;
-    TRY_ASSIGN(Dialled dialled, DialUntil(server, lane, deadline, &address));
-    TRY(CheckWelcome(server, dialled.welcome).With(address));
-    welcomes_[index] = dialled.welcome;
-    {
-      std::lock_guard lock(mu_);
-      incarnations_[index] = dialled.welcome.incarnation;
-    }
-    lanes = dialled.welcome.lanes;
-    channels_.push_back(MakeChannel(server, lane));
-    channels_.back()->Resume(address, std::move(dialled), {});
-  }
-  return Status::Ok();
-}
-
 Status ClientCore::Connect() {
   // A marker that is asked for meanwhile goes out to all servers when all are there.
   gate_.Enter();
@@ -164,42 +132,6 @@ Status ClientCore::Connect() {
   gate_.Leave();
   if (status.ok()) dialler_ = std::thread([this] { Redial(); });
   return status;
-}
-
-Status ClientCore::ConnectAll() {
-  const TimePoint deadline = RealClock::Get()->Now() + options_.connect_timeout;
-  Duration backoff = kFirstBackoff;
-  while (members_->Current().servers.empty()) {
-    if (RealClock::Get()->Now() >= deadline)
-      return Unavailable("there are no servers to connect to");
-    std::this_thread::sleep_for(backoff);
-    backoff = std::min(backoff * 2, kLongestBackoff);
-  }
-  const size_t servers = members_->Current().servers.size();
-  first_channel_.resize(servers);
-  welcomes_.resize(servers);
-  incarnations_.resize(servers);
-  for (size_t server = 0; server < servers; ++server) place_.push_back(server);
-  channels_.reserve(servers);
-  // Server 0 first: it may ask newcomers to wait.
-  for (size_t server = 0; server < servers; ++server) {
-    TRY(ConnectServer(static_cast<int>(server), deadline));
-  }
-  std::vector<uint32_t> lanes;
-  for (const Welcome& welcome : welcomes_) lanes.push_back(welcome.lanes);
-  partition_ = Partition(welcomes_[0].shards, lanes);
-  known_ = ShardMap(partition_);
-  for (size_t server = 0; server < servers; ++server) {
-    if (welcomes_[server].ownership <= 1) continue;
-    bool news = false;
-    TRY_ASSIGN(const std::string reply,
-               Ask(&channel(static_cast<int>(server)), FrameType::kShards, 0, {}, deadline));
-    TRY(LearnShards(reply, &news));
-  }
-  UseShards();
-  restored_ = welcomes_[0].restored_checkpoint;
-  rerouter_.Open();
-  return Status::Ok();
 }
 
 void ClientCore::OnLost(Channel* channel) {
@@ -243,6 +175,7 @@ void ClientCore::Redial() {
 
 // True when there is nothing more to do for this channel.
 bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
+  if (channel->resting()) return true;
   std::string address;
   auto dialled = DialOnce(channel->server(), channel->lane(), channel->first_unanswered(), &address,
                           lost_at + options_.reconnect_timeout - RealClock::Get()->Now());
@@ -257,6 +190,8 @@ bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
     return true;
   }
   const Duration away = RealClock::Get()->Now() - lost_at;
+  // Perhaps it has left and we had not let go of it yet.
+  if (away > kGoneAfter && NeedsNothingOf(channel->server())) rerouter_.Look();
   if (IsPassing(status) && away < options_.reconnect_timeout) return false;
   channel->Fail(Status(IsPassing(status) ? Code::kUnavailable : status.code(),
                        fmt::format("server {} has been away for {}: {}", channel->server(),
@@ -267,9 +202,11 @@ bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
 void ClientCore::NoteIncarnation(int server, const Welcome& welcome) {
   {
     std::lock_guard lock(mu_);
-    uint64_t& known = incarnations_[static_cast<size_t>(server)];
+    uint64_t& known = incarnations_[server];
     if (known == welcome.incarnation) return;
+    const bool first = known == 0;
     known = welcome.incarnation;
+    if (first) return;
   }
   ++restarts_;
   LogWarning("server {} came back, {}", server,
@@ -287,10 +224,11 @@ std::vector<std::string> ClientCore::TableSpecs() {
 }
 
 void ClientCore::InjectMarkers(int64_t checkpoint) {
+  std::lock_guard marking(markers_mu_);
   if (checkpoint <= last_marked_) return;
   // Counted first: what is counted and no longer on a detour was sent before the marker.
   std::vector<uint32_t> moved;
-  for (auto& channel : channels_) moved.push_back(channel->moved());
+  for (const auto& channel : channels_) moved.push_back(channel->moved());
   if (rerouter_.DefersMarker(checkpoint)) return;
   last_marked_ = checkpoint;
   std::string progress;
@@ -308,12 +246,20 @@ Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadli
   TRY(Validate(spec));
   std::string body;
   EncodeSpec(spec, &body);
-  TRY(AskAll(FrameType::kCreateTable, 0, body, deadline).With("table '" + spec.name + "'"));
   TableRef table{TableIdOf(spec.name), spec.dim, spec.key_space, spec.rows};
-  std::lock_guard lock(mu_);
-  table_specs_[table.id] = std::move(body);
-  key_spaces_[table.id] = table.key_space;
-  return table;
+  FrameHeader head;
+  head.type = FrameType::kCreateTable;
+  std::set<Channel*> asked;
+  // A server that is connected meanwhile is told by whoever connects it, or by us.
+  for (;;) {
+    std::vector<Channel*> news = Connected();
+    std::erase_if(news, [&](Channel* channel) { return !asked.insert(channel).second; });
+    if (news.empty()) return table;
+    TRY(AskThese(news, head, body, deadline).With("table '" + spec.name + "'"));
+    std::lock_guard lock(mu_);
+    table_specs_[table.id] = body;
+    key_spaces_[table.id] = table.key_space;
+  }
 }
 
 Result<std::string> ClientCore::Ask(Channel* channel, FrameType type, uint64_t argument,
@@ -326,20 +272,16 @@ Result<std::string> ClientCore::Ask(Channel* channel, FrameType type, uint64_t a
 
 Status ClientCore::AskAll(FrameType type, uint64_t argument, const std::string& body,
                           TimePoint deadline) {
-  std::vector<Channel*> all;
-  for (auto& channel : channels_) all.push_back(channel.get());
   FrameHeader head;
   head.type = type;
   head.argument = argument;
-  return AskThese(all, head, body, deadline);
+  return AskThese(Connected(), head, body, deadline);
 }
 
 Status ClientCore::AskFirstLanes(FrameType type, const std::string& body, TimePoint deadline) {
-  std::vector<Channel*> first;
-  for (int server = 0; server < servers(); ++server) first.push_back(&channel(server));
   FrameHeader head;
   head.type = type;
-  return AskThese(first, head, body, deadline);
+  return AskThese(FirstLanes(), head, body, deadline);
 }
 
 Status ClientCore::AskThese(const std::vector<Channel*>& whom, const FrameHeader& head,
@@ -349,7 +291,7 @@ Status ClientCore::AskThese(const std::vector<Channel*>& whom, const FrameHeader
   Status first;
   for (size_t i = 0; i < calls.size(); ++i) {
     const auto reply = whom[i]->FinishCall(calls[i], deadline);
-    if (first.ok() && !reply.ok()) first = reply.status();
+    if (first.ok() && !reply.ok() && !whom[i]->resting()) first = reply.status();
   }
   return first;
 }
@@ -368,11 +310,6 @@ Status ClientCore::Flush(TimePoint deadline) {
 Status ClientCore::LearnShards(std::string_view bytes, bool* news) {
   ShardMap theirs;
   TRY(DecodeShards(bytes, partition_.shards(), &theirs));
-  for (uint32_t shard = 0; shard < theirs.shards(); ++shard) {
-    if (theirs.At(shard).owner.server < servers()) continue;
-    return DataLoss(fmt::format("shard {} is said to be at server {} of {}", shard,
-                                theirs.At(shard).owner.server, servers()));
-  }
   std::lock_guard lock(mu_);
   *news = known_.Merge(theirs) || *news;
   return Status::Ok();
@@ -381,16 +318,6 @@ Status ClientCore::LearnShards(std::string_view bytes, bool* news) {
 ShardMap ClientCore::known_shards() {
   std::lock_guard lock(mu_);
   return known_;
-}
-
-void ClientCore::UseShards() {
-  const ShardMap map = known_shards();
-  channel_of_shard_.resize(map.shards());
-  for (uint32_t shard = 0; shard < map.shards(); ++shard) {
-    const Owner owner = map.At(shard).owner;
-    channel_of_shard_[shard] =
-        first_channel_[owner.server] + owner.lane % welcomes_[owner.server].lanes;
-  }
 }
 
 void ClientCore::AwaitChannels() {

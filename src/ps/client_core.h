@@ -15,6 +15,7 @@
 
 #include "ps/channel.h"
 #include "ps/client.h"
+#include "ps/growing_list.h"
 #include "ps/issue_gate.h"
 #include "ps/partition.h"
 #include "ps/rerouter.h"
@@ -31,13 +32,35 @@ class ClientCore {
 
   const ClientOptions& options() const { return options_; }
   IssueGate& gate() { return gate_; }
-  int servers() const { return static_cast<int>(first_channel_.size()); }
-  Channel& channel(int server, uint32_t lane = 0) {
-    return *channels_[first_channel_[static_cast<size_t>(server)] + lane];
+  const GrowingList<std::unique_ptr<Channel>>& channels() const { return channels_; }
+  Channel& leader() { return channel(kLeader); }
+
+  // --- Servers, which come and go: client_servers.cc. See docs/design/partition.md ---
+  // Those whose index is below it may be known, or not.
+  int servers() const { return static_cast<int>(seats_.size()); }
+  bool connected(int server) const {
+    return server >= 0 && server < servers() && seats_[static_cast<size_t>(server)].connected;
   }
-  uint32_t lanes(int server) const { return welcomes_[static_cast<size_t>(server)].lanes; }
-  Channel& leader() { return channel(0); }
-  const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
+  // 0: never connected.
+  uint32_t lanes(int server) const {
+    return static_cast<uint32_t>(seats_[static_cast<size_t>(server)].where);
+  }
+  // Of a server that has been connected once.
+  Channel& channel(int server, uint32_t lane = 0) {
+    return *channels_[(seats_[static_cast<size_t>(server)].where >> 32) + lane];
+  }
+  // Of all servers that are connected; their first lanes; those of servers that own rows, and of
+  // the leader.
+  std::vector<Channel*> Connected() const;
+  std::vector<Channel*> FirstLanes() const;
+  std::vector<Channel*> OfOwners();
+  // Makes this client one that also stays connected to servers without rows, as long as Members
+  // names them, and connects to all that it names and that can be reached.
+  void ConnectNamed(TimePoint deadline);
+  // Lets go of a server without rows, if nothing is unanswered.
+  void LetGo(int server);
+  // All that is under way and to come fails.
+  void Cancel();
   int64_t restarts() const { return restarts_; }
   int64_t restored_checkpoint() const { return restored_; }
 
@@ -94,10 +117,20 @@ class ClientCore {
                            Duration timeout);
   Result<Dialled> DialAt(int server, uint32_t lane, uint64_t first_seq, const std::string& address,
                          Duration timeout);
-  Result<Dialled> DialUntil(int server, uint32_t lane, TimePoint deadline, std::string* address);
+  Result<Dialled> DialUntil(int server, uint32_t lane, uint64_t first_seq, TimePoint deadline,
+                            std::string* address);
+  bool stopping();
   Status ConnectAll();
+  Status AwaitMembers(TimePoint deadline);
   Status CheckWelcome(int server, const Welcome& welcome) const;
-  Status ConnectServer(int server, TimePoint deadline);
+  Status ConnectServer(int server, TimePoint deadline, Welcome* welcome = nullptr);
+  Status ConnectLane(int server, uint32_t lane, Channel* channel, TimePoint deadline,
+                     Welcome* welcome);
+  void Greet(int server);
+  Status ConnectOwners(TimePoint deadline);
+  void LetGoOfOthers();
+  bool NeedsNothingOf(int server);
+  int64_t CheckpointUnderWay();
   std::unique_ptr<Channel> MakeChannel(int server, uint32_t lane);
 
   // channel → parts
@@ -130,21 +163,29 @@ class ClientCore {
   TicketTable tickets_;
   IssueGate gate_;
 
+  struct Seat {
+    std::atomic<uint64_t> where{0};  // its first channel << 32 | how many lanes; 0: never connected
+    std::atomic<bool> connected{false};
+    std::atomic<size_t> place{SIZE_MAX};  // at whose address it was found last
+  };
+  // Grow under grow_mu_.
+  GrowingList<std::unique_ptr<Channel>> channels_;
+  GrowingList<Seat> seats_;  // by server
+  std::mutex grow_mu_;       // before any other
+  std::atomic<bool> keeps_named_{false};
   // Constant after Connect.
-  std::vector<std::unique_ptr<Channel>> channels_;
-  std::vector<size_t> first_channel_;  // by server
-  std::vector<Welcome> welcomes_;      // by server, the first
+  uint32_t founders_ = 0;  // servers that the job began with
+  uint32_t shards_ = 0;
   Partition partition_;
   std::vector<size_t> channel_of_shard_;  // changes while routes are closed
-  // By server: at whose address it was found last. Connect's, then the dialling thread's.
-  std::vector<size_t> place_;
   int64_t restored_ = -1;
 
   std::atomic<uint64_t> clock_{0};
   std::atomic<int64_t> restarts_{0};
   std::mutex progress_mu_;
   std::string progress_;      // guarded by progress_mu_
-  int64_t last_marked_ = -1;  // only InjectMarkers, which runs once at a time
+  std::mutex markers_mu_;     // before the channels'
+  int64_t last_marked_ = -1;  // guarded by markers_mu_
 
   std::mutex mu_;
   std::condition_variable lost_cv_;
@@ -153,8 +194,8 @@ class ClientCore {
   std::map<uint32_t, KeySpace> key_spaces_;      // guarded by mu_, by table
   ShardMap known_;                               // guarded by mu_: who owns what
   Rerouter rerouter_{this};
-  std::vector<uint64_t> incarnations_;  // guarded by mu_, by server
-  bool stop_ = false;                   // guarded by mu_
+  std::map<int, uint64_t> incarnations_;  // guarded by mu_, by server
+  bool stop_ = false;                     // guarded by mu_
   std::thread dialler_;
 };
 

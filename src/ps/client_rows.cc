@@ -136,11 +136,11 @@ void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimeP
                                Status* bad) {
   // A counting sort of positions by channel; the scratch keeps its memory from call to call.
   thread_local std::vector<uint32_t> order, start;
-  const size_t n = request.keys.size();
-  start.assign(channels_.size() + 1, 0);
+  const size_t n = request.keys.size(), channels = channels_.size();
+  start.assign(channels + 1, 0);
   order.resize(n);
   for (const Key key : request.keys) ++start[ChannelOf(*request.table, key) + 1];
-  for (size_t channel = 0; channel < channels_.size(); ++channel) {
+  for (size_t channel = 0; channel < channels; ++channel) {
     start[channel + 1] += start[channel];
   }
   for (size_t i = 0; i < n; ++i) {
@@ -151,7 +151,7 @@ void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimeP
   RowPart part = PartOf(request);
   for (size_t round = 0, left = 1; left > 0 && bad->ok(); ++round) {
     left = 0;
-    for (size_t channel = 0; channel < channels_.size() && bad->ok(); ++channel) {
+    for (size_t channel = 0; channel < channels && bad->ok(); ++channel) {
       const size_t begin = (channel == 0 ? 0 : start[channel - 1]) + round * step;
       if (begin >= start[channel]) continue;
       part.pick = order.data() + begin;

@@ -99,6 +99,8 @@ bool IsKnown(FrameType type) {
     case FrameType::kChallenge:
     case FrameType::kProof:
     case FrameType::kWelcome:
+    case FrameType::kTakesRows:
+    case FrameType::kCutting:
     case FrameType::kDescribe:
     case FrameType::kShards:
     case FrameType::kMoveShard:

@@ -1,11 +1,12 @@
-// A history checker: servers die at random moments while clients push, and in every other run
-// shards move from server to server besides; in the end every
+// A history checker: servers die, join and leave at random moments while clients push, and in every
+// other run shards move from server to server besides, or are balanced; in the end every
 // acknowledged push is in the tables exactly once, and every other one at most once.
 //
 // SHOAL_HISTORY_RUNS and SHOAL_HISTORY_SEED say how many runs, from which seed; the slow lane takes
 // 500. A run's moments and choices come from its seed; what threads make of it does not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -109,10 +110,13 @@ class Player {
 
 class Game {
  public:
-  explicit Game(uint64_t seed) : random_(seed), options_(Draw(&random_)), cluster_(options_) {}
+  explicit Game(uint64_t seed)
+      : random_(seed), options_(Draw(&random_)), servers_(options_.servers), cluster_(options_) {}
 
-  // The longest that a push took.
   uint64_t moves() const { return moves_; }
+  uint64_t joins() const { return joins_; }
+  uint64_t leaves() const { return leaves_; }
+  // The longest that a push took.
   Duration Go() {
     std::vector<std::unique_ptr<Player>> players;
     for (int i = 0; i < kClients; ++i) {
@@ -121,13 +125,13 @@ class Game {
     std::vector<std::thread> threads;
     for (auto& player : players) threads.emplace_back([&] { player->Play(stop_); });
     if (random_() % 2 == 0) threads.emplace_back([this, seed = random_()] { MoveShards(seed); });
-    const uint64_t kills = 1 + random_() % 3;
+    const uint64_t steps = 1 + random_() % 4;
     bool fine = true;
-    for (uint64_t kill = 0; kill < kills && fine; ++kill) fine = KillOne();
+    for (uint64_t step = 0; step < steps && fine; ++step) fine = Step();
     fine = fine && Progress(20);
     stop_ = true;
     for (auto& thread : threads) thread.join();
-    EXPECT_TRUE(fine) << "no progress after a kill";
+    EXPECT_TRUE(fine) << "no progress after a step";
     Duration longest{0};
     for (auto& player : players) {
       EXPECT_OK_STATUS(player->ledger.error);
@@ -145,6 +149,7 @@ class Game {
     options.threads = 1 + static_cast<int>((*random)() % 2);
     options.workers = kClients;
     options.copies = 2;
+    if ((*random)() % 2 == 0) options.balance = std::chrono::milliseconds(5);
     return options;
   }
   static void EXPECT_OK_STATUS(const Status& status) {
@@ -162,7 +167,7 @@ class Game {
     std::mt19937_64 random(seed);
     const auto admin = cluster_.ConnectAdmin();
     while (!stop_) {
-      const auto to = static_cast<int>(random() % static_cast<uint64_t>(options_.servers));
+      const auto to = static_cast<int>(random() % static_cast<uint64_t>(servers_.load()));
       const auto lane = static_cast<uint32_t>(random() % static_cast<uint64_t>(options_.threads));
       const auto moved =
           admin->MoveShard(static_cast<uint32_t>(random() % 64), to, lane, std::chrono::seconds(2));
@@ -171,9 +176,35 @@ class Game {
   }
 
   // Not two of a pair: that is what checkpoints are for.
+  bool Step() {
+    if (!AllCopied(&cluster_, servers_) || !Progress(random_() % 60)) return false;
+    switch (random_() % 4) {
+      case 0:
+        if (servers_ == 4) return KillOne();
+        cluster_.AddServer();
+        ++servers_;
+        ++joins_;
+        return true;
+      case 1: {
+        // Its own rows may be served by another since it died; then they stay there.
+        if (servers_ == 2) return KillOne();
+        const int last = servers_ - 1;
+        const auto serves = cluster_.server(last).serves();
+        if (std::find(serves.begin(), serves.end(), last) == serves.end()) return KillOne();
+        --servers_;
+        const Status left = cluster_.server(last).Leave(std::chrono::seconds(15));
+        EXPECT_OK_STATUS(left);
+        cluster_.RemoveServer(last);
+        ++leaves_;
+        return left.ok();
+      }
+      default:
+        return KillOne();
+    }
+  }
+
   bool KillOne() {
-    if (!AllCopied(&cluster_, options_.servers) || !Progress(random_() % 60)) return false;
-    const int victim = static_cast<int>(random_() % static_cast<uint64_t>(options_.servers));
+    const int victim = static_cast<int>(random_() % static_cast<uint64_t>(servers_.load()));
     // Known by its successor's claim, or because Members says so.
     const bool announced = random_() % 2 == 0;
     cluster_.KillServer(victim);
@@ -222,6 +253,8 @@ class Game {
 
   std::mt19937_64 random_;
   const ClusterOptions options_;
+  std::atomic<int> servers_;
+  uint64_t joins_ = 0, leaves_ = 0;
   Cluster cluster_;
   std::atomic<uint64_t> done_{0};
   std::atomic<bool> stop_{false};
@@ -237,16 +270,19 @@ TEST(HistoryTest, NothingAcknowledgedIsLostAndNothingIsAppliedTwice) {
   const uint64_t runs = NumberOf("SHOAL_HISTORY_RUNS", 20);
   const uint64_t first = NumberOf("SHOAL_HISTORY_SEED", 1);
   Duration longest{0};
-  uint64_t moves = 0;
+  uint64_t moves = 0, joins = 0, leaves = 0;
   for (uint64_t seed = first; seed < first + runs && !HasFailure(); ++seed) {
     SCOPED_TRACE("SHOAL_HISTORY_SEED=" + std::to_string(seed));
     Game game(seed);
     longest = std::max(longest, game.Go());
     moves += game.moves();
+    joins += game.joins();
+    leaves += game.leaves();
   }
   EXPECT_LT(longest, std::chrono::seconds(2));
   EXPECT_GT(moves, 0u);
-  std::printf("%d runs, %d moves of shards, longest push %s\n", static_cast<int>(runs),
+  std::printf("%d runs, %d joins, %d leaves, %d moves by hand, longest push %s\n",
+              static_cast<int>(runs), static_cast<int>(joins), static_cast<int>(leaves),
               static_cast<int>(moves), FormatDuration(longest).c_str());
 }
 

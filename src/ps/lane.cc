@@ -287,7 +287,7 @@ void Lane::OpenSnapshot(int64_t id) {
 void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen) {
   if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
   if (id < no_cut_below_) {
-    return frozen(Aborted("its markers had come to a server that died; another has taken over"),
+    return frozen(Aborted("its markers had come before, to a server that died or waited in vain"),
                   {});
   }
   if (snapshot_.id != id) {

@@ -128,7 +128,8 @@ class Lane {
   std::map<uint32_t, std::vector<Key>> TakeDirty();
   size_t dirty_rows() const;
   // Serves the shard no more, so that its rows stay as they are; or does again. False: a checkpoint
-  // is being cut.
+  // is being cut. A cut of which only a marker has come, and no beginning for as long as it is
+  // asked kPatience times, is not taken any more: its driver goes by owners that it knew before.
   bool Freeze();
   void Unfreeze();
   // Whether the frozen shard may be given away now: no snapshot holds it.
@@ -177,6 +178,7 @@ class Lane {
   struct Snapshot {
     int64_t id = -1;
     bool begun = false;  // `required` is known
+    int in_the_way = 0;  // departures that it has held up before it was begun
     bool frozen = false;
     bool torn = false;            // rows moved between markers
     std::set<uint64_t> required;  // sessions

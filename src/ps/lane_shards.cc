@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
 #include "ps/lane.h"
 
 namespace shoal::ps {
@@ -10,6 +11,7 @@ namespace {
 
 // As many requests of a session as can be unanswered; see Channel.
 constexpr size_t kMovedRemembered = 1024;
+constexpr int kPatience = 200;
 
 }  // namespace
 
@@ -125,6 +127,10 @@ size_t Lane::dirty_rows() const {
 }
 
 bool Lane::Freeze() {
+  if (snapshot_.id >= 0 && !snapshot_.begun && ++snapshot_.in_the_way > kPatience) {
+    no_cut_below_ = std::max(no_cut_below_, snapshot_.id + 1);
+    EndCheckpoint(-1, Aborted("it was not begun here"));
+  }
   if (snapshot_.id >= 0) return false;
   SetState(departure_->shard, ShardState::kLeaving);
   return true;

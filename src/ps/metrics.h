@@ -43,6 +43,13 @@ struct ServerMetrics {
   CheckpointMetrics checkpoint;
 };
 
+// Adds up what one process says of several servers whose rows it serves: a server's own comes
+// first.
+void AddMetrics(const ServerMetrics& other, ServerMetrics* all);
+void AddCounters(const Counters& other, Counters* all);
+// The most frequent n of all; each count knows its share of its own server's rows.
+std::vector<HotKey> MergeHotKeys(const std::vector<std::vector<HotKey>>& by_server, size_t n);
+
 // One line for people: "server 0: 12 tables of 4000 rows, …".
 std::string Describe(const ServerMetrics& metrics);
 

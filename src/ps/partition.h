@@ -6,10 +6,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
-#include "base/bytes.h"
 #include "ps/initializer.h"
 #include "ps/types.h"
 
@@ -70,10 +68,10 @@ class Partition {
   std::vector<Owner> owners_;
 };
 
-// The server that holds a blob.
-inline int BlobOwner(std::string_view name, int servers) {
-  return static_cast<int>(Mix(Crc32c(name.data(), name.size()) + 1) %
-                          static_cast<uint64_t>(servers));
-}
+// The server that has all that is not rows: clocks, barriers, progress, blobs, the course of
+// checkpoints. It is there from the beginning to the end.
+inline constexpr int kLeader = 0;
+// An index is below it.
+inline constexpr int kMostServers = 65535;
 
 }  // namespace shoal::ps

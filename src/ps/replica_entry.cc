@@ -39,7 +39,7 @@ Status ReadEntry(std::string_view bytes, Entry* entry) {
   TRY(reader.Get(&kind));
   TRY(reader.Get(&entry->client));
   TRY(reader.Get(&entry->session));
-  if (kind < 1 || kind > static_cast<uint32_t>(EntryKind::kArriving)) {
+  if (kind < 1 || kind > static_cast<uint32_t>(EntryKind::kEmptied)) {
     return InvalidArgument(fmt::format("an entry of kind {}", kind));
   }
   entry->kind = static_cast<EntryKind>(kind);

@@ -30,6 +30,7 @@ enum class EntryKind : uint32_t {
   kMoved = 14,     // u64 seq: the request was refused, its rows had moved
   kShards = 15,    // a map of shards
   kArriving = 16,  // u32 shard, u32 epoch: rows of a shard that is not served here yet
+  kEmptied = 17,   // nothing is left here, and nothing will come: nobody is to take it over
 };
 
 struct Entry {

@@ -58,6 +58,11 @@ void ReplicaHost::Stop() {
   seats_.clear();
 }
 
+void ReplicaHost::SetLeaving() {
+  std::lock_guard lock(mu_);
+  leaving_ = true;
+}
+
 void ReplicaHost::Wake() {
   std::lock_guard lock(wake_mu_);
   woken_ = true;
@@ -91,6 +96,15 @@ std::vector<int> ReplicaHost::Primaries() {
 }
 
 std::vector<int> ReplicaHost::serves() { return Primaries(); }
+
+std::vector<std::shared_ptr<ServerCore>> ReplicaHost::Others() {
+  std::lock_guard lock(mu_);
+  std::vector<std::shared_ptr<ServerCore>> cores;
+  for (const auto& [index, seat] : seats_) {
+    if (seat.primary && seat.core != own_) cores.push_back(seat.core);
+  }
+  return cores;
+}
 
 std::vector<int> ReplicaHost::keeps() {
   std::lock_guard lock(mu_);
@@ -134,13 +148,14 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
 }
 
 Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteCopy(const Hello& hello) {
-  if (hello.server < 0 || hello.server >= options_.servers || hello.from < 0 ||
-      hello.from >= options_.servers || hello.from == options_.index || hello.session == 0) {
+  if (hello.server < 0 || hello.server >= kMostServers || hello.from < 0 ||
+      hello.from >= kMostServers || hello.from == options_.index || hello.session == 0) {
     return InvalidArgument("a copy of a server that there is not");
   }
   const MemberView view = options_.members->Current();
   std::lock_guard lock(mu_);
   if (stop_ || fenced_) return Unavailable("the server stops");
+  if (leaving_ && hello.clock == 0) return Unavailable("the server leaves");
   if (hello.life < lives_[hello.from]) {
     return Aborted(fmt::format("server {} has a later life", hello.from));
   }
@@ -173,7 +188,7 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteCopy(const Hello& hello) {
 
 bool ReplicaHost::Claim(const Hello& hello) {
   std::lock_guard lock(mu_);
-  if (stop_ || fenced_ || hello.from < 0 || hello.from >= options_.servers) return false;
+  if (stop_ || fenced_ || hello.from < 0 || hello.from >= kMostServers) return false;
   int64_t& life = lives_[hello.from];
   life = std::max(life, hello.life);
   for (auto at = seats_.begin(); at != seats_.end();) {
@@ -193,6 +208,10 @@ bool ReplicaHost::Claim(const Hello& hello) {
 
 // Under mu_. False: the copy is not whole, and worth nothing.
 bool ReplicaHost::Succeed(int index, Seat* seat) {
+  if (seat->core->emptied()) {
+    LogInfo("server {}: server {} has left, and nothing with it", options_.index, index);
+    return false;
+  }
   if (!seat->core->whole()) {
     LogWarning("server {}: server {} died before its copy of server {} was whole", options_.index,
                seat->from, index);
@@ -287,7 +306,7 @@ void ReplicaHost::ClaimOwn(const MemberView& view) {
   next_claim_ = now + kClaimEvery;
   if (view.servers.size() < static_cast<size_t>(options_.servers)) return;
   bool all = true, held = false;
-  for (int other = 0; other < options_.servers; ++other) {
+  for (int other = 0; other < static_cast<int>(view.servers.size()); ++other) {
     const std::string& address = view.servers[static_cast<size_t>(other)];
     if (other == options_.index || address.empty()) continue;
     auto dialled = Dial(address, HelloOf(HelloKind::kClaim, options_.index, 1));
@@ -345,9 +364,10 @@ void ReplicaHost::WatchPrimaries(const MemberView& view) {
 std::vector<int> ReplicaHost::Candidates(int index, const MemberView& view) const {
   std::vector<int> order;
   if (index != options_.index) order.push_back(index);
-  for (int step = 1; step < options_.servers; ++step) {
-    const int next = (options_.index + step) % options_.servers;
-    if (next != index) order.push_back(next);
+  const int named = static_cast<int>(view.servers.size());
+  for (int step = 1; step <= named; ++step) {
+    const int next = (options_.index + step) % named;
+    if (next != index && next != options_.index) order.push_back(next);
   }
   std::erase_if(order, [&](int server) {
     return static_cast<size_t>(server) >= view.servers.size() ||

@@ -36,6 +36,11 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   // A later life of hello.from has begun. True if its rows are here.
   bool Claim(const Hello& hello);
 
+  // Takes no new copies and begins none.
+  void SetLeaving();
+
+  // The cores that serve, but for the one that listens.
+  std::vector<std::shared_ptr<ServerCore>> Others();
   std::vector<int> serves();
   std::vector<int> keeps();
   bool copied();
@@ -116,6 +121,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   std::mutex mu_;
   bool stop_ = false;             // guarded by mu_
   bool fenced_ = false;           // guarded by mu_
+  bool leaving_ = false;          // guarded by mu_
   std::map<int, Seat> seats_;     // guarded by mu_
   std::map<int, int64_t> lives_;  // guarded by mu_: earlier ones of an index are over
   std::thread thread_;

@@ -47,6 +47,31 @@ TEST_P(ReplicaTest, ADeadServersRowsAreServedByItsNeighbour) {
   EXPECT_EQ(client->server_restarts(), 0);
 }
 
+TEST_P(ReplicaTest, WhatWasTakenOverIsInTheMetrics) {
+  Cluster cluster(Options(2));
+  auto client = cluster.Connect(0);
+  const TableRef table = client->CreateTable(DenseSpec("t", 128, 4)).value();
+  std::vector<Key> keys(128);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const std::vector<float> ones(512, 1.0f);
+  ASSERT_TRUE(AllCopied(&cluster, 2));
+  EXPECT_EQ(cluster.server(0).metrics().tables.at(0).rows, 64u);
+  cluster.KillServer(1);
+  cluster.members.Set(1, "");
+  const uint64_t before = cluster.server(0).counters().rows_pushed;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(client->Wait(client->Push(table, keys, ConstRows(ones.data(), 4)).value()));
+  }
+  EXPECT_GE(cluster.server(0).counters().rows_pushed, before + 20 * 128);
+  const ServerMetrics metrics = cluster.server(0).metrics();
+  ASSERT_EQ(metrics.tables.size(), 1u);
+  EXPECT_EQ(metrics.tables[0].rows, 128u);
+  double share = 0;
+  for (const HotKey& key : cluster.server(0).hot_keys(128)) share += key.share;
+  EXPECT_LE(share, 1.001);
+  EXPECT_GT(share, 0.1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Doors, ReplicaTest,
                          ::testing::Values(Door::kInProcess, Door::kTcp, Door::kShared));
 

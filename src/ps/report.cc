@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "ps/metrics.h"
 #include "ps/spec_codec.h"
 
 namespace shoal::ps {
@@ -64,15 +65,6 @@ Status GetHotKeys(ByteReader* in, std::vector<HotKey>* keys) {
     keys->push_back(std::move(key));
   }
   return Status::Ok();
-}
-
-void AddCounters(const Counters& from, Counters* to) {
-  to->rows_pushed += from.rows_pushed;
-  to->rows_pulled += from.rows_pulled;
-  to->bytes_pushed += from.bytes_pushed;
-  to->bytes_pulled += from.bytes_pulled;
-  to->requests += from.requests;
-  to->duplicates += from.duplicates;
 }
 
 void SortHotKeys(ServerReport* report) {

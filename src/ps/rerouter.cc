@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/log.h"
 #include "ps/client_core.h"
@@ -49,6 +50,13 @@ void Rerouter::News(int server) {
   Begin();
 }
 
+void Rerouter::Look() {
+  std::lock_guard lock(mu_);
+  if (stop_) return;
+  look_ = true;
+  Begin();
+}
+
 bool Rerouter::DefersMarker(int64_t checkpoint) {
   std::lock_guard lock(mu_);
   if (left_ == 0) return false;
@@ -88,11 +96,12 @@ void Rerouter::Stop() {
 void Rerouter::Run() {
   for (;;) {
     std::set<int> ask;
-    bool some = false;
+    bool some = false, look = false;
     {
       std::unique_lock lock(mu_);
-      wake_.wait(lock, [this] { return stop_ || !detours_.empty() || !ask_.empty(); });
+      wake_.wait(lock, [this] { return stop_ || look_ || !detours_.empty() || !ask_.empty(); });
       if (stop_) return;
+      look = std::exchange(look_, false);
       ask.swap(ask_);
       for (const Detour& detour : detours_) ask.insert(detour.server);
       some = !detours_.empty();
@@ -104,7 +113,7 @@ void Rerouter::Run() {
       wake_.wait_for(lock, backoff_, [this] { return stop_; });
     }
     if (!news && some) backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);
-    if (news || some) Turn();
+    if (news || some || look) Turn();
   }
 }
 
@@ -118,11 +127,12 @@ bool Rerouter::Learn(std::set<int> servers) {
     for (const Detour& detour : detours_) {
       if (now - detour.since < kTellAfter) continue;
       ours = EncodeShards(core_->known_shards());
-      for (int server = 0; server < core_->servers(); ++server) servers.insert(server);
+      for (const Channel* channel : core_->FirstLanes()) servers.insert(channel->server());
       break;
     }
   }
   for (const int server : servers) {
+    if (!core_->connected(server)) continue;
     const auto reply = core_->Ask(&core_->channel(server), FrameType::kShards, 0, ours,
                                   RealClock::Get()->Now() + kAnswerWithin);
     const Status status = reply.ok() ? core_->LearnShards(*reply, &news) : reply.status();

@@ -29,6 +29,8 @@ class Rerouter {
   void Take(Detour detour);
   // This server knows of moves that we may not know of.
   void News(int server);
+  // Somebody of whom we need nothing may have left: see who is to be let go of.
+  void Look();
   // True: something is on its way that was issued before a marker would go out. The marker is asked
   // for again when all of it has been sent.
   bool DefersMarker(int64_t checkpoint);
@@ -57,6 +59,7 @@ class Rerouter {
   size_t left_ = 0;  // came, and are not sent yet
   uint64_t taken_ = 0;
   int64_t marker_ = -1;  // that waits
+  bool look_ = false;
   bool ready_ = false;
   bool stop_ = false;
   std::thread thread_;

@@ -3,17 +3,9 @@
 #include <fmt/format.h>
 
 #include "net/address.h"
-#include "ps/replica_host.h"
-#include "ps/server_core.h"
-#include "ps/tcp_server.h"
+#include "ps/server_impl.h"
 
 namespace shoal::ps {
-
-struct Server::Impl {
-  std::shared_ptr<ServerCore> core;   // that listens, and serves its own index at first
-  std::shared_ptr<ReplicaHost> host;  // null without copies
-  std::unique_ptr<TcpServer> tcp;
-};
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -26,16 +18,34 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (made.hub != nullptr) TRY(made.hub->Register(made.inproc_name, impl->core));
   std::unique_ptr<Server> server(new Server(std::move(impl)));
   if (server->impl_->host != nullptr) server->impl_->host->Start(server->address());
+  if (made.index == kLeader && made.members != nullptr && made.balance_every > Duration{}) {
+    server->impl_->balancer =
+        std::make_unique<AutoBalancer>(ClientOptionsOf(made), made.members, made.balance_every);
+  }
   return server;
 }
 
-Server::~Server() {
-  const ServerOptions& options = impl_->core->options();
-  if (impl_->host != nullptr) impl_->host->Stop();
-  impl_->core->Stop();
-  impl_->tcp.reset();
+ClientOptions ClientOptionsOf(const ServerOptions& options) {
+  ClientOptions client;
+  client.index = kObserver;
+  client.token = options.token;
+  client.hub = options.hub;
+  client.shared_memory = options.shared_memory;
+  client.connect_timeout = client.reconnect_timeout = std::chrono::seconds(5);
+  return client;
+}
+
+void Server::Impl::Stop() {
+  if (tcp == nullptr) return;
+  balancer.reset();
+  if (host != nullptr) host->Stop();
+  core->Stop();
+  tcp.reset();
+  const ServerOptions& options = core->options();
   if (options.hub != nullptr) options.hub->Unregister(options.inproc_name);
 }
+
+Server::~Server() { impl_->Stop(); }
 
 std::string Server::address() const {
   const ServerOptions& options = impl_->core->options();
@@ -46,16 +56,39 @@ std::string Server::address() const {
 std::string Server::inproc_address() const {
   return "inproc:" + impl_->core->options().inproc_name;
 }
-uint16_t Server::port() const { return impl_->tcp->port(); }
+uint16_t Server::port() const { return impl_->tcp == nullptr ? 0 : impl_->tcp->port(); }
 int64_t Server::restored_checkpoint() const { return impl_->core->restored_checkpoint(); }
 uint64_t Server::incarnation() const { return impl_->core->incarnation(); }
 void Server::ReportDead(int worker) {
   if (impl_->host == nullptr) return impl_->core->ReportDead(worker);
   impl_->host->ReportDead(worker);
 }
-Counters Server::counters() const { return impl_->core->counters(); }
-std::vector<HotKey> Server::hot_keys(size_t n) const { return impl_->core->hot_keys(n); }
-ServerMetrics Server::metrics() const { return impl_->core->metrics(); }
+std::vector<std::shared_ptr<ServerCore>> Server::Impl::Cores() const {
+  std::vector<std::shared_ptr<ServerCore>> cores = {core};
+  if (host == nullptr) return cores;
+  for (auto& other : host->Others()) cores.push_back(std::move(other));
+  return cores;
+}
+
+Counters Server::counters() const {
+  Counters all;
+  for (const auto& core : impl_->Cores()) AddCounters(core->counters(), &all);
+  return all;
+}
+
+std::vector<HotKey> Server::hot_keys(size_t n) const {
+  std::vector<std::vector<HotKey>> by_server;
+  for (const auto& core : impl_->Cores()) by_server.push_back(core->hot_keys(n));
+  return MergeHotKeys(by_server, n);
+}
+
+ServerMetrics Server::metrics() const {
+  const auto cores = impl_->Cores();
+  ServerMetrics all = cores[0]->metrics();
+  for (size_t i = 1; i < cores.size(); ++i) AddMetrics(cores[i]->metrics(), &all);
+  if (cores.size() > 1) all.hot_keys = hot_keys(16);
+  return all;
+}
 std::vector<int> Server::serves() const {
   if (impl_->host == nullptr) return {impl_->core->options().index};
   return impl_->host->serves();

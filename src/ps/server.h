@@ -23,8 +23,13 @@
 namespace shoal::ps {
 
 struct ServerOptions {
-  int index = 0;    // of this server, [0, servers)
-  int servers = 1;  // in the job
+  int index = 0;     // of this server, [0, servers)
+  int servers = 1;   // in the job, as Members names them when it starts
+  int founders = 0;  // with how many the job began: these had all rows at first. The same on all
+                     // servers; 0: asks the others in a later life (`life`), else `servers`
+  // The leader's: how often it looks whether rows are to move, so that all servers have as much;
+  // 0: never. Needs `members`. See docs/design/partition.md.
+  Duration balance_every{0};
   int workers = 0;  // how many clients clocks and barriers wait for before all have joined; those
                     // with a higher index count once they have joined
   std::string token;
@@ -81,6 +86,12 @@ class Server {
   int64_t restored_checkpoint() const;
   uint64_t incarnation() const;
 
+  // Ends it while the job goes on: gives its rows to the others, lets its clients hear of it,
+  // stops. Nothing is lost. Unavailable: the leader is gone, so the job ends, or nobody takes the
+  // rows until the deadline; it then serves what is left. FailedPrecondition: it is the leader,
+  // which stays. For one thread.
+  Status Leave(Duration timeout);
+
   // Servers whose rows this one serves now; with copies it may be several, or none for a while.
   std::vector<int> serves() const;
   // Servers of whose rows this one has a whole copy.
@@ -91,7 +102,7 @@ class Server {
   // The coordinator's word that this worker is dead: clocks, barriers and checkpoints stop waiting
   // for it. Effective on server 0. Thread-safe.
   void ReportDead(int worker);
-  // Thread-safe snapshot.
+  // Of all servers that it serves, as the next two. Thread-safe snapshot.
   Counters counters() const;
   // The keys that it is asked for most, at most n and 64 a thread. Thread-safe snapshot.
   std::vector<HotKey> hot_keys(size_t n) const;

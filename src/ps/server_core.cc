@@ -8,7 +8,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
-#include "ps/checkpoint_file.h"
+#include "ps/shard_link.h"
 #include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
 
@@ -23,7 +23,7 @@ uint64_t FreshIncarnation() {
 }
 
 Status CheckOptions(const ServerOptions& options) {
-  if (options.servers < 1 || options.servers > 65535 || options.index < 0 ||
+  if (options.servers < 1 || options.servers > kMostServers || options.index < 0 ||
       options.index >= options.servers) {
     return InvalidArgument(
         fmt::format("server index {} of {}: expected 0 <= index < servers <= "
@@ -61,75 +61,13 @@ std::string Waiting(std::string_view what, const std::vector<int>& workers) {
   return text;
 }
 
-// Puts the rows, progress and blobs of all servers' files where they belong now.
-class Restorer final : public CheckpointVisitor {
- public:
-  struct Target {
-    const Partition* partition;
-    const ShardMap* map;
-    int server;
-    int servers;
-    std::vector<std::unique_ptr<Lane>>* lanes;
-    BlobStore* blobs;
-    std::map<int, std::string>* progress;
-  };
-  explicit Restorer(Target target) : to_(target) {}
-
-  Status OnHead(const CheckpointHead& head) override {
-    if (head.base < 0) chain_blobs_.clear();
-    return Status::Ok();
-  }
-  Status OnTable(const TableSpec& spec) override {
-    for (auto& lane : *to_.lanes) TRY(lane->CreateTable(spec));
-    return Status::Ok();
-  }
-  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
-                std::span<const float> rows) override {
-    const uint32_t id = TableIdOf(spec.name);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const Owner owner = to_.map->At(to_.partition->ShardOf(spec.key_space, keys[i])).owner;
-      if (owner.server != to_.server) continue;
-      (*to_.lanes)[owner.lane]->FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
-    }
-    return Status::Ok();
-  }
-  Status OnProgress(int worker, std::string_view bytes) override {
-    (*to_.progress)[worker] = bytes;
-    return Status::Ok();
-  }
-  Status OnBlob(std::string_view name, uint64_t total, uint64_t offset,
-                std::string_view bytes) override {
-    if (offset == 0) blob_.clear();
-    if (offset != blob_.size()) return DataLoss("the pieces of a blob are out of order");
-    blob_.append(bytes);
-    if (blob_.size() < total) return Status::Ok();
-    if (BlobOwner(name, to_.servers) == to_.server) to_.blobs->Set(name, std::move(blob_));
-    blob_.clear();
-    chain_blobs_.emplace(name);
-    return Status::Ok();
-  }
-  Status OnBlobNames(const std::set<std::string, std::less<>>& names) override {
-    std::erase_if(chain_blobs_, [&](const std::string& name) {
-      if (names.contains(name)) return false;
-      to_.blobs->Delete(name);
-      return true;
-    });
-    return Status::Ok();
-  }
-
- private:
-  Target to_;
-  std::string blob_;
-  std::set<std::string> chain_blobs_;  // what the file and those that it continues hold
-};
-
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
     : options_(std::move(options)),
       incarnation_(FreshIncarnation()),
       // Which lane of another server owns a shard does not matter here.
-      partition_(options_.shards, std::vector<uint32_t>(static_cast<size_t>(options_.servers),
+      partition_(options_.shards, std::vector<uint32_t>(static_cast<size_t>(options_.founders),
                                                         static_cast<uint32_t>(options_.threads))),
       map_(partition_),
       published_(map_),
@@ -146,6 +84,7 @@ ServerCore::ServerCore(ServerOptions options)
 
 Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
   TRY(CheckOptions(options));
+  if (options.founders == 0) options.founders = LearnFounders(options);
   std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
   TRY(core->LearnAgain());
   if (!core->options_.checkpoint_dir.empty()) {
@@ -159,26 +98,6 @@ std::shared_ptr<ServerCore> ServerCore::MakeCopy(ServerOptions options) {
   std::shared_ptr<ServerCore> core(new ServerCore(std::move(options)));
   core->role_ = Role::kCopies;
   return core;
-}
-
-Status ServerCore::Restore() {
-  auto newest = NewestWhole(options_.checkpoint_dir, &damaged_);
-  if (newest.status().code() == Code::kNotFound) return Status::Ok();
-  TRY(newest.status().With("no checkpoint can be restored"));
-  const ShardMap map = shards();
-  Restorer restorer(
-      {&partition_, &map, options_.index, options_.servers, &lanes_, &blobs_, &progress_});
-  const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
-  try {
-    TRY(ReadAll(options_.checkpoint_dir, *newest, &restorer));
-  } catch (const std::bad_alloc&) {
-    return ResourceExhausted(
-        fmt::format("{}: not enough memory to restore it", directory.string()));
-  }
-  checkpointing_.last = newest->checkpoint;
-  restored_ = newest->checkpoint;
-  LogInfo("server {}: restored from {}", options_.index, directory.string());
-  return Status::Ok();
 }
 
 ServerCore::~ServerCore() { Stop(); }
@@ -224,7 +143,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   Lane& lane = *lanes_[hello.lane];
   Lane::Guard guard(lane);
   if (stopped_) return Unavailable(fmt::format("server {} stopped", options_.index));
-  if (role_ != Role::kServes) {
+  if (role_ != Role::kServes || empty_) {
     return Unavailable(fmt::format("server {} is not served here", options_.index));
   }
   const bool leader = leads() && hello.lane == 0 && hello.client >= 0;
@@ -252,7 +171,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   Welcome welcome;
   welcome.incarnation = incarnation_;
   welcome.server = options_.index;
-  welcome.servers = options_.servers;
+  welcome.servers = options_.founders;
   welcome.lanes = lanes();
   welcome.shards = partition_.shards();
   welcome.ownership = shards().version();
@@ -416,6 +335,10 @@ Status ServerCore::Handle(Request* request) {
       return HandleShards(request);
     case FrameType::kMoveShard:
       return MoveShard(request);
+    case FrameType::kTakesRows:
+      drained_ = request->head.argument == 0;
+      request->answer(Status::Ok(), {});
+      return Status::Ok();
     case FrameType::kCheckpointAbort:
       return CheckpointAbort(request);
     default:
@@ -436,6 +359,12 @@ Status ServerCore::HandleLeader(Request* request) {
       Dead(static_cast<int>(request->head.argument & 0x7fffffff));
       request->answer(Status::Ok(), {});
       return Status::Ok();
+    case FrameType::kCutting: {
+      std::string reply;
+      ByteWriter(&reply).Put(checkpoint_);
+      request->answer(Status::Ok(), reply);
+      return Status::Ok();
+    }
     case FrameType::kCheckpointStart:
       return CheckpointStart(request);
     case FrameType::kCheckpointCommit:

@@ -127,6 +127,17 @@ class ServerCore {
   Result<ShardMap> Depart(uint32_t lane, uint32_t shard, const ShardPlace& to);
   bool DepartureConfirmed(uint32_t lane);
   void EndDeparture(uint32_t lane);
+  // Takes no more shards, for it is going to leave; with `last` no more clients either, for it has
+  // nothing.
+  void SetLeaving(bool last);
+  bool leaving() const { return leaving_; }
+  // Shards that are here, and clients that have not said good-bye.
+  size_t owned_shards();
+  size_t clients();
+  // Nothing is here any more: whoever has a copy need not take over. Waits until it has heard.
+  bool Empty(TimePoint deadline);
+  // A copy's: its primary said so.
+  bool emptied() const { return emptied_; }
   // All know by now whom it concerned: clients may.
   void PublishShards();
   void AnnounceShards();
@@ -156,7 +167,7 @@ class ServerCore {
   Status Restore();
   bool WantsRestore() const { return !options_.checkpoint_dir.empty() && options_.restore; }
 
-  bool leads() const { return options_.index == 0; }
+  bool leads() const { return options_.index == kLeader; }
   Answer AnswerTo(const std::shared_ptr<Peer>& peer, uint64_t id, Lane* lane) const;
   Status HandleMarker(const Hello& from, const std::shared_ptr<Peer>& peer, const FrameHeader& head,
                       std::string_view body);
@@ -235,6 +246,10 @@ class ServerCore {
   std::atomic<uint64_t> incarnation_;  // a copy's comes from its primary before anybody joins
   std::weak_ptr<ReplicaHost> host_;
   std::atomic<Role> role_{Role::kServes};
+  std::atomic<bool> leaving_{false};
+  std::atomic<bool> drained_{false};
+  std::atomic<bool> empty_{false};      // leaves, and has nothing
+  std::atomic<bool> emptied_{false};    // a copy of such a one
   std::atomic<int64_t> last_entry_{0};  // a copy's: when its primary was last heard of
   Partition partition_;
   std::mutex map_mu_;   // a leaf

@@ -7,17 +7,59 @@
 
 namespace shoal::ps {
 
+void AddCounters(const Counters& other, Counters* all) {
+  all->rows_pushed += other.rows_pushed;
+  all->rows_pulled += other.rows_pulled;
+  all->bytes_pushed += other.bytes_pushed;
+  all->bytes_pulled += other.bytes_pulled;
+  all->wire_bytes_in += other.wire_bytes_in;
+  all->wire_bytes_out += other.wire_bytes_out;
+  all->requests += other.requests;
+  all->duplicates += other.duplicates;
+  all->refused_connections += other.refused_connections;
+}
+
+void AddMetrics(const ServerMetrics& other, ServerMetrics* all) {
+  AddCounters(other.counters, &all->counters);
+  for (const TableMetrics& table : other.tables) {
+    const auto at = std::find_if(all->tables.begin(), all->tables.end(),
+                                 [&](const TableMetrics& of) { return of.name == table.name; });
+    if (at == all->tables.end()) {
+      all->tables.push_back(table);
+    } else {
+      at->rows += table.rows;
+      at->bytes += table.bytes;
+    }
+  }
+  all->memory_bytes += other.memory_bytes;
+  all->blobs += other.blobs;
+  all->blob_bytes += other.blob_bytes;
+  all->connections += other.connections;
+  all->queued_bytes += other.queued_bytes;
+  all->longest_queue_bytes = std::max(all->longest_queue_bytes, other.longest_queue_bytes);
+  if (all->checkpoint.last < 0 || other.checkpoint.under_way) all->checkpoint = other.checkpoint;
+}
+
+std::vector<HotKey> MergeHotKeys(const std::vector<std::vector<HotKey>>& by_server, size_t n) {
+  std::vector<HotKey> all;
+  double rows = 0;
+  for (const std::vector<HotKey>& keys : by_server) {
+    all.insert(all.end(), keys.begin(), keys.end());
+    if (!keys.empty() && keys[0].share > 0)
+      rows += static_cast<double>(keys[0].rows) / keys[0].share;
+  }
+  std::sort(all.begin(), all.end(),
+            [](const HotKey& a, const HotKey& b) { return a.rows > b.rows; });
+  if (all.size() > n) all.resize(n);
+  for (HotKey& key : all) key.share = rows > 0 ? static_cast<double>(key.rows) / rows : 0;
+  return all;
+}
+
 Counters ServerCore::counters() {
   Counters sum;
   for (auto& lane : lanes_) {
     Lane::Guard guard(*lane);
-    const Counters& part = lane->counters;
-    sum.rows_pushed += part.rows_pushed;
-    sum.rows_pulled += part.rows_pulled;
-    sum.bytes_pushed += part.bytes_pushed;
-    sum.bytes_pulled += part.bytes_pulled;
-    sum.requests += part.requests;
-    sum.duplicates += part.duplicates;
+    AddCounters(lane->counters, &sum);
   }
   sum.refused_connections = refused_connections;
   sum.wire_bytes_in = wire_bytes_in;

@@ -216,7 +216,7 @@ Result<Welcome> ServerCore::JoinCopy(const Hello& hello, const std::shared_ptr<P
   Welcome welcome;
   welcome.incarnation = incarnation_;
   welcome.server = hello.server;
-  welcome.servers = options_.servers;
+  welcome.servers = options_.founders;
   welcome.lanes = lanes();
   welcome.shards = partition_.shards();
   welcome.ownership = static_cast<uint64_t>(options_.life);
@@ -312,6 +312,9 @@ Status ServerCore::Repeat(uint32_t lane, const Entry& entry) {
       lanes_[lane]->whole = true;
       return Status::Ok();
     case EntryKind::kNothing:
+      return Status::Ok();
+    case EntryKind::kEmptied:
+      emptied_ = true;
       return Status::Ok();
     case EntryKind::kMoved:
     case EntryKind::kShards:

@@ -32,11 +32,6 @@ Status ServerCore::MergeShards(const ShardMap& other) {
 }
 
 Status ServerCore::MergeUnderFirst(ShardMap other) {
-  for (uint32_t shard = 0; shard < other.shards(); ++shard) {
-    if (other.At(shard).owner.server < options_.servers) continue;
-    return InvalidArgument(fmt::format("shard {} at server {} of {}", shard,
-                                       other.At(shard).owner.server, options_.servers));
-  }
   ShardMap all;
   {
     std::lock_guard lock(map_mu_);
@@ -116,10 +111,7 @@ std::shared_ptr<ShardMover> ServerCore::mover() {
 }
 
 Status ServerCore::LearnAgain() {
-  if (options_.copies > 1 || options_.members == nullptr || options_.life < 1 ||
-      options_.servers < 2) {
-    return Status::Ok();
-  }
+  if (options_.copies > 1 || options_.members == nullptr || options_.life < 1) return Status::Ok();
   ShardDialler dialler(options_);
   TRY_ASSIGN(const ShardMap map, LearnShards(&dialler, partition_.shards(), kLearnWithin));
   return MergeShards(map);
@@ -151,6 +143,8 @@ Status ServerCore::ShardBytes(Request* request) {
   const Lane& lane = *lanes_[request->from.lane];
   std::string reply;
   ByteWriter writer(&reply);
+  writer.Put((leaving_ ? kShardsLeave : 0) | (drained_ ? kShardsDrained : 0));
+  writer.Put(uint64_t{request->from.lane == 0 ? blobs_.bytes() : 0});
   for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
     if (lane.state(shard) != ShardState::kHere && lane.state(shard) != ShardState::kLeaving)
       continue;
@@ -167,10 +161,9 @@ Status ServerCore::MoveShard(Request* request) {
   TRY(reader.Get(&order.shard));
   TRY(reader.Get(&order.to.server));
   TRY(reader.Get(&order.to.lane));
-  if (order.shard >= partition_.shards() || order.to.server >= options_.servers) {
-    return InvalidArgument(fmt::format("shard {} to server {}: there are {} shards and {} servers",
-                                       order.shard, order.to.server, partition_.shards(),
-                                       options_.servers));
+  if (order.shard >= partition_.shards()) {
+    return InvalidArgument(
+        fmt::format("shard {}: there are {} shards", order.shard, partition_.shards()));
   }
   if (options_.members == nullptr) {
     return FailedPrecondition("this server cannot move shards: it was started without Members");
@@ -277,6 +270,48 @@ bool ServerCore::DepartureConfirmed(uint32_t lane_index) {
   return !lane.log.paired() || (!lane.log.down() && lane.log.confirmed() >= departed_at_);
 }
 
+// --- One that leaves ---
+
+void ServerCore::SetLeaving(bool last) {
+  leaving_ = true;
+  if (last) empty_ = true;
+}
+
+size_t ServerCore::owned_shards() {
+  size_t owned = 0;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+      owned += lane->state(shard) != ShardState::kElsewhere;
+    }
+  }
+  return owned;
+}
+
+size_t ServerCore::clients() {
+  size_t there = 0;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    for (const auto& [id, session] : lane->sessions()) {
+      there += !session.left && !session.peer.expired();
+    }
+  }
+  return there;
+}
+
+bool ServerCore::Empty(TimePoint deadline) {
+  {
+    Lane::Guard guard(*lanes_[0]);
+    lanes_[0]->Log(BeginEntry(EntryKind::kEmptied, -1, 0));
+  }
+  for (;;) {
+    const LogState log = log_state(0);
+    if (log.end == log.confirmed) return true;
+    if (RealClock::Get()->Now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 // --- The next owner's end ---
 
 Status ServerCore::Moving(const Hello& from, const std::shared_ptr<Peer>& peer,
@@ -317,6 +352,9 @@ Status ServerCore::TakeMoved(const Hello& from, const FrameHeader& head, std::st
   Entry entry;
   TRY(ReadEntry(body, &entry));
   if (entry.kind == EntryKind::kArriving) {
+    if (leaving_) {
+      return FailedPrecondition(fmt::format("server {} leaves: it takes no rows", options_.index));
+    }
     entry.session = from.session;
     TRY(RepeatShards(from.lane, entry));
   } else if (entry.kind == EntryKind::kCopyRows) {

@@ -3,11 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "base/log.h"
 
 namespace shoal::ps {
+
+namespace {
+
+constexpr Duration kLeaderAsks = std::chrono::milliseconds(500);
+constexpr Duration kOthersAsk = std::chrono::seconds(10);
+
+Hello ClaimOf(const ServerOptions& options, int64_t life) {
+  Hello hello;
+  hello.kind = HelloKind::kClaim;
+  hello.session = 1;
+  hello.server = hello.from = options.index;
+  hello.life = life;
+  return hello;
+}
+
+}  // namespace
 
 uint64_t ShardLink::Send(FrameType type, std::string_view body) {
   FrameHeader head;
@@ -55,10 +72,12 @@ ShardDialler::ShardDialler(const ServerOptions& options)
 }
 
 Result<std::shared_ptr<ShardLink>> ShardDialler::DialAt(const std::string& address,
-                                                        const Hello& hello, Duration timeout) {
+                                                        const Hello& hello, Duration timeout,
+                                                        Welcome* welcome) {
   const bool local = address.starts_with("inproc:");
   if (local && inproc_ == nullptr) return FailedPrecondition(address + ": there is no hub");
   TRY_ASSIGN(Dialled dialled, (local ? inproc_ : tcp_)->Dial(address, hello, timeout));
+  if (welcome != nullptr) *welcome = dialled.welcome;
   auto link = std::make_shared<ShardLink>(std::move(dialled.link));
   link->Start();
   return link;
@@ -67,9 +86,10 @@ Result<std::shared_ptr<ShardLink>> ShardDialler::DialAt(const std::string& addre
 Result<std::shared_ptr<ShardLink>> ShardDialler::Dial(const Hello& hello, Duration timeout) {
   const MemberView view = options_.members->Current();
   const auto first = static_cast<size_t>(hello.server);
-  const size_t places = options_.copies > 1 ? view.servers.size() : 1;
+  const bool named = first < view.servers.size();
+  const size_t places = options_.copies > 1 ? view.servers.size() : (named ? 1 : 0);
   Status status = Unavailable(fmt::format("server {} has no address", hello.server));
-  for (size_t step = 0; step < places && first < view.servers.size(); ++step) {
+  for (size_t step = 0; step < places; ++step) {
     const std::string& address = view.servers[(first + step) % view.servers.size()];
     if (address.empty()) continue;
     auto link = DialAt(address, hello, timeout);
@@ -79,34 +99,62 @@ Result<std::shared_ptr<ShardLink>> ShardDialler::Dial(const Hello& hello, Durati
   return status;
 }
 
+int LearnFounders(const ServerOptions& options) {
+  if (options.members == nullptr || options.life < 1) return options.servers;
+  ShardDialler dialler(options);
+  const Duration patience = options.index == kLeader ? kLeaderAsks : kOthersAsk;
+  const TimePoint deadline = RealClock::Get()->Now() + patience;
+  for (bool others = true; others;) {
+    others = false;
+    const MemberView view = options.members->Current();
+    for (size_t other = 0; other < view.servers.size(); ++other) {
+      if (view.servers[other].empty() || other == static_cast<size_t>(options.index)) continue;
+      others = true;
+      Welcome welcome;
+      const auto link = dialler.DialAt(view.servers[other], ClaimOf(options, options.life),
+                                       kLeaderAsks, &welcome);
+      if (link.ok() && welcome.servers > 0) return welcome.servers;
+    }
+    if (RealClock::Get()->Now() >= deadline) break;
+    if (others) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return options.servers;
+}
+
+void AnnounceEnd(const ServerOptions& options) {
+  ShardDialler dialler(options);
+  const MemberView view = options.members->Current();
+  for (size_t other = 0; other < view.servers.size(); ++other) {
+    if (view.servers[other].empty() || other == static_cast<size_t>(options.index)) continue;
+    const auto link =
+        dialler.DialAt(view.servers[other], ClaimOf(options, options.life + 1), kLeaderAsks);
+    if (!link.ok()) LogInfo("server {}: {}", other, link.status().message());
+  }
+}
+
 Result<ShardMap> LearnShards(ShardDialler* dialler, uint32_t shards, Duration patience) {
   const ServerOptions& options = dialler->options();
   ShardMap known{Partition(shards, std::vector<uint32_t>(1, 1))};
   const TimePoint deadline = RealClock::Get()->Now() + patience;
-  std::vector<bool> heard(static_cast<size_t>(options.servers));
-  heard[static_cast<size_t>(options.index)] = true;
+  std::set<size_t> heard = {static_cast<size_t>(options.index)};
   for (;;) {
     const MemberView view = options.members->Current();
-    for (size_t other = 0; other < heard.size() && other < view.servers.size(); ++other) {
-      if (heard[other] || view.servers[other].empty()) continue;
-      Hello hello;
-      hello.kind = HelloKind::kClaim;
-      hello.session = 1;
-      hello.server = hello.from = options.index;
-      hello.life = options.life;
-      const auto link = dialler->DialAt(view.servers[other], hello, patience);
+    for (size_t other = 0; other < view.servers.size(); ++other) {
+      if (heard.contains(other) || view.servers[other].empty()) continue;
+      const auto link =
+          dialler->DialAt(view.servers[other], ClaimOf(options, options.life), patience);
       if (!link.ok()) continue;
       const auto reply = (*link)->Ask(FrameType::kShards, {}, RealClock::Get()->Now() + patience);
       if (!reply.ok()) continue;
       ShardMap theirs;
       TRY(DecodeShards(*reply, shards, &theirs));
       known.Merge(theirs);
-      heard[other] = true;
+      heard.insert(other);
     }
     // Whom Members does not name has not begun, or is known to be away.
     bool all = true;
-    for (size_t other = 0; other < heard.size() && other < view.servers.size(); ++other) {
-      all = all && (heard[other] || view.servers[other].empty());
+    for (size_t other = 0; other < view.servers.size(); ++other) {
+      all = all && (heard.contains(other) || view.servers[other].empty());
     }
     if (all) return known;
     if (RealClock::Get()->Now() >= deadline) return known;

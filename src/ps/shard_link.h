@@ -52,7 +52,7 @@ class ShardDialler {
   // A lane of the server that serves these rows, wherever it is by now.
   Result<std::shared_ptr<ShardLink>> Dial(const Hello& hello, Duration timeout);
   Result<std::shared_ptr<ShardLink>> DialAt(const std::string& address, const Hello& hello,
-                                            Duration timeout);
+                                            Duration timeout, Welcome* welcome = nullptr);
   const ServerOptions& options() const { return options_; }
 
  private:
@@ -60,6 +60,14 @@ class ShardDialler {
   const std::unique_ptr<Transport> tcp_;
   std::unique_ptr<Transport> inproc_;
 };
+
+// With how many servers the job began, from whoever knows; as many as it has now, if this is the
+// first life of a server, or nobody can be reached. All but the leader wait for that for a while:
+// who has joined later must not think that some rows were its own from the beginning.
+int LearnFounders(const ServerOptions& options);
+
+// Tells all others that this life of the server is over: what they have copies of is theirs.
+void AnnounceEnd(const ServerOptions& options);
 
 // What a server that starts again has to know before it restores anything: asks all others that
 // can be reached within `patience`.

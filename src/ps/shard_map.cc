@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/bytes.h"
 
@@ -64,11 +65,14 @@ namespace {
 // Bytes by server and by lane, and the moves so far.
 class Planner {
  public:
-  Planner(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes)
-      : loads_(std::move(loads)), lanes_(lanes), servers_(lanes.size()), by_lane_(lanes.size()) {
+  Planner(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes,
+          const std::vector<uint64_t>& fixed)
+      : loads_(std::move(loads)), lanes_(lanes), servers_(fixed), by_lane_(lanes.size()) {
+    servers_.resize(lanes.size());
     for (size_t server = 0; server < lanes.size(); ++server) {
       by_lane_[server].resize(std::max<uint32_t>(lanes[server], 1));
-      serving_ += lanes[server] > 0;
+      if (lanes[server] > 0) takes_part_.insert(server);
+      total_ += lanes[server] > 0 ? servers_[server] : 0;
     }
     from_.reserve(loads_.size());
     for (const ShardLoad& load : loads_) {
@@ -81,19 +85,25 @@ class Planner {
   }
 
   std::vector<ShardMove> Plan(double tolerance) {
-    if (serving_ == 0) return {};
+    if (takes_part_.empty()) return {};
     for (size_t i = 0; i < loads_.size(); ++i) {
       if (lanes_[loads_[i].owner.server] == 0) Give(i, Emptiest());
     }
-    const double mean = static_cast<double>(total_) / static_cast<double>(serving_);
-    for (size_t step = 0; step < loads_.size(); ++step) {
+    for (size_t step = 0; step < loads_.size() && takes_part_.size() > 1; ++step) {
       const size_t most = Fullest(), least = Emptiest();
+      const double mean = static_cast<double>(total_) / static_cast<double>(takes_part_.size());
       const bool even = static_cast<double>(servers_[most]) <= mean * (1 + tolerance) &&
                         static_cast<double>(servers_[least]) >= mean * (1 - tolerance);
       if (even) break;
       const auto shard = BestOf(most, servers_[most] - servers_[least]);
-      if (!shard.has_value()) break;
-      Give(*shard, least);
+      if (shard.has_value()) {
+        Give(*shard, least);
+        continue;
+      }
+      if (HasShards(most)) break;
+      // What it holds does not move.
+      takes_part_.erase(most);
+      total_ -= servers_[most];
     }
     std::vector<ShardMove> moves;
     for (size_t i = 0; i < loads_.size(); ++i) {
@@ -105,16 +115,17 @@ class Planner {
 
  private:
   size_t Fullest() const {
-    return static_cast<size_t>(std::max_element(servers_.begin(), servers_.end()) -
-                               servers_.begin());
+    return *std::max_element(takes_part_.begin(), takes_part_.end(),
+                             [&](size_t a, size_t b) { return servers_[a] < servers_[b]; });
   }
   size_t Emptiest() const {
-    size_t best = servers_.size();
-    for (size_t server = 0; server < servers_.size(); ++server) {
-      if (lanes_[server] == 0) continue;
-      if (best == servers_.size() || servers_[server] < servers_[best]) best = server;
-    }
-    return best;
+    return *std::min_element(takes_part_.begin(), takes_part_.end(),
+                             [&](size_t a, size_t b) { return servers_[a] < servers_[b]; });
+  }
+  bool HasShards(size_t server) const {
+    return std::any_of(loads_.begin(), loads_.end(), [&](const ShardLoad& load) {
+      return load.owner.server == server && load.bytes > 0;
+    });
   }
   // The shard of a server that brings two servers that differ by `gap` nearest to each other.
   std::optional<size_t> BestOf(size_t server, uint64_t gap) const {
@@ -148,15 +159,15 @@ class Planner {
   std::vector<uint64_t> servers_;
   std::vector<std::vector<uint64_t>> by_lane_;
   uint64_t total_ = 0;
-  size_t serving_ = 0;
+  std::set<size_t> takes_part_;  // servers
 };
 
 }  // namespace
 
 std::vector<ShardMove> PlanMoves(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes,
-                                 double tolerance) {
+                                 double tolerance, const std::vector<uint64_t>& fixed) {
   std::erase_if(loads, [&](const ShardLoad& load) { return load.owner.server >= lanes.size(); });
-  return Planner(std::move(loads), lanes).Plan(tolerance);
+  return Planner(std::move(loads), lanes, fixed).Plan(tolerance);
 }
 
 }  // namespace shoal::ps

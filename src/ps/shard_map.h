@@ -47,6 +47,10 @@ std::string EncodeShards(const ShardMap& map);
 // InvalidArgument or OutOfRange: not a map of so many shards.
 Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map);
 
+// What a server says of itself when it is asked what its shards weigh.
+inline constexpr uint64_t kShardsLeave = 1;    // it leaves
+inline constexpr uint64_t kShardsDrained = 2;  // it gets no rows by itself
+
 // What one shard weighs, and a decision to move it.
 struct ShardLoad {
   uint32_t shard = 0;
@@ -61,8 +65,10 @@ struct ShardMove {
 };
 // The moves after which no server holds more than `tolerance` (0.05: 5 %) above the mean, if shards
 // are small enough for that; few of them rather than the best. `lanes[s]`: threads of server s; 0:
-// it is to hold nothing. O(moves · shards).
+// it is to hold nothing. `fixed[s]`: bytes that server s holds besides and that do not move; a
+// server that has more than its part without a shard is left alone, and the others share the rest.
+// O(moves · shards).
 std::vector<ShardMove> PlanMoves(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes,
-                                 double tolerance);
+                                 double tolerance, const std::vector<uint64_t>& fixed = {});
 
 }  // namespace shoal::ps

@@ -220,10 +220,15 @@ Status ShardMover::TellNewOwner(int server, const ShardMap& decided) {
 
 void ShardMover::TellAll() {
   std::set<int> left;
-  for (int other = 0; other < core_->options().servers; ++other) {
+  const auto named = [this](int server) {
+    const MemberView view = core_->options().members->Current();
+    return static_cast<size_t>(server) < view.servers.size();
+  };
+  for (int other = 0; named(other); ++other) {
     if (other != core_->options().index) left.insert(other);
   }
   while (!left.empty() && !stopped()) {
+    std::erase_if(left, [&](int other) { return !named(other); });
     const std::string body = EncodeShards(core_->shards());
     for (auto at = left.begin(); at != left.end();) {
       const auto link = dialler_.Dial(HelloTo(*at, 0), kDialTimeout);

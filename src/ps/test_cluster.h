@@ -36,6 +36,7 @@ class FixedMembers final : public Members {
   void Shrink(size_t servers) {
     std::lock_guard lock(mu_);
     view_.servers.resize(servers);
+    ++view_.generation;
   }
 
  private:
@@ -57,6 +58,7 @@ struct ClusterOptions {
   const Clock* clock = RealClock::Get();
   std::shared_ptr<const Functions> functions = nullptr;
   int copies = 1;
+  Duration balance{0};
 };
 
 class Cluster {
@@ -83,6 +85,7 @@ class Cluster {
     options.clock = options_.clock;
     options.shards = 64;
     options.copies = options_.copies;
+    options.balance_every = options_.balance;
     options.members = members_;
     options.life = lives_[static_cast<size_t>(index)];
     options.functions = options_.functions;
@@ -103,6 +106,25 @@ class Cluster {
     auto& slot = servers_[static_cast<size_t>(index)];
     slot = std::move(server).value();
     members.Set(static_cast<size_t>(index), slot->address());
+  }
+  // One more, after all others.
+  void AddServer() {
+    options_.servers = static_cast<int>(servers_.size()) + 1;
+    servers_.resize(static_cast<size_t>(options_.servers));
+    lives_.resize(std::max(lives_.size(), servers_.size()));
+    StartServer(options_.servers - 1);
+  }
+  // The last one, which has left; as the coordinator does it: named until it has ended.
+  void RemoveServer(int index) {
+    EXPECT_EQ(static_cast<size_t>(index) + 1, servers_.size());
+    members.Shrink(static_cast<size_t>(index));
+    servers_.pop_back();
+    --options_.servers;
+  }
+  // One that has left, and may come back.
+  void LetServerGo(int index) {
+    members.Set(static_cast<size_t>(index), "");
+    servers_[static_cast<size_t>(index)].reset();
   }
   // Of servers that are started from now on.
   void SetThreads(int threads) { options_.threads = threads; }

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <deque>
 
-
 namespace shoal::learn::sparse {
 namespace {
 

@@ -34,8 +34,8 @@ class StateTable {
   // Exchange. Not to be called twice.
   Status Connect();
   // After server `server` came back without what was pushed since its last checkpoint: asks what
-  // the rows that are its own by now have become, so that the next Exchange tells it all that this worker has beyond.
-  // No thread may train or exchange meanwhile.
+  // the rows that are its own by now have become, so that the next Exchange tells it all that this
+  // worker has beyond. No thread may train or exchange meanwhile.
   Status Rebase(int server);
   bool connected() const { return base_ != nullptr; }
   // Meets the servers with part `part` of `parts` of the rows. No thread may train meanwhile; parts

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 
-
 namespace shoal::learn::word2vec {
 namespace {
 

@@ -42,8 +42,8 @@ class RowCache {
   Status FlushAll();
 
   // After server `server` came back without what was pushed since its last checkpoint: gives the
-  // rows that are its own by now the values that this worker has. For one worker of a job (the first), while
-  // suspended.
+  // rows that are its own by now the values that this worker has. For one worker of a job (the
+  // first), while suspended.
   Status Restore(int server);
   bool suspended() const { return lost_ != nullptr && lost_->load() != 0; }
   // Counts the calls of Restore: an answer to what was issued before one is worth nothing.

@@ -1,0 +1,112 @@
+// How a server leaves while the job goes on: it gives its rows to the others, waits until its
+// clients have let go of it, and stops (docs/design/partition.md, "Servers come and go").
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "ps/admin.h"
+#include "ps/server_impl.h"
+#include "ps/shard_link.h"
+
+namespace shoal::ps {
+namespace {
+
+constexpr Duration kLook = std::chrono::milliseconds(5);
+constexpr Duration kRetryEvery = std::chrono::milliseconds(20);
+// A leader that cannot be reached for so long is not coming back: the job ends.
+constexpr Duration kLeaderGone = std::chrono::seconds(1);
+constexpr Duration kAdminWithin = std::chrono::seconds(2);
+// For clients to hear that they need it no more; who does not is away himself.
+constexpr Duration kLinger = std::chrono::seconds(3);
+constexpr Duration kToldWithin = std::chrono::seconds(1);
+
+bool ReachesLeader(const ServerOptions& options) {
+  ShardDialler dialler(options);
+  Hello hello;
+  hello.kind = HelloKind::kMove;
+  hello.server = kLeader;
+  hello.from = options.index;
+  hello.life = options.life;
+  hello.session = RandomSeed() | 1;
+  return dialler.Dial(hello, kToldWithin / 4).ok();
+}
+
+// All shards of this server go to others.
+Status GiveAway(ServerCore* core, TimePoint deadline) {
+  const ServerOptions& options = core->options();
+  ClientOptions client = ClientOptionsOf(options);
+  client.connect_timeout = client.reconnect_timeout = kAdminWithin;
+  Admin::Rebalance how;
+  how.by_itself = true;
+  how.tolerance = 1e9;  // whoever stays keeps what he has
+  std::unique_ptr<Admin> admin;
+  TimePoint seen = RealClock::Get()->Now();
+  Status last;
+  while (core->owned_shards() > 0) {
+    if (core->stopped()) return Unavailable("it serves nobody any more");
+    const TimePoint now = RealClock::Get()->Now();
+    if (now >= deadline) {
+      return Unavailable("not all rows could be given away in time: " + last.message());
+    }
+    if (admin == nullptr) {
+      auto connected = Admin::Connect(client, options.members);
+      last = connected.status();
+      if (connected.ok()) admin = std::move(*connected);
+    }
+    if (admin != nullptr) {
+      const auto done = admin->RebalanceShards(how, deadline - now);
+      last = done.status();
+      const bool later = last.code() == Code::kFailedPrecondition || last.code() == Code::kAborted;
+      if (!done.ok() && !later) admin = nullptr;
+    }
+    if (last.ok()) continue;
+    LogInfo("server {}: giving its rows away: {}", options.index, last.message());
+    if (ReachesLeader(options)) seen = RealClock::Get()->Now();
+    if (RealClock::Get()->Now() - seen > kLeaderGone) {
+      return Unavailable("the leader cannot be reached: the job ends");
+    }
+    std::this_thread::sleep_for(kRetryEvery);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status Server::Leave(Duration timeout) {
+  ServerCore& core = *impl_->core;
+  const ServerOptions& options = core.options();
+  const TimePoint begin = RealClock::Get()->Now(), deadline = begin + timeout;
+  if (options.index == kLeader) {
+    return FailedPrecondition("server 0 leads the others and cannot leave before the job ends");
+  }
+  if (options.members == nullptr) {
+    return FailedPrecondition("this server was started without Members: it knows no others");
+  }
+  core.SetLeaving(false);
+  if (impl_->host != nullptr) impl_->host->SetLeaving();
+  // With copies its rows may be served by another, whom this does not concern.
+  const std::vector<int> here = serves();
+  const bool own = std::find(here.begin(), here.end(), options.index) != here.end();
+  if (own) {
+    TRY(GiveAway(&core, deadline).With(fmt::format("server {}", options.index)));
+    core.SetLeaving(true);
+    const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
+    while (core.clients() > 0 && RealClock::Get()->Now() < until)
+      std::this_thread::sleep_for(kLook);
+    if (const size_t left = core.clients(); left > 0) {
+      LogWarning("server {}: leaves while {} connections of clients are open", options.index, left);
+    }
+    if (!core.Empty(RealClock::Get()->Now() + kToldWithin)) {
+      LogWarning("server {}: its copy does not answer", options.index);
+    }
+  }
+  impl_->Stop();
+  if (options.copies > 1) AnnounceEnd(options);
+  LogInfo("server {}: has left after {}", options.index,
+          FormatDuration(RealClock::Get()->Now() - begin));
+  return Status::Ok();
+}
+
+}  // namespace shoal::ps

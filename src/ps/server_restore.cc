@@ -1,0 +1,102 @@
+// How a server that starts reads the rows that are its own from the newest whole checkpoint,
+// whatever the number of servers was that wrote it (docs/design/checkpoint.md).
+#include <fmt/format.h>
+
+#include <new>
+
+#include "base/log.h"
+#include "ps/checkpoint_file.h"
+#include "ps/server_core.h"
+#include "ps/spec_codec.h"
+
+namespace shoal::ps {
+namespace {
+
+// Puts the rows, progress and blobs of all servers' files where they belong now.
+class Restorer final : public CheckpointVisitor {
+ public:
+  struct Target {
+    const Partition* partition;
+    const ShardMap* map;
+    int server;
+    std::vector<std::unique_ptr<Lane>>* lanes;
+    BlobStore* blobs;
+    std::map<int, std::string>* progress;
+  };
+  explicit Restorer(Target target) : to_(target) {}
+
+  Status OnHead(const CheckpointHead& head) override {
+    if (head.base < 0) chain_blobs_.clear();
+    return Status::Ok();
+  }
+  Status OnTable(const TableSpec& spec) override {
+    for (auto& lane : *to_.lanes) TRY(lane->CreateTable(spec));
+    return Status::Ok();
+  }
+  Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
+                std::span<const float> rows) override {
+    const uint32_t id = TableIdOf(spec.name);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const Owner owner = to_.map->At(to_.partition->ShardOf(spec.key_space, keys[i])).owner;
+      if (owner.server != to_.server) continue;
+      (*to_.lanes)[owner.lane]->FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
+    }
+    return Status::Ok();
+  }
+  Status OnProgress(int worker, std::string_view bytes) override {
+    (*to_.progress)[worker] = bytes;
+    return Status::Ok();
+  }
+  Status OnBlob(std::string_view name, uint64_t total, uint64_t offset,
+                std::string_view bytes) override {
+    if (offset == 0) blob_.clear();
+    if (offset != blob_.size()) return DataLoss("the pieces of a blob are out of order");
+    blob_.append(bytes);
+    if (blob_.size() < total) return Status::Ok();
+    if (to_.server == kLeader) to_.blobs->Set(name, std::move(blob_));
+    blob_.clear();
+    chain_blobs_.emplace(name);
+    return Status::Ok();
+  }
+  Status OnBlobNames(const std::set<std::string, std::less<>>& names) override {
+    std::erase_if(chain_blobs_, [&](const std::string& name) {
+      if (names.contains(name)) return false;
+      to_.blobs->Delete(name);
+      return true;
+    });
+    return Status::Ok();
+  }
+
+ private:
+  Target to_;
+  std::string blob_;
+  std::set<std::string> chain_blobs_;  // what the file and those that it continues hold
+};
+
+}  // namespace
+
+Status ServerCore::Restore() {
+  auto newest = NewestWhole(options_.checkpoint_dir, &damaged_);
+  if (newest.status().code() == Code::kNotFound) return Status::Ok();
+  TRY(newest.status().With("no checkpoint can be restored"));
+  const ShardMap map = shards();
+  bool some = leads();
+  for (uint32_t shard = 0; shard < map.shards() && !some; ++shard) {
+    some = map.At(shard).owner.server == options_.index;
+  }
+  if (!some) return Status::Ok();  // it came later, or has given all away
+  Restorer restorer({&partition_, &map, options_.index, &lanes_, &blobs_, &progress_});
+  const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
+  try {
+    TRY(ReadAll(options_.checkpoint_dir, *newest, &restorer));
+  } catch (const std::bad_alloc&) {
+    return ResourceExhausted(
+        fmt::format("{}: not enough memory to restore it", directory.string()));
+  }
+  checkpointing_.last = newest->checkpoint;
+  restored_ = newest->checkpoint;
+  LogInfo("server {}: restored from {}", options_.index, directory.string());
+  return Status::Ok();
+}
+
+}  // namespace shoal::ps
