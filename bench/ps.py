@@ -1,49 +1,80 @@
-"""The parameter server's transports between two processes, beside the machine's own ceilings in the same run.
+"""The parameter server's transports between two processes, beside ps-lite and the machine's own ceilings in the same run.
 
-Runs ps_speed (src/ps/speed_main.cc) and shows medians over its interleaved rounds; with --sparse also the table of
-10 M rows, which takes 6 GB of memory."""
+Runs ps_speed (src/ps/speed_main.cc) and the same measurements by ps-lite (bench/ps_lite.py) in turns, and shows medians over
+the rounds; with --sparse also the table of 10 M rows, which takes 6 GB of memory."""
 import json
 import os
 import subprocess
 import sys
 
 import measure
+import ps_lite
 
-DOORS = ["shared memory", "tcp"]
+DOORS = ["shared memory", "tcp", "ps-lite"]
 
 
-def run(program, rounds, words):
-    done = subprocess.run([program, "--rounds", str(rounds), *words], stdout=subprocess.PIPE, check=True, text=True)
-    results = {}
-    for line in done.stdout.splitlines():
+def round_of(process, results):
+    """Lets the program measure one round, and files what it prints."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+    for line in process.stdout:
         one = json.loads(line)
-        results.setdefault((one["what"], one["unit"]), {}).setdefault(one["door"], []).append(one["value"])
+        if one["what"] == "end":
+            return
+        results.setdefault((one["what"], one["unit"]), {}).setdefault(one["door"], []).append(float(one["value"]))
+    sys.exit("a program of the bench ended early")
+
+
+def run(program, rounds, words, peer):
+    """All rounds of ps_speed and, if there is one, of the peer, interleaved."""
+    results = {}
+    with subprocess.Popen([program, "--rounds", str(rounds), "--step", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as ours:
+        theirs = ps_lite.Peer(peer) if peer else None
+        for turn in range(rounds):
+            print(f"round {turn + 1}/{rounds}", file=sys.stderr, flush=True)
+            round_of(ours, results)
+            if theirs is not None:
+                round_of(theirs.worker, results)
+        if theirs is not None:
+            theirs.close()
     return results
+
+
+def show(results):
+    """Two tables: the machine, and the parameter server beside ps-lite."""
+    ceilings, cells = [], []
+    for (what, unit), doors in results.items():
+        medians = {door: measure.median(values) for door, values in doors.items()}
+        if "machine" in medians:
+            ceilings.append([what, medians["machine"], min(doors["machine"]), max(doors["machine"]), unit])
+        else:
+            cells.append([what, *[medians.get(door) for door in DOORS + ["client", "server"]], unit])
+    return [measure.table(["machine", "median", "least", "most", "unit"], ceilings),
+            measure.table(["parameter server", *DOORS, "client", "server", "unit"], cells)]
 
 
 def main():
     parser = measure.arguments(__doc__, "ps")
     parser.add_argument("--sparse", action="store_true", help="also the table of 10 M rows")
+    parser.add_argument("--no-peer", action="store_true", help="without ps-lite")
     options = parser.parse_args()
     program = os.path.join(os.environ.get("SHOAL_BENCH_DIR") or os.path.join(measure.ROOT, "build", "release"), "src", "ps",
                            "ps_speed")
     if not os.path.exists(program):
         sys.exit(f"{os.path.relpath(program, measure.ROOT)} is not built: use script/bench ps")
-    results = run(program, options.rounds, [])
+    peer, why = (None, "left out") if options.no_peer else ps_lite.ensure()
+    if peer is None:
+        print(f"without ps-lite: {why}", file=sys.stderr)
+    results = run(program, options.rounds, [], peer)
     if options.sparse:
-        for key, doors in run(program, options.rounds, ["--sparse"]).items():
-            results.setdefault(key, doors)
-    ceilings, cells = [], []
-    for (what, unit), doors in results.items():
-        medians = {door: measure.median(values) for door, values in doors.items()}
-        if "machine" in medians:
-            ceilings.append([what, medians["machine"], unit])
-        else:
-            cells.append([what, *[medians.get(door) for door in DOORS + ["client", "server"]], unit])
+        for (what, unit), doors in run(program, options.rounds, ["--sparse"], None).items():
+            results.setdefault((what + " (beside the sparse table)" if "machine" in doors or "client" in doors else what, unit),
+                               doors)
     measure.finish("ps", options,
-                   {"results": [{"what": what, "unit": unit, "rounds": doors} for (what, unit), doors in results.items()]},
-                   [measure.table(["machine", "median", "unit"], ceilings),
-                    measure.table(["parameter server", *DOORS, "client", "server", "unit"], cells)])
+                   {"peer": ps_lite.REQUIREMENT if peer else why,
+                    "results": [{"what": what, "unit": unit, "rounds": doors} for (what, unit), doors in results.items()]},
+                   show(results))
 
 
 if __name__ == "__main__":

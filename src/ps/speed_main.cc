@@ -1,7 +1,7 @@
 // How fast a client's rows get to a server in another process and back, over every transport,
 // beside what the machine itself does in the same minute:
-// `ps_speed [--sparse] [--rounds N] [--only TEXT] [--ring KB]` (measurements whose name has TEXT in
-// it; rings of KB each).
+// `ps_speed [--sparse] [--rounds N] [--only TEXT] [--ring KB] [--step]` (measurements whose name
+// has TEXT in it; rings of KB each; a round begins when a line comes and ends with a line).
 //
 // Run by bench/ps.py (script/bench ps). Prints one JSON object a measurement and round; everything
 // is interleaved, so that medians over the rounds compare what ran under the same conditions.
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -24,6 +25,7 @@
 
 #include "ps/client.h"
 #include "ps/kernels.h"
+#include "ps/row_arena.h"
 #include "ps/server.h"
 
 namespace shoal::ps {
@@ -35,7 +37,8 @@ constexpr uint32_t kDim = 100;
 constexpr size_t kRowsARequest = 1000;
 constexpr uint64_t kDenseRows = 500'000;  // 200 MB
 constexpr uint64_t kSparseRows = 10'000'000;
-constexpr double kSeconds = 0.15;  // of each measurement
+constexpr size_t kRowsOfMachine = 2'000'000;  // 900 MB: where the caches have no part in it
+constexpr double kSeconds = 0.15;             // of each measurement
 
 double Now() {
   return std::chrono::duration<double>(RealClock::Get()->Now().time_since_epoch()).count();
@@ -126,6 +129,50 @@ double Copy(size_t bytes, bool add) {
   return static_cast<double>(n * bytes) / (Now() - begin) / 1e9;
 }
 
+// M rows of 100 floats a second that one core gathers from random places, or adds to them, with
+// the server's own kernels and huge pages: no server can be faster on one core.
+class RandomRows {
+ public:
+  explicit RandomRows(size_t rows) : layout_(RowLayout::Of(kDim, add_)) {
+    base_ = arena_.Allocate(rows * layout_.floats);
+    std::memset(base_, 0, rows * layout_.floats * sizeof(float));
+    std::mt19937_64 random(11);
+    for (uint32_t& at : order_) at = static_cast<uint32_t>(random() % rows);
+  }
+
+  double Measure(bool add) {
+    size_t n = 0;
+    const double begin = Now();
+    do {
+      for (int i = 0; i < 16; ++i, n += kBatchRows) Batch(n % order_.size(), add);
+    } while (Now() - begin < kSeconds / 2);
+    return static_cast<double>(n) / (Now() - begin) / 1e6;
+  }
+
+ private:
+  void Batch(size_t first, bool add) {
+    std::array<float*, kBatchRows> rows, near;
+    std::array<const float*, kBatchRows> deltas;
+    for (size_t i = 0; i < kBatchRows; ++i) {
+      rows[i] = base_ + order_[first + i] * layout_.floats;
+      deltas[i] = near[i] = near_.data() + (first + i) % kNear * kDim;
+    }
+    if (add) {
+      ApplyBatch({rows.data(), deltas.data(), nullptr, kBatchRows, layout_, &add_});
+    } else {
+      CopyBatch(rows.data(), near.data(), kBatchRows, kDim);
+    }
+  }
+
+  static constexpr size_t kNear = 4096;  // rows: 1.6 MB
+  const OptimizerSpec add_;
+  const RowLayout layout_;
+  RowArena arena_;
+  float* base_ = nullptr;
+  std::vector<float> near_ = std::vector<float>(kNear * kDim);
+  std::vector<uint32_t> order_ = std::vector<uint32_t>(kBatchRows * 4096);
+};
+
 // --- A server of its own process ---
 
 class OneServer final : public Members {
@@ -201,9 +248,10 @@ class Door {
     out_.assign(16, std::vector<float>(256 * kWide));
   }
 
-  void Fill() {
+  // Every row exists and has its memory: reading what was never written would be too quick.
+  void Fill(uint64_t rows) {
     std::vector<Key> keys(kRowsARequest);
-    for (Key first = 0; first < kSparseRows; first += kRowsARequest) {
+    for (Key first = 0; first < rows; first += kRowsARequest) {
       for (size_t i = 0; i < kRowsARequest; ++i) keys[i] = first + i;
       Check(client_->Wait(Value(client_->Push(rows_, keys, ConstRows(deltas_.data(), kDim)))));
     }
@@ -237,13 +285,13 @@ class Door {
           rows == 1 ? "k msg/s" : "GB/s");
   }
 
-  void Rows1000(int round, bool pull, bool sparse) {
+  void Rows1000(int round, bool pull, bool sparse, size_t depth) {
     const std::string what =
-        fmt::format("rows of 100 floats, 1,000 a request, {}, {}",
-                    sparse ? "sparse 10 M rows" : "dense 200 MB", pull ? "pull" : "push");
+        fmt::format("rows of 100 floats, 1,000 a request, {}, {}, {} outstanding",
+                    sparse ? "sparse 10 M rows" : "dense 200 MB", pull ? "pull" : "push", depth);
     if (!Wanted(what, name_)) return;
     size_t n = 0;
-    const double rate = Pipeline(8, [&](size_t slot) {
+    const double rate = Pipeline(depth, [&](size_t slot) {
       const auto& keys = keys_[n++ % keys_.size()];
       return Value(pull ? client_->Pull(rows_, keys, Rows(out_[slot].data(), kDim))
                         : client_->Push(rows_, keys, ConstRows(deltas_.data(), kDim)));
@@ -284,13 +332,17 @@ class Door {
   std::vector<std::vector<float>> out_;
 };
 
-void Ceilings(int round) {
+void Ceilings(int round, RandomRows* rows) {
   Print(round, "spin ping-pong", "machine", PingPong(), "us");
   for (const size_t kilobytes : {4, 64, 1024}) {
     Print(round, fmt::format("memcpy {} KB", kilobytes), "machine", Copy(kilobytes << 10, false),
           "GB/s");
     Print(round, fmt::format("memcpy and add {} KB", kilobytes), "machine",
           Copy(kilobytes << 10, true), "GB/s");
+  }
+  for (const bool add : {true, false}) {
+    Print(round, fmt::format("random rows of 100 floats, one core, {}", add ? "add" : "copy"),
+          "machine", rows->Measure(add), "M rows/s");
   }
 }
 
@@ -303,7 +355,9 @@ void Measure(int round, Door& door, bool sparse) {
       for (const bool pull : {false, true}) door.Stream(round, rows, pull);
     }
   }
-  for (const bool pull : {false, true}) door.Rows1000(round, pull, sparse);
+  for (const size_t depth : {2, 8}) {
+    for (const bool pull : {false, true}) door.Rows1000(round, pull, sparse, depth);
+  }
 }
 
 void Idle(int round, pid_t server) {
@@ -314,12 +368,16 @@ void Idle(int round, pid_t server) {
   Print(round, "idle, of a core", "server", (CpuOf(server) - its) / took * 100, "%");
 }
 
+// With --step whoever runs this says when the next round may begin, to run others' in between.
+bool MayBegin(bool step) { return !step || std::getchar() != EOF; }
+
 int Main(int argc, char** argv) {
-  bool sparse = false;
+  bool sparse = false, step = false;
   int rounds = 5;
   size_t ring_bytes = 0;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--sparse") == 0) sparse = true;
+    if (std::strcmp(argv[i], "--step") == 0) step = true;
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) rounds = std::atoi(argv[++i]);
     if (std::strcmp(argv[i], "--ring") == 0 && i + 1 < argc) {
@@ -338,11 +396,13 @@ int Main(int argc, char** argv) {
   std::vector<std::unique_ptr<Door>> doors;
   doors.push_back(std::make_unique<Door>("shared memory", connect(0, true), sparse));
   doors.push_back(std::make_unique<Door>("tcp", connect(1, false), sparse));
-  if (sparse) doors[0]->Fill();
-  for (int round = 0; round < rounds; ++round) {
-    if (only.empty() || only == "machine") Ceilings(round);
+  doors[0]->Fill(sparse ? kSparseRows : kDenseRows);
+  RandomRows rows(kRowsOfMachine);
+  for (int round = 0; round < rounds && MayBegin(step); ++round) {
+    if (only.empty() || only == "machine") Ceilings(round, &rows);
     for (auto& door : doors) Measure(round, *door, sparse);
     if (only.empty()) Idle(round, server);
+    if (step) Print(round, "end", "round", 0, "");
   }
   doors.clear();
   ::kill(server, SIGKILL);
