@@ -49,6 +49,12 @@ TEST(Crc32c, IsTheSameInPieces) {
   uint32_t bytewise = 0;
   for (const char c : big) bytewise = Crc32c(&c, 1, bytewise);
   EXPECT_EQ(bytewise, Crc32c(big.data(), big.size()));
+  // Where the streams are long, short, and none.
+  for (const size_t size : {383, 384, 385, 767, 768, 3071, 3072, 3456, 4096, 7000}) {
+    uint32_t one = 0;
+    for (size_t i = 0; i < size; ++i) one = Crc32c(&big[i], 1, one);
+    EXPECT_EQ(one, Crc32c(big.data(), size)) << size;
+  }
 }
 
 TEST(AtomicFile, LeavesTheOldFileUntilCommitted) {

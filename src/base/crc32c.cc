@@ -31,16 +31,18 @@ uint32_t Software(const unsigned char* at, size_t size, uint32_t crc) {
 
 #if defined(__x86_64__)
 
-constexpr size_t kStream = 1024;  // bytes of each of the three streams of one round
+// Bytes of each of the three streams of one round: long ones while there is much left, then short.
+constexpr size_t kLong = 1024, kShort = 128;
 
-// What kStream zero bytes do to a CRC is linear in its 32 bits: four tables of 256.
+// What `Stream` zero bytes do to a CRC is linear in its 32 bits: four tables of 256.
+template <size_t Stream>
 struct ZeroShift {
   std::array<std::array<uint32_t, 256>, 4> tables{};
   ZeroShift() {
     for (uint32_t byte = 0; byte < 4; ++byte) {
       for (uint32_t value = 0; value < 256; ++value) {
         uint32_t crc = value << (8 * byte);
-        for (size_t i = 0; i < kStream; ++i) crc = (crc >> 8) ^ kTable[crc & 0xff];
+        for (size_t i = 0; i < Stream; ++i) crc = (crc >> 8) ^ kTable[crc & 0xff];
         tables[byte][value] = crc;
       }
     }
@@ -57,21 +59,30 @@ uint64_t Load(const unsigned char* at) {
   return word;
 }
 
-__attribute__((target("sse4.2"))) uint32_t Hardware(const unsigned char* at, size_t size,
-                                                    uint32_t crc) {
-  static const ZeroShift shift;
-  while (size >= 3 * kStream) {
+// As many rounds of three streams as fit.
+template <size_t Stream>
+__attribute__((target("sse4.2"))) uint32_t Rounds(const unsigned char** from, size_t* size,
+                                                  uint32_t crc) {
+  static const ZeroShift<Stream> shift;
+  const unsigned char* at = *from;
+  for (; *size >= 3 * Stream; *size -= 3 * Stream, at += 3 * Stream) {
     uint64_t a = crc, b = 0, c = 0;
-    for (size_t i = 0; i < kStream; i += 8) {
+    for (size_t i = 0; i < Stream; i += 8) {
       a = _mm_crc32_u64(a, Load(at + i));
-      b = _mm_crc32_u64(b, Load(at + kStream + i));
-      c = _mm_crc32_u64(c, Load(at + 2 * kStream + i));
+      b = _mm_crc32_u64(b, Load(at + Stream + i));
+      c = _mm_crc32_u64(c, Load(at + 2 * Stream + i));
     }
     crc = shift(shift(static_cast<uint32_t>(a)) ^ static_cast<uint32_t>(b)) ^
           static_cast<uint32_t>(c);
-    at += 3 * kStream;
-    size -= 3 * kStream;
   }
+  *from = at;
+  return crc;
+}
+
+__attribute__((target("sse4.2"))) uint32_t Hardware(const unsigned char* at, size_t size,
+                                                    uint32_t crc) {
+  crc = Rounds<kLong>(&at, &size, crc);
+  crc = Rounds<kShort>(&at, &size, crc);
   uint64_t wide = crc;
   for (; size >= 8; at += 8, size -= 8) wide = _mm_crc32_u64(wide, Load(at));
   crc = static_cast<uint32_t>(wide);

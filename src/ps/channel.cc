@@ -2,13 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/log.h"
+#include "ps/kernels.h"
 #include "ps/link_poller.h"
 #include "ps/value_codec.h"
 
 namespace shoal::ps {
+
+namespace {
+
+// Rows of an answer to where the caller wants them.
+void PutRows(ValueType type, const char* from, const RowPart& part) {
+  std::array<float*, kBatchRows> to;
+  for (size_t first = 0; first < part.n; first += kBatchRows) {
+    const size_t n = std::min(kBatchRows, part.n - first);
+    for (size_t i = 0; i < n; ++i) to[i] = part.out[part.At(first + i)];
+    DecodeRows(type, from, n, part.dim, to.data());
+    from += n * WireRowBytes(type, part.dim);
+  }
+}
+
+}  // namespace
 
 Channel::Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks)
     : server_(server),
@@ -392,13 +410,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   if (head.type == FrameType::kRefused) {
     status = DecodeError(body).With(Name());
   } else if (head.type == FrameType::kRows && !body.empty()) {
-    const RowPart& part = pending.part;
-    const char* from = body.data();
-    const size_t row_bytes = WireRowBytes(head.values, part.dim);
-    for (size_t i = 0; i < part.n; ++i, from += row_bytes) {
-      float* const to = part.out[part.At(i)];
-      DecodeRows(head.values, from, 1, part.dim, &to);
-    }
+    PutRows(head.values, body.data(), pending.part);
   }
   uint32_t ticket = kNoTicket;
   {

@@ -17,6 +17,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Rows whose cache lines are requested while an earlier one is worked on.
 constexpr size_t kAhead = 8;
+// Floats: longer rows are prefetched no further, and copied by memcpy.
+constexpr size_t kInlineCopy = 512;
 
 HWY_INLINE void PrefetchRow(const float* row, size_t floats) {
   const char* at = reinterpret_cast<const char*>(row);
@@ -168,6 +170,40 @@ HWY_INLINE void ApplyRows(Op op, const RowBatch& batch) {
   }
 }
 
+// Without a call a row: those of 100 floats are seven loads and seven stores.
+HWY_INLINE void CopyRow(const float* row, size_t dim, float* to) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  if (dim < lanes || dim > kInlineCopy) {
+    std::memcpy(to, row, dim * sizeof(float));
+    return;
+  }
+  for (size_t i = 0; i + lanes <= dim; i += lanes) hn::StoreU(hn::LoadU(d, row + i), d, to + i);
+  hn::StoreU(hn::LoadU(d, row + dim - lanes), d, to + dim - lanes);
+}
+
+template <class To>
+HWY_INLINE void CopyRows(const float* const* rows, size_t n, size_t dim, const To& to) {
+  const auto prefetch = [dim](const float* row) HWY_ATTR {
+    for (size_t at = 0; at < HWY_MIN(dim, kInlineCopy); at += 16) {
+      __builtin_prefetch(row + at, 0, 3);
+    }
+  };
+  for (size_t i = 0; i < HWY_MIN(kAhead, n); ++i) prefetch(rows[i]);
+  for (size_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) prefetch(rows[i + kAhead]);
+    CopyRow(rows[i], dim, to(i));
+  }
+}
+
+void CopyTarget(const float* const* rows, float* const* out, size_t n, size_t dim) {
+  CopyRows(rows, n, dim, [out](size_t i) { return out[i]; });
+}
+
+void GatherTarget(const float* const* rows, size_t n, size_t dim, float* to) {
+  CopyRows(rows, n, dim, [to, dim](size_t i) { return to + i * dim; });
+}
+
 void ApplyTarget(const RowBatch& batch) {
   const OptimizerSpec& spec = *batch.optimizer;
   switch (spec.kind) {
@@ -196,6 +232,8 @@ HWY_AFTER_NAMESPACE();
 namespace shoal::ps {
 
 HWY_EXPORT(ApplyTarget);
+HWY_EXPORT(CopyTarget);
+HWY_EXPORT(GatherTarget);
 
 void ApplyBatch(const RowBatch& batch) { HWY_DYNAMIC_DISPATCH(ApplyTarget)(batch); }
 
@@ -209,16 +247,11 @@ void StartState(const OptimizerSpec& optimizer, const RowLayout& layout, float* 
 }
 
 void CopyBatch(const float* const* rows, float* const* out, size_t n, size_t dim) {
-  constexpr size_t kAhead = 8;
-  constexpr size_t kPrefetched = 512;
-  const auto prefetch = [dim](const float* row) {
-    for (size_t at = 0; at < dim && at < kPrefetched; at += 16) __builtin_prefetch(row + at, 0, 3);
-  };
-  for (size_t i = 0; i < n && i < kAhead; ++i) prefetch(rows[i]);
-  for (size_t i = 0; i < n; ++i) {
-    if (i + kAhead < n) prefetch(rows[i + kAhead]);
-    std::memcpy(out[i], rows[i], dim * sizeof(float));
-  }
+  HWY_DYNAMIC_DISPATCH(CopyTarget)(rows, out, n, dim);
+}
+
+void GatherBatch(const float* const* rows, size_t n, size_t dim, float* to) {
+  HWY_DYNAMIC_DISPATCH(GatherTarget)(rows, n, dim, to);
 }
 
 }  // namespace shoal::ps

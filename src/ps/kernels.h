@@ -31,7 +31,9 @@ void ApplyBatch(const RowBatch& batch);
 // Brings the state of a new, zeroed row, whose values are set, to where its optimizer starts.
 void StartState(const OptimizerSpec& optimizer, const RowLayout& layout, float* row);
 
-// out[i] = rows[i].
+// out[i] = rows[i]; prefetches ahead.
 void CopyBatch(const float* const* rows, float* const* out, size_t n, size_t dim);
+// The same, one after the other: to[i * dim] = rows[i].
+void GatherBatch(const float* const* rows, size_t n, size_t dim, float* to);
 
 }  // namespace shoal::ps

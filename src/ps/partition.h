@@ -38,8 +38,12 @@ class Partition {
   // keys by the upper bits of their hash (the lower ones address the table).
   uint32_t ShardOf(KeySpace space, Key key) const {
     if (shard_bits_ == 0) return 0;
-    if (space == KeySpace::kSparse) return static_cast<uint32_t>(Mix(key) >> (64 - shard_bits_));
+    if (space == KeySpace::kSparse) return ShardOfHash(Mix(key));
     return static_cast<uint32_t>(key + Turn(key >> shard_bits_)) & (shards() - 1);
+  }
+  // Of a sparse key, by Mix(key).
+  uint32_t ShardOfHash(uint64_t hash) const {
+    return shard_bits_ == 0 ? 0 : static_cast<uint32_t>(hash >> (64 - shard_bits_));
   }
   // Dense rows of a shard are numbered by their round: `key >> shard_bits()`.
   Key DenseKey(uint32_t shard, uint64_t slot) const {

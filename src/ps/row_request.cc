@@ -108,6 +108,7 @@ void RowRequest::Fill(size_t first, size_t n, KeyBatch* batch) {
     const bool direct = head_->answer == ValueType::kF32;
     float* const to = direct ? reinterpret_cast<float*>(out_) + first * dim : scratch_->out.data();
     for (size_t i = 0; i < n; ++i) batch->out[i] = to + i * dim;
+    batch->in_a_row = true;
   }
 }
 

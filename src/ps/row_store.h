@@ -53,6 +53,9 @@ class RowStore {
     return blocks_[slot >> shift_].live + (slot & mask()) * row_floats_;
   }
 
+  // Brings what Row looks up nearer: with many rows it is far away itself.
+  void PrefetchPlace(size_t slot) const { __builtin_prefetch(&blocks_[slot >> shift_]); }
+
   void BeginSnapshot();
   // All markers are in: the snapshot gets no more pushes, only the writer's reads.
   void Freeze() { frozen_ = open_; }

@@ -27,6 +27,7 @@ void Table::AddShard(uint32_t shard) {
   if (epoch_ != 0) fresh->store.TrackChanges();
   const size_t slots = dense() ? partition_->DenseSlots(spec_.rows, shard) : 0;
   if (slots > 0) dense_base_[shard] = fresh->store.AllocateDense(slots);
+  present_ += shards_[shard] == nullptr;
   shards_[shard] = std::move(fresh);
   if (spec_.initializer.kind == InitializerKind::kZeros) return;
   for (size_t slot = 0; slot < slots; ++slot) {
@@ -37,17 +38,25 @@ void Table::AddShard(uint32_t shard) {
 void Table::DropShard(uint32_t shard) {
   if (shards_[shard] == nullptr) return;
   shards_[shard]->store.Discard();
+  shards_[shard]->index.Discard();
   shards_[shard] = nullptr;
+  --present_;
   dense_base_[shard] = nullptr;
 }
 
 Status Table::Check(std::span<const Key> keys) const {
-  const uint64_t limit = dense() ? spec_.rows : UINT64_MAX;
-  for (const Key key : keys) {
-    if (dense() && key >= limit) {
+  if (dense()) {
+    const uint64_t limit = spec_.rows;
+    bool beyond = false;
+    for (const Key key : keys) beyond |= key >= limit;
+    if (beyond) {
+      const Key bad = *std::find_if(keys.begin(), keys.end(), [=](Key k) { return k >= limit; });
       return OutOfRange(
-          fmt::format("table '{}': key {}, expected one below {}", spec_.name, key, limit));
+          fmt::format("table '{}': key {}, expected one below {}", spec_.name, bad, limit));
     }
+  }
+  if (present_ == shards_.size()) return Status::Ok();  // of all servers the only one
+  for (const Key key : keys) {
     if (shards_[ShardOf(key)] == nullptr) {
       return FailedPrecondition(
           fmt::format("table '{}': key {} belongs to another server", spec_.name, key));
@@ -72,16 +81,21 @@ void Table::MarkDense(const KeyBatch& batch, uint8_t epoch) {
 }
 
 void Table::FindSparse(const KeyBatch& batch, float** rows, uint32_t* slots) const {
+  // Three loops, so that each waits for the memory of all keys at once: entries, blocks, and the
+  // rows themselves in the kernel.
   std::array<uint64_t, kBatchRows> hashes;
+  std::array<const Shard*, kBatchRows> shards;
   for (size_t i = 0; i < batch.n; ++i) {
     hashes[i] = Mix(batch.keys[i]);
-    shards_[ShardOf(batch.keys[i])]->index.Prefetch(hashes[i]);
+    shards[i] = shards_[partition_->ShardOfHash(hashes[i])].get();
+    shards[i]->index.Prefetch(hashes[i]);
   }
   for (size_t i = 0; i < batch.n; ++i) {
-    const Shard& shard = *shards_[ShardOf(batch.keys[i])];
-    const uint32_t slot = shard.index.Find(batch.keys[i], hashes[i]);
-    rows[i] = slot == KeyIndex::kMissing ? nullptr : shard.store.Row(slot);
-    slots[i] = slot;
+    slots[i] = shards[i]->index.Find(batch.keys[i], hashes[i]);
+    if (slots[i] != KeyIndex::kMissing) shards[i]->store.PrefetchPlace(slots[i]);
+  }
+  for (size_t i = 0; i < batch.n; ++i) {
+    rows[i] = slots[i] == KeyIndex::kMissing ? nullptr : shards[i]->store.Row(slots[i]);
   }
 }
 
@@ -185,6 +199,7 @@ void Table::Pull(const KeyBatch& batch) const {
   std::array<float*, kBatchRows> rows;
   if (dense()) {
     ResolveDense(batch, rows.data());
+    if (batch.in_a_row) return GatherBatch(rows.data(), batch.n, spec_.dim, batch.out[0]);
     return CopyBatch(rows.data(), batch.out.data(), batch.n, spec_.dim);
   }
   std::array<uint32_t, kBatchRows> slots;
@@ -198,6 +213,9 @@ void Table::Pull(const KeyBatch& batch) const {
       rows[found] = rows[i];
       out[found++] = batch.out[i];
     }
+  }
+  if (batch.in_a_row && found == batch.n) {
+    return GatherBatch(rows.data(), batch.n, spec_.dim, batch.out[0]);
   }
   CopyBatch(rows.data(), out.data(), found, spec_.dim);
 }

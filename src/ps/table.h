@@ -33,6 +33,7 @@ struct KeyBatch {
   std::array<Key, kBatchRows> keys;
   std::array<const float*, kBatchRows> deltas;
   std::array<float*, kBatchRows> out;
+  bool in_a_row = false;  // out: one after the other
 };
 
 // What a request does to rows: a function's work, or, without one, the table's optimizer's.
@@ -120,7 +121,7 @@ class Table {
     RowStore store;
     KeyIndex index;         // sparse
     std::vector<Key> keys;  // sparse: of every slot
-    explicit Shard(size_t row_floats, RowArena* arena) : store(row_floats, arena) {}
+    explicit Shard(size_t row_floats, RowArena* arena) : store(row_floats, arena), index(arena) {}
   };
 
   bool dense() const { return spec_.key_space == KeySpace::kDense; }
@@ -151,6 +152,7 @@ class Table {
   uint8_t epoch_;                               // 0: not tracked
   std::vector<std::unique_ptr<Shard>> shards_;  // by shard; null: another's
   std::vector<float*> dense_base_;              // by shard: its first row
+  uint32_t present_ = 0;                        // how many of shards_ are not null
 };
 
 }  // namespace shoal::ps

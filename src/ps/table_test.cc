@@ -7,6 +7,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "base/bytes.h"
 #include "ps/initializer.h"
 #include "ps/kernels.h"
+#include "ps/key_index.h"
 
 namespace shoal::ps {
 namespace {
@@ -518,6 +520,49 @@ TEST(Kernels, FtrlForgetsNothingOfItsFirstValueAndMakesSmallWeightsZero) {
   EXPECT_EQ(zero[0], 0.0f) << "100 gradients of 0.001 stay below l1";
   for (int i = 0; i < 400; ++i) ApplyBatch({rows, deltas, nullptr, 1, layout, &spec});
   EXPECT_LT(zero[0], 0.0f);
+}
+
+TEST(Kernels, CopiesRowsOfEveryWidthAndNothingBesides) {
+  constexpr size_t kRows = 21;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (const size_t dim : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 511, 512, 513, 700}) {
+      std::vector<float> table(kRows * dim);
+      for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i + 1);
+      std::vector<float> gathered(kRows * dim + 1, -1.0f), copied = gathered, expected = gathered;
+      std::array<const float*, kRows> rows;
+      std::array<float*, kRows> out;
+      for (size_t i = 0; i < kRows; ++i) {
+        rows[i] = table.data() + i * 8 % kRows * dim;
+        out[i] = copied.data() + i * dim;
+        std::copy_n(rows[i], dim, expected.data() + i * dim);
+      }
+      GatherBatch(rows.data(), kRows, dim, gathered.data());
+      CopyBatch(rows.data(), out.data(), kRows, dim);
+      EXPECT_EQ(gathered, expected) << dim;
+      EXPECT_EQ(copied, expected) << dim;
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST(KeyIndex, FindsEveryKeyAndNoOtherWhileItGrows) {
+  RowArena arena;
+  KeyIndex index(&arena);
+  EXPECT_EQ(index.Find(7, Mix(7)), KeyIndex::kMissing);
+  for (uint32_t i = 0; i < 5000; ++i) {
+    const Key key = uint64_t{i} * 0x10001;
+    index.Insert(key, Mix(key), i);
+  }
+  for (uint32_t i = 0; i < 5000; ++i) {
+    const Key key = uint64_t{i} * 0x10001;
+    ASSERT_EQ(index.Find(key, Mix(key)), i);
+    ASSERT_EQ(index.Find(key + 1, Mix(key + 1)), KeyIndex::kMissing);
+  }
+  EXPECT_EQ(index.size(), 5000u);
+  index.Discard();
 }
 
 TEST(Initializer, IsAFunctionOfSeedKeyAndElement) {
