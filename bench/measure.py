@@ -78,7 +78,7 @@ def commit():
 def finish(name, options, record, tables):
     """Prints the tables (or the record as JSON) and, when asked, writes docs/bench/NAME.json."""
     record = {"bench": name, "date": datetime.date.today().isoformat(), "commit": commit(), "machine": MACHINE,
-              "command": " ".join(["script/bench", name] + [shlex.quote(_short(a)) for a in sys.argv[1:]]),
+              "command": " ".join(["script/bench", name.split("-sparse", maxsplit=1)[0]] + [shlex.quote(_short(a)) for a in sys.argv[1:]]),
               "tables": tables, **record}
     if options.json:
         print(json.dumps(record, indent=1))
