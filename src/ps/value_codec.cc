@@ -127,8 +127,7 @@ HWY_INLINE void DecodeInt8(const char* from, size_t dim, float* row) {
   });
 }
 
-// In order and without a call: of rows of 100 floats a quarter to a third more a second than memcpy
-// into memory that another processor has just read.
+// In order and without a call: docs/adr/0045-rows-are-copied-in-order.md.
 HWY_INLINE void CopyF32(const float* from, size_t dim, float* to) {
   ForElements(dim,
               [&](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::LoadU(d, from + i), d, to + i); });
