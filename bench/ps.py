@@ -32,11 +32,16 @@ def run(program, rounds, words, peer):
     with subprocess.Popen([program, "--rounds", str(rounds), "--step", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as ours:
         theirs = ps_lite.Peer(peer) if peer else None
+        if theirs is not None:
+            round_of(theirs.worker, {})  # they have met
+            theirs.pause()
         for turn in range(rounds):
             print(f"round {turn + 1}/{rounds}", file=sys.stderr, flush=True)
             round_of(ours, results)
             if theirs is not None:
+                theirs.resume()
                 round_of(theirs.worker, results)
+                theirs.pause()
         if theirs is not None:
             theirs.close()
     return results

@@ -6,6 +6,7 @@ import glob
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -62,7 +63,10 @@ def ensure():
 
 
 class Peer:
-    """A scheduler, a server and a worker of ps-lite, on this host until close()."""
+    """A scheduler, a server and a worker of ps-lite, on this host until close().
+
+    This ps-lite's receiving threads never sleep, so all three are stopped but for their own rounds, and the scheduler, which
+    nobody needs once all have met, from then on: with it there would be three of them on two processors."""
 
     def __init__(self, program):
         with socket.socket() as free:
@@ -76,6 +80,16 @@ class Peer:
                 [program], env={**environment, "DMLC_ROLE": role}, text=True, bufsize=1, stderr=subprocess.DEVNULL,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE if role == "worker" else subprocess.DEVNULL))
         self.worker = self._processes[-1]
+
+    def pause(self):
+        """Stops all of them."""
+        for process in self._processes:
+            process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        """Lets server and worker go on."""
+        for process in self._processes[1:]:
+            process.send_signal(signal.SIGCONT)
 
     def close(self):
         """Ends all three."""
