@@ -1,6 +1,15 @@
 #include "cli/commands.h"
 
+#include <string_view>
+
 namespace shoal::cli {
+
+int WordsBeforeCommand(int argc, const char* const* argv) {
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--") return i + 1;
+  }
+  return argc;
+}
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
@@ -13,6 +22,9 @@ const std::vector<Command>& Commands() {
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},
       {"stop", "Jobs", AddStop},
+      {"outputs", "Jobs", AddOutputs},
+      {"exec", "Jobs", AddExec, WordsBeforeCommand},
+      {"forward", "Jobs", AddForward},
       {"tables", "Jobs", AddTables},
       {"ps-server", "Jobs", AddPsServer},
       {"nearest", "Models", AddNearest},
@@ -24,6 +36,7 @@ const std::vector<Command>& Commands() {
       {"version", "Machine", AddVersion},
       {"coordinator", "", AddCoordinator},
       {"task", "", AddTask},
+      {"prepare", "", AddPrepare, WordsBeforeCommand},
       {"learn", "", AddLearn},
   };
   return commands;

@@ -17,6 +17,9 @@ void AddJobs(CLI::App& app, Run* chosen);
 void AddShow(CLI::App& app, Run* chosen);
 void AddLogs(CLI::App& app, Run* chosen);
 void AddStop(CLI::App& app, Run* chosen);
+void AddOutputs(CLI::App& app, Run* chosen);
+void AddExec(CLI::App& app, Run* chosen);
+void AddForward(CLI::App& app, Run* chosen);
 void AddTables(CLI::App& app, Run* chosen);
 void AddPsServer(CLI::App& app, Run* chosen);
 
@@ -32,6 +35,10 @@ void AddVersion(CLI::App& app, Run* chosen);
 // Started by Shoal itself; not shown by --help.
 void AddCoordinator(CLI::App& app, Run* chosen);
 void AddTask(CLI::App& app, Run* chosen);
+void AddPrepare(CLI::App& app, Run* chosen);
+
+// Own words of a command line that goes on with another program's: up to and with "--".
+int WordsBeforeCommand(int argc, const char* const* argv);
 void AddLearn(CLI::App& app, Run* chosen);
 
 }  // namespace shoal::cli

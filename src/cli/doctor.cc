@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/doctor_gpus.h"
 #include "cli/report.h"
 #include "controller/state_home.h"
 #include "engine/local/records.h"
@@ -220,6 +221,9 @@ std::vector<Finding> Examine(bool clean) {
     findings.push_back(std::move(finding));
   }
   CheckMachine(&findings);
+  GpuFinding gpus = FindGpus();
+  findings.push_back({"gpus", gpus.usable ? Verdict::kGood : Verdict::kCouldBeBetter,
+                      std::move(gpus.meaning), std::move(gpus.remedy), std::move(gpus.data)});
   CheckPorts(&findings);
   CheckStore(&findings);
   CheckLeftovers(isolation, clean, &findings);

@@ -2,6 +2,7 @@
 
 #include "base/id.h"
 #include "controller/job_run.h"
+#include "controller/ship.h"
 #include "job/json.h"
 
 namespace shoal::controller {
@@ -14,6 +15,8 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   submitted.job = job::ToJson(job);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
+  if (!job.files.empty())
+    TRY(ShipFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
   TRY(options_.store->Submit(submitted));
   return submitted.id;
 }

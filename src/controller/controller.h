@@ -74,7 +74,8 @@ class Controller {
  public:
   explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
 
-  // Stores the job (one synced commit) and gives its id. The job was validated.
+  // Ships the job's `files` (ship.h), stores the job (one synced commit) and gives its id. The job
+  // was validated.
   Result<std::string> Submit(const job::Job& job);
 
   // Takes the submitted job to its end, on `loop`; returns at once.

@@ -8,9 +8,9 @@ namespace shoal::controller {
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
                                           const DesiredPlaces& places) {
   const std::string dir = places.dir.string();
-  const std::string work_dir = !job.files.empty()        ? job.files
-                               : places.work_dir.empty() ? dir
-                                                         : places.work_dir.string();
+  // Programs of a job with `files` start in their own copy of these.
+  const std::string work_dir =
+      !job.files.empty() || places.work_dir.empty() ? dir : places.work_dir.string();
   TRY_ASSIGN(const job::Plan plan, job::MakePlan(job));
   engine::DesiredJob desired;
   desired.job_id = id;

@@ -49,6 +49,7 @@ Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
 void RemoveScratch(const std::filesystem::path& dir) {
   std::error_code ignored;  // what cannot be removed harms nobody
   std::filesystem::remove_all(dir / "scratch", ignored);
+  std::filesystem::remove_all(dir / "files", ignored);
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {

@@ -30,8 +30,8 @@ class StateHome {
 // store holds the job, the directory of a job that a power cut ended is of no use.
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
                    const json::object& job);
-// Removes what killed launchers could not: their tasks' private temporary files. Of a job that has
-// ended.
+// Removes the shipped files, and what killed launchers could not: their tasks' private temporary
+// files. Of a job that has ended.
 void RemoveScratch(const std::filesystem::path& dir);
 // The job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);

@@ -82,6 +82,35 @@ struct Endpoint {
   uint16_t port = 0;
 };
 
+// A command beside a task's program.
+struct ExecSpec {
+  std::vector<std::string> argv;  // argv[0]: a path, or looked up in the program's PATH
+  std::vector<std::string> env;   // "NAME=value", over the program's
+  bool terminal = false;          // one of its own, connected with fds[0] and fds[1]
+  uint16_t rows = 24;             // of the terminal
+  uint16_t columns = 80;
+  int fds[3] = {0, 1,
+                2};  // of the caller, open until the end of Wait: what the command reads and writes
+};
+
+struct ExecEnd {
+  int exit_code = -1;  // valid if signal is 0
+  int signal = 0;
+};
+
+// A command that was started in a task. It is killed with this object, and when the task's program
+// ends.
+class Execution {
+ public:
+  virtual ~Execution() = default;
+  // Both may be called while another thread is in Wait.
+  virtual void Signal(int signal) = 0;
+  virtual void Resize(uint16_t rows, uint16_t columns) = 0;
+  // Carries what goes in and comes out, until the command has ended. Once. An error if it could not
+  // be started.
+  virtual Result<ExecEnd> Wait() = 0;
+};
+
 // All methods are thread-safe. An Engine outlives the jobs it runs; destroying it stops nothing.
 class Engine {
  public:
@@ -122,6 +151,22 @@ class Engine {
   // the reason when it could not even join.
   virtual Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                                       size_t limit) = 0;
+
+  // Starts a command in a task, with the program's directory, environment, limits and namespaces,
+  // and returns. For any job, whoever runs it. NotFound if the task has no running program,
+  // PermissionDenied, Unimplemented. Called by a thread that lives as long as the command.
+  virtual Result<std::unique_ptr<Execution>> Exec(const std::string& /*job_id*/,
+                                                  const std::string& /*role*/, int /*index*/,
+                                                  const ExecSpec& /*spec*/) {
+    return Unimplemented("the engine " + name() + " cannot run commands in tasks");
+  }
+
+  // A stream to a TCP port on which the task's own processes listen: a socket. Unavailable if none
+  // of them does, else as Exec.
+  virtual Result<UniqueFd> DialTask(const std::string& /*job_id*/, const std::string& /*role*/,
+                                    int /*index*/, uint16_t /*port*/) {
+    return Unimplemented("the engine " + name() + " cannot reach ports of tasks");
+  }
 };
 
 }  // namespace shoal::engine

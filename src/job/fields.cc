@@ -54,7 +54,8 @@ constexpr Field kFields[] = {
           "image's own entry point is not known here.",
    .apply = [](V v, T t) { t.job->image = v.text; }},
   {.path = "files", .type = Type::kText, .most = 4096, .fallback = "none",
-   .doc = "Without an image: the directory that is shipped to every task.",
+   .doc = "Without an image: the directory that is shipped to every task, which starts in a copy of its own "
+          "(docs/files.md). `.shoalignore` leaves files out; a `requirements.txt` makes a virtual environment.",
    .apply = [](V v, T t) { t.job->files = v.text; }},
   {.path = "command", .type = Type::kCommand, .most = 1000,
    .fallback = "none; framework shoal has its own for the roles server and worker",
@@ -106,7 +107,7 @@ constexpr Field kFields[] = {
    .doc = "Memory of the task's whole process tree.",
    .apply = [](V v, T t) { t.role->resources.memory_bytes = v.integer; }},
   {.path = "roles.*.resources.gpu", .type = Type::kInteger, .most = kMaxGpus, .fallback = "0",
-   .doc = "Whole GPUs.",
+   .doc = "Whole GPUs, of its own: CUDA_VISIBLE_DEVICES names them. A task that asks for none sees none.",
    .apply = [](V v, T t) { t.role->resources.gpu = static_cast<int>(v.integer); }},
   {.path = "roles.*.command", .type = Type::kCommand, .most = 1000, .fallback = "the job's",
    .doc = "The program and its arguments, for this role.",
@@ -262,7 +263,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->on_controller_loss = Pick(kControllerLosses, v); }},
   {.path = "outputs", .type = Type::kTextMap, .fallback = "none",
    .doc = "Named directories that the job writes; SHOAL_OUTPUT is the one named model, or the only "
-          "one.",
+          "one. Without any, each attempt of each task has a SHOAL_OUTPUT of its own, see `shoal outputs`.",
    .apply = [](V v, T t) { t.job->outputs = v.map; }},
 };
 // clang-format on

@@ -42,7 +42,7 @@ class TaskAttempt final : public Attempt {
   void Start() override {
     const Status status = Spawn();
     if (status.ok()) return;
-    RemoveScratch();
+    RemoveTaskDirectories(Place());
     program_.reset();
     Finish(CouldNotStart(status));
   }
@@ -75,6 +75,10 @@ class TaskAttempt final : public Attempt {
   }
   std::string ScratchDir() const { return PathOf("." + std::to_string(spec_.start.attempt)); }
   std::string ClusterFile() const { return PathOf(".cluster.json"); }
+  LaunchPlace Place() const {
+    return {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster,
+            spec_.job_dir + "/outputs/" + Name()};
+  }
   std::string Name() const {
     return spec_.role + "-" + std::to_string(spec_.index) + "." +
            std::to_string(spec_.start.attempt);
@@ -86,8 +90,7 @@ class TaskAttempt final : public Attempt {
 
   std::vector<std::string> Environment(
       const std::vector<std::pair<std::string, std::string>>& process) const {
-    return LaunchEnvironment(spec_.start, process,
-                             {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster});
+    return LaunchEnvironment(spec_.start, process, Place());
   }
 
   host::ProcessSpec ProcessOf(const StartMessage& start) const {
@@ -112,7 +115,7 @@ class TaskAttempt final : public Attempt {
   }
 
   Status Spawn() {
-    TRY(MakeDirectories(ScratchDir(), 0700));
+    TRY(MakeTaskDirectories(Place()));
     TRY(WriteClusterFile());
     ProgramCallbacks calls;
     calls.on_output = [this](int process, std::string_view bytes) {
@@ -206,7 +209,7 @@ class TaskAttempt final : public Attempt {
     ended_ = true;
     ready_check_.reset();
     port_watch_.reset();
-    RemoveScratch();
+    RemoveTaskDirectories(Place());
     Log(output_.Finish());
     LookAtMatches();
     job::TaskEnd end = EndOf(exit, spec_.start.memory_bytes);
@@ -217,12 +220,6 @@ class TaskAttempt final : public Attempt {
     if (stolen_.empty() && !end.ok()) stolen_ = TakenPort(spec_.ports);
     if (processes_ > 1 && !end.ok()) end.process = exit.process;
     Finish(std::move(end), exit.process);
-  }
-
-  void RemoveScratch() const {
-    std::error_code ignored;  // the engine removes the job's directory anyway
-    std::filesystem::remove_all(ScratchDir(), ignored);
-    std::filesystem::remove(ClusterFile(), ignored);
   }
 
   void Finish(job::TaskEnd end, int process = 0) {

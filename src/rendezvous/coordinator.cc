@@ -13,6 +13,7 @@
 #include "rendezvous/description.h"
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
+#include "rendezvous/file_server.h"
 #include "rendezvous/job_files.h"
 #include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
@@ -48,12 +49,14 @@ class Shell final : public Coordinator {
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
         feed_(logs_dir_),
+        files_(std::filesystem::path(options_.job_dir) / "files"),
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
                " are lost: " + why.message());
         }) {}
 
   ~Shell() override {
+    *alive_ = false;
     loop_->Cancel(tick_timer_);
     loop_->Cancel(heartbeat_timer_);
     loop_->Cancel(describe_timer_);
@@ -153,8 +156,8 @@ class Shell final : public Coordinator {
       const auto found = connections_.find(id);
       if (found == connections_.end()) return;
       const bool launcher = found->second.role == Connection::Role::kLauncher;
-      const Status status =
-          launcher ? FromLauncher(id, type, message) : FromController(type, message);
+      const Status status = launcher ? FromLauncher(id, type, message)
+                                     : FromController(found->second.peer.get(), type, message);
       if (!status.ok()) Close(id, "bad message '" + CleanText(type, 40) + "': " + status.message());
     };
     calls.on_binary = [this, id](std::string_view frame) {
@@ -183,9 +186,11 @@ class Shell final : public Coordinator {
                   task->last_attempt, task->has_program});
       return;
     }
-    if (kind != "controller" && kind != "observer") return Close(id, "unknown kind of member");
+    const bool files = kind == "files";
+    if (kind != "controller" && kind != "observer" && !files) return Close(id, "unknown kind");
     connection.role =
         kind == "controller" ? Connection::Role::kController : Connection::Role::kObserver;
+    if (files) return files_.Add(connection.peer.get());
     const Status status = feed_.Subscribe(connection.peer.get(), hello);
     if (!status.ok()) return Close(id, status.message());
     if (kind == "controller") Feed(ControllerCame{});
@@ -197,6 +202,7 @@ class Shell final : public Coordinator {
     const Connection connection = std::move(found->second);
     connections_.erase(found);
     feed_.Remove(connection.peer.get());
+    files_.Remove(connection.peer.get());
     if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
     if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
     if (!ended_ || !connections_.empty() || end_timer_ == 0) return;
@@ -271,7 +277,8 @@ class Shell final : public Coordinator {
     feed_.TellNow(event);
   }
 
-  Status FromController(const std::string& type, const json::object& message) {
+  Status FromController(Peer* peer, const std::string& type, const json::object& message) {
+    if (files_.Serves(peer)) return files_.Received(peer, type, message);
     if (type == "heartbeat") return Status::Ok();
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
@@ -477,11 +484,6 @@ class Shell final : public Coordinator {
     on_end(end_);
   }
 
-  struct AliveFlag {
-    std::shared_ptr<bool> flag = std::make_shared<bool>(true);
-    ~AliveFlag() { *flag = false; }
-  };
-
   // Constant after construction.
   net::Loop* const loop_;
   const CoordinatorOptions options_;
@@ -490,14 +492,14 @@ class Shell final : public Coordinator {
   const std::filesystem::path logs_dir_;
   const std::function<void(const Status&)> on_end_;
   const TimePoint opened_at_ = RealClock::Get()->Now();
-  AliveFlag alive_owner_;
-  const std::shared_ptr<bool> alive_ = alive_owner_.flag;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WallTime started_;
   Millis base_{0};
 
   CoordinatorCore core_;
   std::unique_ptr<Ledger> ledger_;
   EventFeed feed_;
+  FileServer files_;
   TaskLogs task_logs_;
   std::map<MemberId, Connection> connections_;
   MemberId next_member_ = 1;

@@ -2,13 +2,27 @@
 
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
 #include <string_view>
 
+#include "base/file.h"
 #include "dialect/dialect.h"
 #include "rendezvous/program.h"
 
 namespace shoal::rendezvous {
+
+Status MakeTaskDirectories(const LaunchPlace& place) {
+  TRY(MakeDirectories(place.scratch, 0700));
+  return MakeDirectories(place.output, 0700);
+}
+
+void RemoveTaskDirectories(const LaunchPlace& place) {
+  std::error_code ignored;  // the engine removes the job's directory anyway
+  std::filesystem::remove_all(place.scratch, ignored);
+  std::filesystem::remove(place.cluster_file, ignored);
+  std::filesystem::remove(place.output, ignored);  // if it is empty
+}
 
 std::vector<std::string> LaunchEnvironment(
     const StartMessage& start, const std::vector<std::pair<std::string, std::string>>& process,
@@ -26,6 +40,9 @@ std::vector<std::string> LaunchEnvironment(
   env["SHOAL_JOB_DIR"] = place.job_dir;
   env["SHOAL_SCRATCH"] = place.scratch;
   env["TMPDIR"] = place.scratch;
+  // A trainer of ours (SHOAL_LEARN) without outputs writes none.
+  if (!place.output.empty() && !env.contains("SHOAL_LEARN"))
+    env.try_emplace("SHOAL_OUTPUT", place.output);
   env["SHOAL_CLUSTER_FILE"] = place.cluster_file;
   env["SHOAL_REPORT_FD"] = std::to_string(kReportFd);
   constexpr std::string_view kCluster = "SHOAL_CLUSTER=";

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "rendezvous/protocol.h"
 
 namespace shoal::rendezvous {
@@ -16,7 +17,12 @@ struct LaunchPlace {
   std::string scratch;
   std::string cluster_file;
   std::string cluster;  // the description's text
+  std::string output;   // what it writes here comes back, where the job names no directory for it
 };
+
+// Makes the attempt's own directories. Removed with it, but for an `output` that is not empty.
+Status MakeTaskDirectories(const LaunchPlace& place);
+void RemoveTaskDirectories(const LaunchPlace& place);
 
 // As "NAME=value"; the later of the three counts. `process` is what one of several processes has
 // over StartMessage::env.

@@ -17,6 +17,28 @@ json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
           {"ports", std::move(ports)}};
 }
 
+namespace {
+
+// What the program's own processes do before they become it: make the job's files (prepare.h), take
+// GPUs.
+void PrepareFirst(const JobPlace& place, const job::Job& job, int gpus, StartMessage* start) {
+  const bool files = !job.files.empty();
+  if (place.program.empty() || (!files && gpus == 0)) {
+    start->work_dir = job.files;
+    return;
+  }
+  std::vector<std::string> words = {place.program, "prepare"};
+  if (files) words.emplace_back("--files");
+  if (gpus > 0) words.insert(words.end(), {"--gpus", std::to_string(gpus)});
+  words.emplace_back("--");
+  start->argv.insert(start->argv.begin(), words.begin(), words.end());
+  if (!files || start->ready.command.empty()) return;
+  words = {place.program, "prepare", "--files", "--if-there", "--"};
+  start->ready.command.insert(start->ready.command.begin(), words.begin(), words.end());
+}
+
+}  // namespace
+
 Result<StartMessage> StartOrder(const CoordinatorCore& core,
                                 const dialect::ClusterDescription& cluster, int task, int attempt,
                                 const JobPlace& place) {
@@ -35,6 +57,8 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   for (std::string& arg : start.argv) {
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }
+  // Whoever asks for no GPU sees none; who asks gets the names of its own at its start.
+  if (role.resources.gpu == 0) env->try_emplace("CUDA_VISIBLE_DEVICES", "");
   start.env.assign(env->begin(), env->end());
   if (role.processes > 1) {
     TRY_ASSIGN(const auto processes, dialect::RenderProcesses(core.job(), cluster, context, *env));
@@ -48,7 +72,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }
   for (const job::LogRule& rule : role.on_log) start.on_log.push_back(rule.line);
-  start.work_dir = core.job().files;
+  PrepareFirst(place, core.job(), role.resources.gpu, &start);
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;
   start.grace_ms = core.job().limits.stop_grace.count();

@@ -16,9 +16,11 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "engine/event_hub.h"
+#include "engine/local/local_exec.h"
 #include "engine/local/local_job.h"
 #include "engine/local/sweep.h"
 #include "host/cgroup.h"
+#include "host/nvml.h"
 #include "host/usage.h"
 
 namespace shoal::engine {
@@ -30,8 +32,14 @@ using std::chrono::milliseconds;
 // How long tasks may take to go after SIGKILL before Stop says that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
+// Without the management library: what the driver lists.
 int CountGpus() {
   int count = 0;
+  if (const auto nvml = host::Nvml::Load(); nvml.ok()) {
+    const auto gpus = (*nvml)->List();
+    for (const host::GpuState& gpu : gpus.value_or({})) count += gpu.trouble.empty() ? 1 : 0;
+    return count;
+  }
   std::error_code error;
   for (fs::directory_iterator it("/proc/driver/nvidia/gpus", error), end; !error && it != end;
        it.increment(error)) {
@@ -69,6 +77,14 @@ class LocalEngine final : public Engine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) override {
+    return ExecLocally(job_id, role, index, spec, GroupBases());
+  }
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override {
+    return DialLocally(job_id, role, index, port);
+  }
 
  private:
   void Wake() {

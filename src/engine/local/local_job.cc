@@ -95,7 +95,8 @@ std::vector<std::string> CleanEnvironment() {
       "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
       "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
       // ours
-      "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME",
+      "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME", "SHOAL_CACHE",
+      "SHOAL_CACHE_LIMIT", "SHOAL_NVML", "SHOAL_GPU_DIR",
       // of sanitized builds
       "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"};
   std::vector<std::string> kept;

@@ -1,0 +1,141 @@
+// `shoal prepare [--files] [--gpus N] -- COMMAND…`: makes the job's files and virtual environment
+// on this host, takes GPUs, and becomes the command. Started by launchers in the place of a task's
+// program, not by people, hence hidden.
+
+#include "rendezvous/prepare.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "controller/state_home.h"
+#include "host/blob_cache.h"
+#include "host/gpu_lease.h"
+
+namespace shoal::cli {
+namespace {
+
+// As shells have them.
+constexpr int kNoSuchProgram = 127;
+constexpr int kCannotRun = 126;
+// A device's memory comes back some time after its last process has ended; who holds one for longer
+// is named.
+constexpr Duration kWaitForGpus = std::chrono::seconds(60);
+constexpr Duration kLookAgain = std::chrono::milliseconds(200);
+
+struct Arguments {
+  bool files = false;
+  bool if_there = false;
+  int gpus = 0;
+};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Status PrepareTaskFiles(const Arguments& arguments) {
+  rendezvous::PrepareOptions options;
+  options.job_dir = Variable("SHOAL_JOB_DIR");
+  options.scratch = Variable("SHOAL_SCRATCH");
+  options.builder = Variable("SHOAL_JOB_ID") + " " + Variable("SHOAL_ATTEMPT");
+  options.only_if_there = arguments.if_there;
+  if (options.job_dir.empty() || options.scratch.empty())
+    return InvalidArgument(
+        "shoal prepare runs in the tasks of a job: SHOAL_JOB_DIR and SHOAL_SCRATCH are not set");
+  std::filesystem::path fallback = options.scratch / "cache";
+  if (const auto home = controller::FindStateHome(); home.ok()) fallback = *home / "cache";
+  options.cache = host::CacheRoot(fallback);
+  TRY_ASSIGN(const rendezvous::Prepared prepared, rendezvous::PrepareFiles(options));
+  if (::chdir(prepared.work_dir.c_str()) != 0)
+    return ErrnoStatus(errno, prepared.work_dir.string());
+  ::setenv("PWD", prepared.work_dir.c_str(), 1);
+  if (prepared.env.empty()) return Status::Ok();
+  ::setenv("VIRTUAL_ENV", prepared.env.c_str(), 1);
+  ::setenv("PATH", (prepared.env / "bin").string().append(":").append(Variable("PATH")).c_str(), 1);
+  ::unsetenv("PYTHONHOME");
+  return Status::Ok();
+}
+
+Result<host::GpuLease> WaitForGpus(int count) {
+  const std::string holder =
+      Variable("SHOAL_JOB_ID") + " " + Variable("SHOAL_ROLE") + "-" + Variable("SHOAL_INDEX");
+  TRY_ASSIGN(const std::unique_ptr<host::Nvml> nvml, host::Nvml::Load());
+  const TimePoint until = RealClock::Get()->Now() + kWaitForGpus;
+  for (bool told = false;;) {
+    auto lease = host::TakeGpus(nvml.get(), host::GpuLeaseDir(), count, holder);
+    const bool later =
+        lease.status().code() == Code::kResourceExhausted && RealClock::Get()->Now() < until;
+    if (lease.ok() || !later) return lease;
+    if (!std::exchange(told, true)) Tell("waiting: " + lease.status().message());
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+// The first of a task's processes takes the devices, the others have the same. They stay locked
+// while a process that inherited the descriptors lives.
+Status TakeTaskGpus(int count) {
+  const std::filesystem::path shared = std::filesystem::path(Variable("SHOAL_SCRATCH")) / "gpus";
+  TRY_ASSIGN(const UniqueFd turn, OpenFile(shared.string() + ".lock", O_RDWR | O_CREAT, 0600));
+  while (::flock(turn.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return ErrnoStatus(errno, "cannot lock " + shared.string());
+  }
+  auto visible = ReadFile(shared, 1 << 20);
+  if (!visible.ok()) {
+    TRY_ASSIGN(host::GpuLease lease, WaitForGpus(count));
+    visible = lease.visible();
+    TRY(WriteFileAtomically(shared, *visible, 0600, false));
+    for (UniqueFd& lock : lease.locks) {
+      if (::fcntl(lock.Release(), F_SETFD, 0) != 0) return ErrnoStatus(errno, "the lock of a GPU");
+    }
+  }
+  ::setenv("CUDA_VISIBLE_DEVICES", visible->c_str(), 1);
+  return Status::Ok();
+}
+
+int Become(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  (void)std::signal(SIGPIPE, SIG_DFL);
+  ::execvp(words[0], words.data());
+  const int error = errno;
+  (void)Complain(ErrnoStatus(error, "cannot start " + command[0]));
+  return error == ENOENT ? kNoSuchProgram : kCannotRun;
+}
+
+int Prepare(const std::vector<std::string>& command, const Arguments& arguments) {
+  if (command.empty())
+    return Complain(InvalidArgument("got no command, expected `shoal prepare -- COMMAND`"));
+  Status status = arguments.gpus > 0 ? TakeTaskGpus(arguments.gpus) : Status::Ok();
+  if (status.ok() && arguments.files) status = PrepareTaskFiles(arguments);
+  if (status.ok()) return Become(command);
+  if (!arguments.if_there) (void)Complain(status);
+  return 1;
+}
+
+}  // namespace
+
+void AddPrepare(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub =
+      app.add_subcommand("prepare", "Make what a task needs here, then become its program");
+  sub->add_flag("--files", arguments->files, "The job's files, which become the current directory");
+  sub->add_flag("--if-there", arguments->if_there, "Fail while they are still being made");
+  sub->add_option("--gpus", arguments->gpus, "So many GPUs")->check(CLI::Range(0, 1024));
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return Prepare(context.rest, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,78 @@
+#include "controller/outputs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "base/file.h"
+
+namespace shoal::controller {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostOutputs = 1'000'000;
+
+// "worker-1.0" → task, attempt. False for what no launcher has named so.
+bool ParseAttempt(const std::string& name, OutputFile* file) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos || dot == 0) return false;
+  file->task = name.substr(0, dot);
+  const auto [end, error] =
+      std::from_chars(name.data() + dot + 1, name.data() + name.size(), file->attempt);
+  return error == std::errc() && end == name.data() + name.size() && file->attempt >= 0;
+}
+
+fs::path PathOf(const OutputFile& file) {
+  return fs::path(file.task + "." + std::to_string(file.attempt)) / file.path;
+}
+
+Status AddFilesOf(const fs::path& attempt, OutputFile file, std::vector<OutputFile>* files) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(attempt, error), end; it != end; it.increment(error)) {
+    if (error) break;
+    if (it->is_directory(error) && !it->is_symlink(error)) continue;
+    if (files->size() >= kMostOutputs)
+      return ResourceExhausted(attempt.string() + " holds more than a million files");
+    file.path = it->path().lexically_relative(attempt).string();
+    file.link = it->is_symlink(error);
+    file.bytes =
+        it->is_regular_file(error) && !file.link ? static_cast<int64_t>(it->file_size(error)) : 0;
+    files->push_back(file);
+  }
+  if (error) return ErrnoStatus(error.value(), "cannot read " + attempt.string());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
+  std::vector<OutputFile> files;
+  std::error_code error;
+  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+       it.increment(error)) {
+    OutputFile file;
+    if (ParseAttempt(it->path().filename().string(), &file))
+      TRY(AddFilesOf(it->path(), std::move(file), &files));
+  }
+  std::sort(files.begin(), files.end(), [](const OutputFile& a, const OutputFile& b) {
+    return std::tie(a.task, a.attempt, a.path) < std::tie(b.task, b.attempt, b.path);
+  });
+  return files;
+}
+
+Status CopyOutputs(const fs::path& job_dir, const std::vector<OutputFile>& outputs,
+                   const fs::path& directory) {
+  for (const OutputFile& file : outputs) {
+    const fs::path to = directory / PathOf(file);
+    TRY(MakeDirectories(to.parent_path()));
+    std::error_code error;
+    fs::copy(job_dir / "outputs" / PathOf(file), to, fs::copy_options::copy_symlinks, error);
+    if (error == std::errc::file_exists)
+      return AlreadyExists(to.string() + " exists already; name another directory, or remove it");
+    if (error) return ErrnoStatus(error.value(), "cannot copy to " + to.string());
+  }
+  return Status::Ok();
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,33 @@
+// What the tasks of a job wrote to $SHOAL_OUTPUT, where the job file names no directory for it:
+// kept by attempt in the job's directory. For `shoal outputs`.
+//
+//   JOBDIR/outputs/<role>-<index>.<attempt>/…
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace shoal::controller {
+
+struct OutputFile {
+  std::string task;  // "worker-1"
+  int attempt = 0;
+  std::string path;  // below the attempt's directory
+  int64_t bytes = 0;
+  bool link = false;  // a symbolic link, which is not followed
+};
+
+// By task, attempt and path. Empty if there are none. Directories are not listed. ResourceExhausted
+// beyond a million.
+Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir);
+
+// Copies these, as `directory`/<task>.<attempt>/<path>, links as links. AlreadyExists names a file
+// that is there.
+Status CopyOutputs(const std::filesystem::path& job_dir, const std::vector<OutputFile>& outputs,
+                   const std::filesystem::path& directory);
+
+}  // namespace shoal::controller

@@ -1,0 +1,85 @@
+#include "rendezvous/file_server.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "rendezvous/protocol.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+constexpr size_t kHighWater = 1 << 20;
+
+}  // namespace
+
+void FileServer::Add(Peer* peer) {
+  readers_[peer];
+  peer->OnDrain([this, peer] { Pump(peer); });
+}
+
+void FileServer::Remove(Peer* peer) { readers_.erase(peer); }
+
+Status FileServer::Received(Peer* peer, const std::string& type, const json::object& message) {
+  const auto reader = readers_.find(peer);
+  if (reader == readers_.end() || type == "heartbeat") return Status::Ok();
+  std::filesystem::path path = directory_ / "manifest.json";
+  if (type == "get_blob") {
+    TRY_ASSIGN(const std::string sha256, GetString(message, "sha256"));
+    if (!IsHex64(sha256))
+      return InvalidArgument("field 'sha256': expected 64 lower-case hex digits");
+    path = directory_ / "blobs" / sha256;
+  } else if (type != "get_manifest") {
+    return InvalidArgument("this type of message is unknown");
+  }
+  if (reader->second.waiting.size() >= kMaxFileRequests)
+    return ResourceExhausted("too many requests at once");
+  reader->second.waiting.push_back(std::move(path));
+  Pump(peer);
+  return Status::Ok();
+}
+
+bool FileServer::Open(Peer* peer, Reader* reader) {
+  const std::filesystem::path& path = reader->waiting.front();
+  auto file = OpenFile(path, O_RDONLY | O_NOFOLLOW);
+  struct stat info {};
+  if (file.ok() && ::fstat(file->get(), &info) == 0 && S_ISREG(info.st_mode)) {
+    reader->file = std::move(*file);
+    reader->left = info.st_size;
+    peer->Send("content", {{"size", reader->left}});
+    return true;
+  }
+  LogWarning("a host asked for {}, which is not there", path.string());
+  peer->Send("missing", {{"text", "the coordinator has no " + path.filename().string()}});
+  reader->waiting.pop_front();
+  return false;
+}
+
+void FileServer::Pump(Peer* peer) {
+  const auto found = readers_.find(peer);
+  if (found == readers_.end()) return;
+  Reader& reader = found->second;
+  while (!reader.waiting.empty() && peer->queued_bytes() < kHighWater) {
+    if (!reader.file.valid() && !Open(peer, &reader)) continue;
+    if (reader.left == 0) {
+      reader.file.Reset();
+      reader.waiting.pop_front();
+      continue;
+    }
+    std::string frame(static_cast<size_t>(std::min<int64_t>(reader.left, kFileFrame)), '\0');
+    const ssize_t got = ::read(reader.file.get(), frame.data(), frame.size());
+    if (got <= 0) {
+      peer->Close("a file that is being sent cannot be read");
+      reader.waiting.clear();
+      return;
+    }
+    frame.resize(static_cast<size_t>(got));
+    reader.left -= got;
+    peer->SendBinary(std::move(frame));
+  }
+}
+
+}  // namespace shoal::rendezvous
