@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "host/manifest.h"
 #include "net/loop.h"
@@ -9,6 +10,7 @@
 namespace shoal::rendezvous {
 namespace {
 
+constexpr int kFruitless = 3;
 constexpr size_t kWindow = 32;  // requests under way: small files do not wait for each other's way
 
 // One thing after another over one line, in the order of the requests.
@@ -49,7 +51,10 @@ class Fetch {
     };
     calls.on_binary = [this](std::string_view bytes) { Check(Bytes(bytes)); };
     calls.on_drain = [] {};
-    calls.on_down = [](const Status&) {};
+    calls.on_down = [this](const Status& why) {
+      fruitless_ = std::exchange(came_, false) ? 0 : fruitless_ + 1;
+      if (fruitless_ >= kFruitless) Check(why);
+    };
     calls.on_given_up = [this](const Status& why) {
       Check(why.ok() ? Unavailable("the coordinator has ended") : why);
     };
@@ -93,6 +98,7 @@ class Fetch {
     if (done_) return Status::Ok();
     if (!left_ || static_cast<int64_t>(bytes.size()) > *left_)
       return DataLoss("the coordinator sent more than it had offered");
+    came_ = true;
     TRY(sink_.on_bytes(next_, bytes));
     *left_ -= static_cast<int64_t>(bytes.size());
     return Advance();
@@ -114,6 +120,8 @@ class Fetch {
   size_t next_ = 0;              // what is coming
   size_t asked_ = 0;             // up to here, on this connection
   std::optional<int64_t> left_;  // of what is coming; nothing: not offered yet
+  bool came_ = false;            // something, on this connection
+  int fruitless_ = 0;            // connections in a row that were lost before anything came
   bool done_ = false;
   Status result_;
 };
