@@ -154,6 +154,8 @@ class Forward(InTask):
         with socket.create_server(("127.0.0.1", 0)) as other:
             strange = other.getsockname()[1]
             process = self.home.start("forward", "target", "worker-0", f"0:{strange}")
+            line = harness.poll_until(lambda: read(process.log).splitlines() or None, 10 * harness.PATIENCE)
+            socket.create_connection(("127.0.0.1", int(line[0].split()[0].rsplit(":", 1)[1])), timeout=10).close()
             said = harness.poll_until(lambda: "no process of worker-0 listens" in read(process.log), 10 * harness.PATIENCE)
             self.assertTrue(said, read(process.log))
             process.terminate()
