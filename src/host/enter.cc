@@ -45,6 +45,7 @@ struct Plan {
   int namespaces = 0;
   int directory = -1;
   int words = -1;
+  int life[2] = {-1, -1};  // a pipe whose end says that we are dead
   std::vector<UniqueFd> groups;
   bool terminal = false;
   int fds[3] = {-1, -1, -1};
@@ -82,9 +83,9 @@ void Say(int fd, Word::Kind kind, int value) {
 
 // Between us and the command: what enters a PID namespace stays outside of it, only its children
 // are inside.
-[[noreturn]] void RunBetween(const Plan& plan, pid_t parent) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
+[[noreturn]] void RunBetween(const Plan& plan) {
+  ::close(plan.life[1]);
+  ::setsid();  // a Ctrl-C for the command line is not this one's
   for (const UniqueFd& group : plan.groups) (void)!::write(group.get(), "0", 1);
   if (plan.namespaces != 0 && ::syscall(SYS_setns, plan.target, plan.namespaces) != 0) {
     Say(plan.words, Word::kEnterFailed, errno);
@@ -97,6 +98,14 @@ void Say(int fd, Word::Kind kind, int value) {
     ::_exit(1);
   }
   Say(plan.words, Word::kPid, command);
+  pollfd polls[2] = {{static_cast<int>(::syscall(SYS_pidfd_open, command, 0)), POLLIN, 0},
+                     {plan.life[0], POLLIN, 0}};
+  while (::poll(polls, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (polls[1].revents != 0) {
+    ::kill(-command, SIGKILL);
+    ::kill(command, SIGKILL);
+  }
   int status = 0;
   while (::waitpid(command, &status, 0) < 0 && errno == EINTR) {
   }
@@ -180,6 +189,7 @@ struct Entered::State {
   std::string command;
   UniqueFd target;
   UniqueFd words;
+  UniqueFd life;
   UniqueFd terminal;  // our end
   int fds[3] = {-1, -1, -1};
   pid_t between = 0;
@@ -220,8 +230,7 @@ Entered::Entered(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Entered::~Entered() {
   if (state_->between <= 0) return;
-  Signal(SIGKILL);
-  ::kill(state_->between, SIGKILL);
+  state_->life.Reset();
   ::waitpid(state_->between, nullptr, 0);
 }
 
@@ -258,9 +267,11 @@ Result<std::unique_ptr<Entered>> Entered::Start(const EnterSpec& spec) {
   }
   plan.argv = Pointers(spec.argv);
   plan.env = Pointers(env);
-  const pid_t self = ::getpid();
+  if (::pipe2(plan.life, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
+  const UniqueFd theirs(plan.life[0]);
+  state->life.Reset(plan.life[1]);
   state->between = ::fork();
-  if (state->between == 0) RunBetween(plan, self);
+  if (state->between == 0) RunBetween(plan);
   if (state->between < 0) return ErrnoStatus(errno, "cannot make a process");
   state->terminal = std::move(terminal.ours);
   return std::unique_ptr<Entered>(new Entered(std::move(state)));
