@@ -10,7 +10,8 @@ PAUSE = float(os.environ.get("PAUSE", "0"))  # seconds after every step, to watc
 DARTS = 20_000
 
 builder = SparkSession.builder.appName("pi").config("spark.executor.memory", "512m").config("spark.ui.enabled", "false")
-spark = builder.getOrCreate()
+# The bar, which PySpark draws even into a log, would stand in the same lines as what is printed.
+spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 print("on", spark.sparkContext.master)
 
 

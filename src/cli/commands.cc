@@ -27,6 +27,7 @@ const std::vector<Command>& Commands() {
       {"forward", "Jobs", AddForward},
       {"tables", "Jobs", AddTables},
       {"ps-server", "Jobs", AddPsServer},
+      {"rabit-tracker", "Jobs", AddRabitTracker},
       {"nearest", "Models", AddNearest},
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},

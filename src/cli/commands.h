@@ -22,6 +22,7 @@ void AddExec(CLI::App& app, Run* chosen);
 void AddForward(CLI::App& app, Run* chosen);
 void AddTables(CLI::App& app, Run* chosen);
 void AddPsServer(CLI::App& app, Run* chosen);
+void AddRabitTracker(CLI::App& app, Run* chosen);
 
 void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);

@@ -4,6 +4,7 @@
 
 #include "dialect/ps_lite_env.h"
 #include "dialect/pytorch_env.h"
+#include "dialect/rabit_env.h"
 #include "dialect/shoal_env.h"
 #include "dialect/spark_env.h"
 #include "dialect/tensorflow_env.h"
@@ -20,7 +21,9 @@ const Dialect* const* Table(size_t* size) {
   static const PytorchDialect pytorch;
   static const PsLiteDialect ps_lite;
   static const SparkDialect spark;
-  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite, &spark};
+  static const RabitDialect rabit;
+  static const Dialect* const table[] = {&shoal,   &generic, &tensorflow, &pytorch,
+                                         &ps_lite, &spark,   &rabit};
   *size = std::size(table);
   return table;
 }

@@ -225,6 +225,30 @@ TEST(Spark, AClusterInsideTheJob) {
                                      }));
 }
 
+TEST(Rabit, WorkersFindTheirTracker) {
+  const job::Job job = Parsed("framework: rabit\nroles: {worker: {replicas: 3, processes: 2}}\n");
+  EXPECT_EQ(Added(job, "tracker", 0), (Environment{
+                                          {"DMLC_TRACKER_URI", "10.0.1.0"},
+                                          {"DMLC_TRACKER_PORT", "1000"},
+                                          {"DMLC_NUM_WORKER", "6"},
+                                          {"DMLC_NUM_SERVER", "0"},
+                                      }));
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"DMLC_TRACKER_URI", "10.0.1.0"},
+                                         {"DMLC_TRACKER_PORT", "1000"},
+                                         {"DMLC_NUM_WORKER", "6"},
+                                         {"DMLC_NUM_SERVER", "0"},
+                                         {"DMLC_ROLE", "worker"},
+                                         {"DMLC_TASK_ID", "2"},
+                                         {"DMLC_NUM_ATTEMPT", "1"},
+                                     }));
+  const ClusterDescription cluster = ClusterOf(job);
+  const auto env = RenderEnvironment(job, cluster, Task("worker", 1));
+  const auto processes = RenderProcesses(job, cluster, Task("worker", 1), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(processes->at(1), (Environment{{"DMLC_TASK_ID", "3"}, {"SHOAL_LOCAL_RANK", "1"}}));
+}
+
 TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
   const job::Job job = Parsed(
       "framework: ps-lite\nenv: {PS_HEARTBEAT_TIMEOUT: \"60\", DMLC_NODE_HOST: me}\n"
@@ -251,6 +275,7 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
       {"framework: spark\nroles: {driver: 1, worker: {replicas: 2, resources: {cpu: 2, memory: "
        "1Gi}}}\n",
        {"SPARK_LOCAL_IP", "SPARK_WORKER_CORES", "SPARK_WORKER_MEMORY"}},
+      {"framework: rabit\nroles: {worker: 2}\n", {}},
   };
   for (const Case& one : cases) {
     const job::Job job = Parsed(one.text);

@@ -50,6 +50,11 @@ constexpr std::string_view kSparkVariables[] = {
     "SPARK_WORKER_PORT",
 };
 
+constexpr std::string_view kRabitVariables[] = {
+    "DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_NUM_WORKER",  "DMLC_NUM_SERVER",
+    "DMLC_ROLE",        "DMLC_TASK_ID",      "DMLC_NUM_ATTEMPT",
+};
+
 template <size_t n>
 bool IsIn(const std::string_view (&list)[n], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -88,6 +93,8 @@ bool IsSetByFramework(Framework framework, std::string_view variable) {
       return IsIn(kPsLiteVariables, variable);
     case Framework::kSpark:
       return IsIn(kSparkVariables, variable);
+    case Framework::kRabit:
+      return IsIn(kRabitVariables, variable);
     default:
       return false;
   }

@@ -106,6 +106,24 @@ TEST(Framework, SparkGetsAMasterAndSparksOwnPrograms) {
             std::string::npos);
 }
 
+TEST(Framework, RabitGetsATrackerThatFollowsTheWorkers) {
+  const Job job = Parsed("framework: rabit\nroles: {worker: 2}\n");
+  const Role* tracker = job.FindRole("tracker");
+  ASSERT_NE(tracker, nullptr);
+  EXPECT_EQ(tracker->command, (std::vector<std::string>{"@shoal", "rabit-tracker"}));
+  EXPECT_EQ(tracker->follows, "worker");
+  EXPECT_EQ(tracker->ports, (std::vector<Port>{{"tracker", false}}));
+  EXPECT_EQ(tracker->restart.scope, RestartScope::kJob);
+  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"worker"}, 0}));
+  // Of any name; and a tracker of one's own.
+  const Job own = Parsed("framework: rabit\nroles: {tree: 2, tracker: {command: [mine]}}\n");
+  EXPECT_EQ(own.FindRole("tracker")->follows, "tree");
+  EXPECT_EQ(own.FindRole("tracker")->command, std::vector<std::string>{"mine"});
+  EXPECT_EQ(own.success.roles, std::vector<std::string>{"tree"});
+  EXPECT_NE(ErrorOf("framework: rabit\nroles: {worker: 2, tracker: 2}\n").find("one tracker"),
+            std::string::npos);
+}
+
 TEST(Framework, JobsThatCouldNeverFormAClusterAreRefused) {
   EXPECT_EQ(
       ErrorOf("framework: ps-lite\nroles: {worker: 2}\n"),

@@ -125,6 +125,22 @@ void AddScheduler(Job* job) {
   job->roles.insert(job->roles.begin(), std::move(scheduler));
 }
 
+// Rabit's tracker is a task of the job, stopped after the workers, and started again with them
+// (docs/adr/0060).
+void AddTracker(Draft* draft) {
+  Job& job = draft->job;
+  if (job.framework != Framework::kRabit) return;
+  const std::vector<std::string> ranked = RankedRoles(job);
+  if (Find(&job, "tracker") == nullptr) job.roles.emplace(job.roles.begin())->name = "tracker";
+  Role* tracker = Find(&job, "tracker");
+  if (!draft->Has("roles.tracker.command")) tracker->command = {"@shoal", "rabit-tracker"};
+  if (!draft->Has("roles.tracker.ports")) tracker->ports = {{"tracker", false}};
+  if (draft->Has("roles.tracker.follows")) return;
+  const auto leader = std::find_if(ranked.rbegin(), ranked.rend(),
+                                   [](const std::string& role) { return role != "tracker"; });
+  if (leader != ranked.rend()) tracker->follows = *leader;
+}
+
 // A standalone cluster inside the job: its master and workers are Spark's own programs, `driver` is
 // the user's. Their scratch directory takes what Spark would write beside its own files.
 void AddSparkRoles(Draft* draft) {
@@ -179,6 +195,7 @@ void Complete(Draft* draft) {
   }
   if (job.framework == Framework::kShoal) AddShoalRoles(draft);
   AddScheduler(&job);
+  AddTracker(draft);
   AddSparkRoles(draft);
   AddFollowers(draft);
   AddPorts(draft);

@@ -30,6 +30,7 @@ constexpr Bound kBounds[] = {
     {Framework::kSpark, "driver", 1, 1, true, "the driver is the program whose end is the job's"},
     {Framework::kSpark, "worker", 1, kMany, true, "workers run what the driver asks for"},
     {Framework::kSpark, "master", 1, 1, false, "one master leads the cluster"},
+    {Framework::kRabit, "tracker", 1, 1, false, "one tracker gives out the ranks"},
 };
 
 std::string Number(int count, const char* what) {

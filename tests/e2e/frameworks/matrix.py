@@ -28,10 +28,11 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 
 
 class Case:
-    """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, and how its faults end."""
+    """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, how its faults end,
+    and how many steps make 8 s."""
 
-    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None):
-        self.job, self.environment, self.ready = job, environment, ready
+    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS):
+        self.job, self.environment, self.ready, self.steps = job, environment, ready, steps
         self.worker, self.server, self.ends = worker, server, ends
 
     def expected(self, fault):
@@ -51,7 +52,9 @@ CASES = {
         ends={"wrong exit": (SUCCEEDED,)}),
     "PyTorch DDP": Case("pytorch/ddp.yaml", "pytorch", 3, ends={}),
     "MXNet dist_sync (ps-lite)": Case("mxnet/kvstore.yaml", "mxnet", 5, server="server-0", ends={}),
-    "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, worker="worker-1", ends={}),
+    "XGBoost 3 (rabit, JSON)": Case("xgboost/train.yaml", "xgboost", 3, ends={}),
+    "XGBoost 1.7 (rabit, binary)": Case("xgboost/train.yaml", "xgboost1", 3, ends={}),
+    "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40),
 }
 
 
@@ -118,7 +121,7 @@ def run(binary, framework, fault, verbose=False):
         os.symlink(os.path.join(harness.SOURCE, "examples"), home.path("examples"))
         exit_file = home.path("exit-now")
         path = os.path.join(CACHE, case.environment, "bin") + ":" + os.environ["PATH"]
-        settings = {"PYTHONPATH": os.path.join(HERE, "inject"), "STEPS": STEPS, "PAUSE": PAUSE,
+        settings = {"PYTHONPATH": os.path.join(HERE, "inject"), "STEPS": case.steps, "PAUSE": PAUSE,
                     "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.worker}
         options = [word for name, value in settings.items() for word in ("--set", f"env.{name}={value}")]
         begin = time.monotonic()

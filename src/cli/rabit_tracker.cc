@@ -1,0 +1,32 @@
+// `shoal rabit-tracker`: what role `tracker` of a job of framework rabit runs. By itself it serves
+// programs that were started by hand.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "rendezvous/tracker_process.h"
+
+namespace shoal::cli {
+
+void AddRabitTracker(CLI::App& app, Run* chosen) {
+  CLI::App* const sub =
+      app.add_subcommand("rabit-tracker", "Be the tracker of rabit's and XGBoost's workers");
+  const auto options = std::make_shared<rendezvous::TrackerOptions>();
+  sub->add_option("--workers", options->workers, "How many there are")
+      ->envname("DMLC_NUM_WORKER")
+      ->required();
+  sub->add_option("--host", options->host, "Numeric address to listen at")
+      ->envname("DMLC_TRACKER_URI");
+  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+      ->envname("DMLC_TRACKER_PORT");
+  sub->callback([chosen, options] {
+    *chosen = [options](const Context& /*context*/) {
+      const Status status = rendezvous::RunTracker(*options);
+      if (!status.ok()) LogError("the tracker cannot go on: {}", status.message());
+      return ExitCodeOf(status.code());
+    };
+  });
+}
+
+}  // namespace shoal::cli
