@@ -102,6 +102,9 @@ class ScriptedClient final : public rendezvous::Client {
   void ReportRefused(const std::string& role, int, const std::string& reason) override {
     coordinator_->Hear("refused " + role + " " + reason);
   }
+  void Scale(const std::string& role, int replicas, const std::string&) override {
+    coordinator_->Hear("scale " + role + std::to_string(replicas));
+  }
   void AckVerdict() override { coordinator_->Hear("ack"); }
 
  private:

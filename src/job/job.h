@@ -109,7 +109,8 @@ struct LogRule {
 struct Role {
   std::string name;
   int replicas = 1;
-  std::optional<int> min_replicas;  // elastic lower bound
+  std::optional<int> min_replicas;  // elastic lower bound; none: replicas
+  std::optional<int> max_replicas;  // `shoal scale` goes so far; none: replicas
   int processes = 1;                // a task starts this many
   Resources resources;
   std::vector<std::string> command;  // empty: the job's
@@ -122,6 +123,10 @@ struct Role {
   std::vector<ExitRule> on_exit;  // the first that matches counts
   std::vector<LogRule> on_log;
 
+  int least() const { return min_replicas.value_or(replicas); }
+  int most() const { return max_replicas.value_or(replicas); }
+  // It may go on with fewer tasks, or become larger.
+  bool elastic() const { return least() < most(); }
   bool operator==(const Role&) const = default;
 };
 
@@ -157,6 +162,7 @@ struct Limits {
   std::chrono::milliseconds stall{600'000};
   std::chrono::milliseconds stop_grace{10'000};
   std::chrono::milliseconds coordinator_timeout{30'000};
+  std::optional<int> restarts;  // counted ones of all tasks together, over the life of the job
 
   bool operator==(const Limits&) const = default;
 };

@@ -53,6 +53,7 @@ json::object Encode(const Role& role) {
   object["name"] = role.name;
   object["replicas"] = role.replicas;
   if (role.min_replicas) object["min"] = *role.min_replicas;
+  if (role.max_replicas) object["max"] = *role.max_replicas;
   object["processes"] = role.processes;
   object["cpu"] = Exact(role.resources.cpu);
   object["memory_bytes"] = role.resources.memory_bytes;
@@ -89,11 +90,13 @@ json::object Encode(const DataSource& data) {
 }
 
 json::object Encode(const Limits& limits) {
-  return {{"gather_ms", limits.gather.count()},
-          {"deadline_ms", limits.deadline.count()},
-          {"stall_ms", limits.stall.count()},
-          {"stop_grace_ms", limits.stop_grace.count()},
-          {"coordinator_timeout_ms", limits.coordinator_timeout.count()}};
+  json::object object{{"gather_ms", limits.gather.count()},
+                      {"deadline_ms", limits.deadline.count()},
+                      {"stall_ms", limits.stall.count()},
+                      {"stop_grace_ms", limits.stop_grace.count()},
+                      {"coordinator_timeout_ms", limits.coordinator_timeout.count()}};
+  if (limits.restarts) object["restarts"] = *limits.restarts;
+  return object;
 }
 
 json::object EncodeLearn(const std::map<std::string, LearnValue>& learn) {
@@ -150,6 +153,16 @@ Status GetIn(const json::object& object, std::string_view field, int64_t least, 
     return Wrong(field, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
   }
   *out = static_cast<Integer>(value);
+  return Status::Ok();
+}
+
+// From 0 on; may be missing.
+Status GetOptional(const json::object& object, std::string_view field, int most,
+                   std::optional<int>* out) {
+  if (!object.contains(field)) return Status::Ok();
+  int value = 0;
+  TRY(GetIn(object, field, 0, most, &value));
+  *out = value;
   return Status::Ok();
 }
 
@@ -242,11 +255,8 @@ Status DecodeOrder(const json::object& object, Role* role) {
 Status Decode(const json::object& object, Role* role) {
   TRY_ASSIGN(role->name, GetString(object, "name"));
   TRY(GetIn(object, "replicas", 0, kMaxReplicas, &role->replicas));
-  if (object.contains("min")) {
-    int least = 0;
-    TRY(GetIn(object, "min", 0, kMaxReplicas, &least));
-    role->min_replicas = least;
-  }
+  TRY(GetOptional(object, "min", kMaxReplicas, &role->min_replicas));
+  TRY(GetOptional(object, "max", kMaxReplicas, &role->max_replicas));
   TRY(GetIn(object, "processes", 1, kInt, &role->processes));
   TRY(DecodeCpu(object, &role->resources.cpu));
   TRY(GetIn(object, "memory_bytes", 0, kMaxMemoryBytes, &role->resources.memory_bytes));
@@ -307,6 +317,7 @@ Status DecodeLimits(const json::object& object, Limits* limits) {
   TRY(GetMs(*fields, "deadline_ms", &limits->deadline));
   TRY(GetMs(*fields, "stall_ms", &limits->stall));
   TRY(GetMs(*fields, "stop_grace_ms", &limits->stop_grace));
+  TRY(GetOptional(*fields, "restarts", 1'000'000, &limits->restarts));
   return GetMs(*fields, "coordinator_timeout_ms", &limits->coordinator_timeout);
 }
 

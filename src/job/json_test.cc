@@ -33,6 +33,7 @@ Role AnyRole() {
   role.name = Text();
   role.replicas = *rc::gen::inRange(0, kMaxReplicas + 1);
   if (*rc::gen::arbitrary<bool>()) role.min_replicas = *rc::gen::inRange(0, kMaxReplicas + 1);
+  if (*rc::gen::arbitrary<bool>()) role.max_replicas = *rc::gen::inRange(0, kMaxReplicas + 1);
   role.processes = *rc::gen::inRange(1, 1000);
   role.resources.cpu = static_cast<double>(*rc::gen::inRange<uint64_t>(0, uint64_t{1} << 53)) /
                        static_cast<double>(uint64_t{1} << 38);
@@ -95,7 +96,8 @@ Job AnyJob() {
                  TextList(), *rc::gen::inRange(0, 1000)};
   job.checkpoint = {Time(), *rc::gen::inRange(1, 1000)};
   job.store = Text();
-  job.limits = {Time(), Time(), Time(), Time(), Time()};
+  job.limits = {Time(), Time(), Time(), Time(), Time(), std::nullopt};
+  if (*rc::gen::arbitrary<bool>()) job.limits.restarts = *rc::gen::inRange(0, 1000);
   if (*rc::gen::arbitrary<bool>()) {
     job.on_controller_loss = *rc::gen::element(OnControllerLoss::kStop, OnControllerLoss::kKeep);
   }

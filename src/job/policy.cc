@@ -142,15 +142,45 @@ Verdict JudgeRule(const Success& rule, const std::vector<TaskOutcome>& tasks) {
   return JudgeCount(List(rule.roles), needed, tally);
 }
 
+bool IsBad(const TaskOutcome& task) {
+  return task.outcome == Outcome::kFailed || task.outcome == Outcome::kStopped;
+}
+
+// Without those whom an elastic role does without.
+std::vector<TaskOutcome> WithoutMissing(const Job& job, std::vector<TaskOutcome> tasks) {
+  const Success& rule = job.success;
+  for (const Role& role : job.roles) {
+    if (!role.elastic()) continue;
+    const auto there = std::count_if(tasks.begin(), tasks.end(), [&](const TaskOutcome& task) {
+      return task.role == role.name && !IsBad(task);
+    });
+    if (there < role.least()) continue;
+    const bool led = rule.rule == SuccessRule::kFirst && IsIn(rule.roles, role.name);
+    std::erase_if(tasks, [&](const TaskOutcome& task) {
+      const bool leads = led && task.index == 0;
+      return task.role == role.name && IsBad(task) && !task.ends_job && !leads;
+    });
+  }
+  return tasks;
+}
+
 }  // namespace
 
-Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks) {
+Verdict Judge(const Job& job, const std::vector<TaskOutcome>& all) {
+  const std::vector<TaskOutcome> tasks = WithoutMissing(job, all);
   Verdict verdict = JudgeRule(job.success, tasks);
   if (verdict.kind != Verdict::Kind::kUndecided) return verdict;
+  const bool first = job.success.rule == SuccessRule::kFirst;
   for (const TaskOutcome& task : tasks) {
-    if (task.outcome == Outcome::kFailed && !IsIn(job.success.roles, task.role)) {
+    if (task.outcome != Outcome::kFailed) continue;
+    if (task.ends_job) {
+      return Make(Verdict::Kind::kFailed,
+                  Tell(task) + ", and the job has no restart left ('limits: restarts')");
+    }
+    if (first || !IsIn(job.success.roles, task.role)) {
       return Make(Verdict::Kind::kFailed, Tell(task) + " and is not started again, so " +
-                                              List(job.success.roles) + " cannot finish");
+                                              List(job.success.roles) + (first ? " 0" : "") +
+                                              " cannot finish");
     }
   }
   return verdict;
@@ -284,6 +314,18 @@ bool LineMatches(std::string_view pattern, std::string_view line) {
     if (at == std::string_view::npos) return false;
     line.remove_prefix(at + star);
   }
+}
+
+RestartDecision LimitRestarts(const Limits& limits, const RestartHistory& history,
+                              RestartDecision decision) {
+  if (!decision.restart || !decision.counted || !limits.restarts) return decision;
+  if (history.of_job < *limits.restarts) return decision;
+  RestartDecision refused;
+  refused.exhausted = true;
+  refused.reason = "not restarted, as tasks of this job were restarted " +
+                   Plural(history.of_job, "time") + " already, and 'limits: restarts' allows " +
+                   std::to_string(*limits.restarts);
+  return refused;
 }
 
 std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts) {

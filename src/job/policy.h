@@ -26,7 +26,8 @@ struct TaskOutcome {
   std::string role;
   int index = 0;
   Outcome outcome = Outcome::kGoing;
-  std::string reason;  // of kFailed, completes "worker 3 …": "exited with 3"
+  std::string reason;     // of kFailed, completes "worker 3 …": "exited with 3"
+  bool ends_job = false;  // its failure was one more than the job's limits.restarts allow
 };
 
 struct Verdict {
@@ -35,10 +36,12 @@ struct Verdict {
   std::string reason;  // one sentence; while undecided it says what is awaited
 };
 
-// Applies the job's success rule to the tasks that take part. The roles that the rule does not name
-// matter only by failing: a task of theirs that failed for good (a parameter server that is not
-// started again) fails the job, unless the rule is already fulfilled. A stopped task of a role the
-// rule names counts as not succeeded. When every task has ended the verdict is never undecided. The
+// Applies the job's success rule to the tasks that take part. The tasks that the rule does not wait
+// for matter only by failing: one that failed for good (a parameter server that is not started
+// again, under `first` any other worker) fails the job, unless the rule is already fulfilled. A
+// stopped task of a role the rule names counts as not succeeded. An elastic role does without those
+// that failed or were stopped while its `min` others go on or have ended well; not without the one
+// that decides under `first`. When every task has ended the verdict is never undecided. The
 // first decided verdict is the job's; the caller keeps it. O(tasks).
 Verdict Judge(const Job& job, const std::vector<TaskOutcome>& tasks);
 
@@ -73,6 +76,7 @@ EndClass Classify(const TaskEnd& end, int ooms_before = 0);
 struct RestartHistory {
   int restarts = 0;  // counted ones
   int ooms = 0;      // out-of-memory ends of this task before the one that is judged
+  int of_job = 0;    // counted restarts of all tasks together
 };
 
 struct RestartDecision {
@@ -81,7 +85,8 @@ struct RestartDecision {
   RestartScope scope = RestartScope::kTask;  // what is started again
   bool counted = false;                      // add one to RestartHistory::restarts
   std::chrono::milliseconds delay{0};        // wait this long first
-  std::string reason;  // one sentence part after "worker 3 exited with 1": why (not) restarted
+  bool exhausted = false;  // it would be restarted, but Limits::restarts are used up
+  std::string reason;      // one sentence part after "worker 3 exited with 1": why (not) restarted
 };
 
 // Decides for an attempt that ended. A consequence of another task's death (see IsConsequence) is
@@ -94,6 +99,11 @@ RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
 // if the end is a consequence.
 RestartDecision DecideEnd(const Role& role, const TaskEnd& end, const RestartHistory& history,
                           bool consequence, int log_rule);
+
+// A decision under the whole job's limit: one that would be counted is refused once `of_job` has
+// reached it.
+RestartDecision LimitRestarts(const Limits& limits, const RestartHistory& history,
+                              RestartDecision decision);
 
 // backoff · 2^restarts, at most backoff_max; `restarts` counted ones before this.
 std::chrono::milliseconds BackoffBefore(const Restart& policy, int restarts);

@@ -54,8 +54,8 @@ TEST(Judge, AnyFirstAndCount) {
             Verdict::Kind::kFailed);
   EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kGood, kBad, kGoing})).kind,
             Verdict::Kind::kSucceeded);
-  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kGoing, kBad, kBad})).kind,
-            Verdict::Kind::kUndecided);
+  EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kGoing, kGood, kBad})).reason,
+            "worker 2 exited with 3 and is not started again, so worker 0 cannot finish");
   EXPECT_EQ(Judge(TwoRoles(SuccessRule::kFirst), Workers({kBad, kGood, kGood})).reason,
             "worker 0 exited with 3, and its end decides the job");
   const Verdict count = Judge(TwoRoles(SuccessRule::kCount, 2), Workers({kBad, kBad, kGoing}));
@@ -78,6 +78,50 @@ TEST(Judge, AServerThatIsGoneFailsTheJobUnlessItHasSucceeded) {
   tasks[1].outcome = kGoing;
   tasks.back().outcome = Outcome::kStopped;
   EXPECT_EQ(Judge(job, tasks).kind, Verdict::Kind::kUndecided);
+}
+
+TEST(Judge, AnElasticRoleDoesWithoutSomeWhileItsMinIsThere) {
+  Job job = TwoRoles(SuccessRule::kAll);
+  job.roles[0].min_replicas = 2;
+  EXPECT_EQ(Judge(job, Workers({kGoing, kBad, kGoing})).kind, Verdict::Kind::kUndecided);
+  EXPECT_EQ(Judge(job, Workers({kGood, kBad, kGood})).reason, "all 2 tasks of worker ended well");
+  EXPECT_EQ(Judge(job, Workers({kGood, kBad, kBad})).kind, Verdict::Kind::kFailed);
+  EXPECT_EQ(Judge(job, Workers({kGood, Outcome::kStopped, kGood})).kind, Verdict::Kind::kSucceeded);
+  job.success.rule = SuccessRule::kFirst;
+  EXPECT_EQ(Judge(job, Workers({kGoing, kBad, kGoing})).kind, Verdict::Kind::kUndecided);
+  EXPECT_EQ(Judge(job, Workers({kBad, kGoing, kGoing})).kind, Verdict::Kind::kFailed);
+}
+
+TEST(Judge, TheJobsLastRestartEndsItUnderEveryRule) {
+  for (const SuccessRule rule :
+       {SuccessRule::kAll, SuccessRule::kAny, SuccessRule::kFirst, SuccessRule::kCount}) {
+    Job job = TwoRoles(rule, 1);
+    job.roles[0].min_replicas = 1;
+    auto tasks = Workers({kGoing, kBad, kGoing});
+    EXPECT_EQ(Judge(job, tasks).kind, Verdict::Kind::kUndecided);
+    tasks[1].ends_job = true;
+    EXPECT_EQ(Judge(job, tasks).kind, Verdict::Kind::kFailed);
+  }
+}
+
+TEST(Restart, TheWholeJobsLimitCountsWhatCounts) {
+  Limits limits;
+  limits.restarts = 2;
+  const auto decide = [&](int of_job, bool consequence) {
+    RestartHistory history;
+    history.of_job = of_job;
+    return LimitRestarts(limits, history,
+                         DecideRestart(Restart{}, Signaled(9), history, consequence));
+  };
+  EXPECT_TRUE(decide(1, false).restart);
+  EXPECT_FALSE(decide(2, false).restart);
+  EXPECT_TRUE(decide(2, false).exhausted);
+  EXPECT_EQ(decide(2, false).reason,
+            "not restarted, as tasks of this job were restarted 2 times already, and 'limits: "
+            "restarts' allows 2");
+  EXPECT_TRUE(decide(2, true).restart);
+  limits.restarts.reset();
+  EXPECT_TRUE(decide(1000, false).restart);
 }
 
 TEST(Judge, NoTasksNoSuccess) {
@@ -118,9 +162,13 @@ TEST(Judge, IsDecidedExactlyWhenNothingCanChangeIt) {
         final[going[k]] = (ends >> k & 1) != 0 ? kGood : kBad;
       }
       const auto good = std::count(final.begin(), final.end(), kGood);
+      // Another worker that has failed already keeps worker 0 from ending well.
+      const bool first =
+          final[0] == kGood &&
+          (workers[0] == kGood || std::count(workers.begin(), workers.end(), kBad) == 0);
       const bool success = rule == SuccessRule::kAll     ? good == static_cast<long>(n)
                            : rule == SuccessRule::kAny   ? good >= 1
-                           : rule == SuccessRule::kFirst ? final[0] == kGood
+                           : rule == SuccessRule::kFirst ? first
                                                          : good >= count;
       (success ? may_succeed : may_fail) = true;
     }

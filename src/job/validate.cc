@@ -70,11 +70,17 @@ void Validator::CheckRoles() {
   int64_t tasks = 0;
   for (const Role& role : job_.roles) {
     const std::string path = "roles." + role.name;
-    tasks += role.replicas;
+    tasks += std::max(role.replicas, role.most());
     if (role.min_replicas && !errors_->At(path + ".replicas") &&
         *role.min_replicas > role.replicas) {
       Wrong(path + ".min", "got " + std::to_string(*role.min_replicas) +
                                ", expected at most the role's replicas, " +
+                               std::to_string(role.replicas));
+    }
+    if (role.max_replicas && !errors_->At(path + ".replicas") &&
+        *role.max_replicas < role.replicas) {
+      Wrong(path + ".max", "got " + std::to_string(*role.max_replicas) +
+                               ", expected at least the role's replicas, " +
                                std::to_string(role.replicas));
     }
     if (role.restart.backoff > role.restart.backoff_max) {

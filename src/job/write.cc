@@ -171,6 +171,7 @@ Node RoleNode(const Role& role, const Role& base) {
   Node node;
   AddField(&node, "replicas", Number(role.replicas));
   if (role.min_replicas) AddField(&node, "min", Number(*role.min_replicas));
+  if (role.max_replicas) AddField(&node, "max", Number(*role.max_replicas));
   if (role.processes != base.processes) AddField(&node, "processes", Number(role.processes));
   AddUnlessEmpty(&node, "resources", ResourcesNode(role.resources));
   if (role.command != base.command) AddField(&node, "command", TextList(role.command));
@@ -235,6 +236,7 @@ Node LimitsNode(const Limits& limits) {
   add("deadline", &Limits::deadline);
   add("stall", &Limits::stall);
   add("stop_grace", &Limits::stop_grace);
+  if (limits.restarts) AddField(&node, "restarts", Number(*limits.restarts));
   add("coordinator_timeout", &Limits::coordinator_timeout);
   return node;
 }

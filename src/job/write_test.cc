@@ -114,8 +114,13 @@ Job AnyValidJob() {
   if (*rc::gen::arbitrary<bool>()) job.data.push_back({"test", {"a", AnyText()}, "text", "worker"});
   job.checkpoint = {Time(), *rc::gen::inRange(1, 5)};
   if (*rc::gen::arbitrary<bool>()) job.store = AnyText();
-  job.limits = {Time(100), Time(), Time(), std::min(Time(), milliseconds(3'600'000)),
-                std::min(Time(100), milliseconds(3'600'000))};
+  job.limits = {Time(100),
+                Time(),
+                Time(),
+                std::min(Time(), milliseconds(3'600'000)),
+                std::min(Time(100), milliseconds(3'600'000)),
+                std::nullopt};
+  if (*rc::gen::arbitrary<bool>()) job.limits.restarts = *rc::gen::inRange(0, 1000);
   if (*rc::gen::arbitrary<bool>()) job.on_controller_loss = OnControllerLoss::kKeep;
   if (*rc::gen::arbitrary<bool>()) job.outputs = {{"model", AnyText()}, {"logs", "x"}};
   return job;

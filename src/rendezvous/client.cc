@@ -57,6 +57,9 @@ class LinkClient final : public Client {
   void Drain(const std::string& reason) override { Order("drain", reason); }
   void Stop(const std::string& reason) override { Order("stop", reason); }
   void Kill(const std::string& reason) override { Order("kill", reason); }
+  void Scale(const std::string& role, int replicas, const std::string& reason) override {
+    Tell("scale", {{"role", role}, {"replicas", replicas}, {"reason", reason}});
+  }
   void ReportLost(const std::string& role, int index, int incarnation,
                   const std::string& reason) override {
     Tell("lost",

@@ -81,6 +81,9 @@ class Client {
   virtual void Stop(const std::string& reason) = 0;
   // SIGKILL to all now; the job ends `cancelled`.
   virtual void Kill(const std::string& reason) = 0;
+  // So many tasks the elastic role is to have. Answered by the event kScaled, or by a note that
+  // begins with "not scaled: " (core_events.h) and says why not.
+  virtual void Scale(const std::string& role, int replicas, const std::string& reason) = 0;
   // The engine's word that this incarnation of a launcher is dead (TaskPhase::kLost, or kEnded with
   // other than 0), so that nobody waits for its heartbeats. Idempotent.
   virtual void ReportLost(const std::string& role, int index, int incarnation,

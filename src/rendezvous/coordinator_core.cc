@@ -10,16 +10,19 @@ using Kind = Action::Kind;
 CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
     : job_(std::move(job)), limits_(limits) {
   for (size_t r = 0; r < job_.roles.size(); ++r) {
-    for (int i = 0; i < job_.roles[r].replicas; ++i) {
+    for (int i = 0; i < job_.roles[r].most(); ++i) {
       numbers_[{job_.roles[r].name, i}] = static_cast<int>(tasks_.size());
       Task task;
       task.role = r;
       task.index = i;
+      task.retired = task.final = task.released = i >= job_.roles[r].replicas;
+      if (task.final) task.state = job::TaskState::kEnded;
       tasks_.push_back(std::move(task));
     }
   }
   counts_.resize(job_.roles.size());
   role_restarts_.resize(job_.roles.size());
+  roster_changed_.resize(job_.roles.size());
   regrouping_.resize(job_.roles.size());
   for (const Task& task : tasks_) Count(task, 1);
 }
@@ -86,8 +89,12 @@ dialect::ClusterDescription CoordinatorCore::Cluster() const {
     cluster.roles.push_back(std::move(described));
   }
   for (const Task& task : tasks_) {
+    if (!IsDescribed(task)) continue;
     dialect::ClusterRole& role = cluster.roles[task.role];
-    if (EndedWell(task)) role.ended.push_back(static_cast<int>(role.members.size()));
+    // Those before it who are not there keep their places, so that an index stays one task's.
+    const dialect::Member nobody{"", std::vector<uint16_t>(role.port_names.size())};
+    role.members.resize(static_cast<size_t>(task.index), nobody);
+    if (EndedWell(task) && !task.retired) role.ended.push_back(task.index);
     role.members.push_back({task.host, task.ports});
   }
   return cluster;
@@ -218,6 +225,7 @@ void CoordinatorCore::On(const PortsLeased& event) {
   }
   unsettled_ = true;
   // Those who are being gathered again get theirs when all are there.
+  if (roster_changed_[task.role]) return;  // it starts together with the others
   if (moved && !(regroup_due_ && regrouping_[task.role])) IssueGeneration();
   StartIfDue(*number);
 }

@@ -50,7 +50,7 @@ class CoordinatorCore {
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
   dialect::ClusterDescription Cluster() const;  // O(tasks)
-  // Changes whenever who has ended well changes; generation and this name a description.
+  // Changes whenever who has ended well, or is there, changes; generation and this name a description.
   int64_t ends_version() const { return ends_version_; }
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected
@@ -74,16 +74,18 @@ class CoordinatorCore {
     size_t role = 0;
     int index = 0;
     job::TaskState state = job::TaskState::kCreated;
-    int attempt = 0;        // that runs, or will be started next
-    int attempts = 0;       // that were started
-    bool active = false;    // its program was started and has not ended
-    bool ready = false;     // … and serves
-    bool recalled = false;  // it is being stopped to be started again with others
-    int results = 0;        // that the attempt reported
-    bool final = false;     // and will not be started again
-    bool ignored = false;   // its end counts as a good one, whatever it was
-    int64_t ended_seq = 0;  // the fact of its last end
-    bool released = false;  // its launcher was told that nothing is left to do; of this process
+    int attempt = 0;         // that runs, or will be started next
+    int attempts = 0;        // that were started
+    bool active = false;     // its program was started and has not ended
+    bool ready = false;      // … and serves
+    bool recalled = false;   // it is being stopped to be started again with others
+    int results = 0;         // that the attempt reported
+    bool final = false;      // and will not be started again
+    bool ignored = false;    // its end counts as a good one, whatever it was
+    bool exhausted = false;  // it was not started again only for limits.restarts
+    bool retired = false;    // beyond what its role is to have: it leaves, or (final) has nobody
+    int64_t ended_seq = 0;   // the fact of its last end
+    bool released = false;   // its launcher was told that nothing is left to do; of this process
     std::optional<job::TaskEnd> end;
     std::string last_line;
     std::string why_ended;  // of a bad end: why it is, or is not, started again
@@ -106,7 +108,9 @@ class CoordinatorCore {
     int ready = 0;  // of the active
     int leased = 0;
     int final = 0;
-    int well = 0;  // of the final
+    int well = 0;     // of the final
+    int there = 0;    // leased and not ended badly, or ended well
+    int missing = 0;  // of an elastic role: never joined
   };
   struct Waiting {
     Joined hello;
@@ -151,6 +155,18 @@ class CoordinatorCore {
   void FinishRegroup();
   // Lets those go whom nobody's death will start again.
   void ReleaseFinished();
+
+  // core_elastic.cc: roles that grow and shrink.
+  void On(const Scale& event);
+  std::string WhyNotScaled(const Scale& event) const;  // empty: it can be
+  bool Revives(const Task& task) const;
+  void ApplyScale(const Fact& fact);
+  bool IsDescribed(const Task& task) const;
+  bool NobodyYet(const Task& task) const;
+  bool MayBegin() const;
+  bool EnoughLeased() const;
+  void GiveUp(int task, const std::string& why);
+  void FollowRoster();
 
   // core_stop.cc: gathering, following, judging, stopping, deadlines.
   void On(const Tick& event);
@@ -205,11 +221,14 @@ class CoordinatorCore {
   bool gathered_ = true;
   std::optional<Verdict> verdict_;
   std::optional<job::Death> first_death_;
-  std::vector<RoleCount> counts_;  // by role
+  std::vector<RoleCount> counts_;     // by role
+  std::vector<bool> roster_changed_;  // by role: other members than the description names
+  Millis last_leased_{0};
   int64_t ends_version_ = 0;
   bool restarted_ = false;             // anybody ever was
   int thefts_ = 0;                     // of ports, in the life of the job
-  int job_restarts_ = 0;               // counted ones of scope job
+  int restarts_ = 0;                   // counted ones, of all tasks together
+  int job_restarts_ = 0;               // … of scope job
   std::vector<int> role_restarts_;     // … of scope role
   std::vector<bool> regrouping_;       // by role: its tasks are being stopped to start together
   std::optional<Millis> regroup_due_;  // while any is

@@ -46,7 +46,8 @@ Action& CoordinatorCore::Do(Action::Kind kind, int task) {
 
 Status CoordinatorCore::Apply(const Fact& fact) {
   const bool of_one = fact.kind != Fact::Kind::kJob && fact.kind != Fact::Kind::kGeneration &&
-                      fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart;
+                      fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart &&
+                      fact.kind != Fact::Kind::kScale;
   rescan_ = rescan_ || !of_one;
   switch (fact.kind) {
     case Fact::Kind::kJob:
@@ -58,6 +59,7 @@ Status CoordinatorCore::Apply(const Fact& fact) {
       return Status::Ok();
     case Fact::Kind::kGeneration:
       generation_ = fact.generation;
+      std::fill(roster_changed_.begin(), roster_changed_.end(), false);
       if (generation_ == 1) running_since_ = fact.at;
       if (fact.restart) {
         regroup_due_.reset();
@@ -81,22 +83,32 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
     ApplyRestart(fact);
     return Status::Ok();
   }
+  if (fact.kind == Fact::Kind::kScale) {
+    ApplyScale(fact);
+    return Status::Ok();
+  }
   Task& task = tasks_[static_cast<size_t>(fact.task)];
   const bool well = EndedWell(task);
+  const bool described = IsDescribed(task);
   Count(task, -1);
   const Status status = ChangeTask(fact, &task);
   Count(task, 1);
-  if (well != EndedWell(task)) ++ends_version_;
+  if (well != EndedWell(task) || described != IsDescribed(task)) ++ends_version_;
   if (!rescan_) touched_.push_back(fact.task);
   return status;
 }
 
 void CoordinatorCore::Count(const Task& task, int by) {
+  if (task.retired && task.final) return;
   RoleCount& count = counts_[task.role];
   count.tasks += by;
+  const bool leased = task.holder && task.holder->leased;
+  if (EndedWell(task) || (leased && !task.final)) count.there += by;
+  const bool elastic = job_.roles[task.role].elastic();
+  if (elastic && task.host.empty() && !task.final) count.missing += by;
   if (task.active) count.active += by;
   if (task.active && task.ready) count.ready += by;
-  if (task.holder && task.holder->leased) count.leased += by;
+  if (leased) count.leased += by;
   if (task.final) count.final += by;
   if (EndedWell(task)) count.well += by;
 }
@@ -112,6 +124,11 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
     case Fact::Kind::kLeased:
       if (!task.holder) return DataLoss("a lease without a launcher");
       task.holder->leased = true;
+      last_leased_ = fact.at;
+      if (generation_ > 0 && task.host.empty() && job_.roles[task.role].elastic() &&
+          job_.roles[task.role].restart.scope != job::RestartScope::kTask) {
+        roster_changed_[task.role] = true;
+      }
       task.host = fact.host;
       task.ports = fact.ports;
       if (!task.active && !task.final) task.state = job::TaskState::kJoined;
@@ -157,6 +174,7 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->last_line = fact.last_line;
   task->ended_seq = fact.seq;
   task->ignored = fact.ignored;
+  task->exhausted = fact.exhausted;
   restarted_ = restarted_ || fact.restart;
   task->recalled = false;
   task->why_ended = fact.end->ok() ? std::string() : fact.text;
@@ -169,6 +187,7 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   }
   if (fact.end->kind == job::EndKind::kOutOfMemory) ++task->history.ooms;
   if (fact.counted) {
+    ++restarts_;
     const job::RestartScope scope = job_.roles[task->role].restart.scope;
     ++(scope == job::RestartScope::kJob    ? job_restarts_
        : scope == job::RestartScope::kRole ? role_restarts_[task->role]
@@ -177,6 +196,8 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   if (!fact.restart) {
     task->final = true;
     task->state = job::TaskState::kEnded;
+    const bool leaves = task->retired || !EndedWell(*task);
+    if (leaves && job_.roles[task->role].elastic()) roster_changed_[task->role] = true;
     if (fact.end->kind == job::EndKind::kLost) task->holder.reset();
     return;
   }
@@ -198,8 +219,9 @@ void CoordinatorCore::ApplyRestart(const Fact& fact) {
   for (Task& task : tasks_) {
     if (!InScope(task, fact.scope, role)) continue;
     regrouping_[task.role] = true;
-    const bool revived =
-        task.final && task.end && (EndedWell(task) || task.end->kind == job::EndKind::kCancelled);
+    roster_changed_[task.role] = false;
+    const bool revived = task.final && !task.retired && task.end &&
+                         (EndedWell(task) || task.end->kind == job::EndKind::kCancelled);
     if (!revived) continue;
     ++ends_version_;
     Count(task, -1);

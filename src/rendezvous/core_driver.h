@@ -29,7 +29,12 @@ inline job::Job Make(int workers, int servers) {
 // Drives a core by hand and keeps what it said.
 class Driver {
  public:
-  explicit Driver(const job::Job& job, bool controller = true) : core(job) {
+  // `journal`: the facts of an earlier coordinator, from which this one goes on.
+  explicit Driver(const job::Job& job, bool controller = true,
+                  const std::vector<Fact>& journal = {})
+      : core(job), facts(journal) {
+    SHOAL_CHECK(core.Restore(journal).ok());
+    if (!journal.empty()) now = journal.back().at;
     Take(core.Begin(now));
     if (controller) Do(ControllerCame{});
   }

@@ -74,6 +74,12 @@ struct Command {
   StopMode mode = StopMode::kDrain;
   std::string reason;
 };
+// How many tasks an elastic role is to have.
+struct Scale {
+  std::string role;
+  int replicas = 0;
+  std::string reason;
+};
 // The engine's word.
 struct LauncherLost {
   std::string role;
@@ -89,7 +95,7 @@ struct LauncherRefused {
 struct VerdictAcked {};
 
 using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramReady, PortStolen,
-                           ProgramResult, Tick, ControllerCame, ControllerWent, Command,
+                           ProgramResult, Tick, ControllerCame, ControllerWent, Command, Scale,
                            LauncherLost, LauncherRefused, VerdictAcked>;
 
 // ---- Actions ------------------------------------------------------------------------------------
@@ -128,6 +134,7 @@ struct CoreLimits {
   Millis controller_loss{5'000};
   Millis controller_start{10'000};  // until the first one comes
   Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
+  Millis last_call{10'000};         // for more than an elastic role's min to join
   Millis theft_grace{500};          // SIGTERM to SIGKILL where a port was stolen
   int thefts = 50;                  // more than these in a job's life fail it
   Millis linger{5'000};             // after the verdict, for its acknowledgement

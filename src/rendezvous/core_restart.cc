@@ -29,7 +29,8 @@ bool CoordinatorCore::Blocked(int number) const {
       const int there = after.when == job::AfterWhen::kEnded     ? 0
                         : after.when == job::AfterWhen::kStarted ? count.active
                                                                  : count.ready;
-      if (there + count.final < count.tasks) return true;
+      const int missing = after.when == job::AfterWhen::kEnded ? 0 : count.missing;
+      if (there + count.final < count.tasks - missing) return true;
     }
   }
   return false;
@@ -91,6 +92,7 @@ void CoordinatorCore::On(const ProgramEnded& event) {
 
 job::RestartHistory CoordinatorCore::HistoryOf(const Task& task) const {
   job::RestartHistory history = task.history;
+  history.of_job = restarts_;
   const job::RestartScope scope = job_.roles[task.role].restart.scope;
   if (scope == job::RestartScope::kRole) history.restarts = role_restarts_[task.role];
   if (scope == job::RestartScope::kJob) history.restarts = job_restarts_;
@@ -103,6 +105,10 @@ job::RestartDecision CoordinatorCore::Decide(const Task& task, const ProgramEnde
   job::RestartDecision decision;
   if (stop_ != StopMode::kNone || decided_) {
     if (!end.ok()) decision.reason = "not restarted, as it was being stopped";
+    return decision;
+  }
+  if (task.retired) {
+    if (!end.ok()) decision.reason = "not restarted, as its role was made smaller";
     return decision;
   }
   if (task.recalled) {
@@ -119,7 +125,9 @@ job::RestartDecision CoordinatorCore::Decide(const Task& task, const ProgramEnde
     decision.reason = "restarted without counting it, as " + how.stolen;
     return decision;
   }
-  return job::DecideEnd(job_.roles[task.role], end, HistoryOf(task), consequence, how.log_rule);
+  const job::RestartHistory history = HistoryOf(task);
+  decision = job::DecideEnd(job_.roles[task.role], end, history, consequence, how.log_rule);
+  return job::LimitRestarts(job_.limits, history, std::move(decision));
 }
 
 void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
@@ -148,6 +156,7 @@ void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
   fact.restart = decision.restart;
   fact.counted = decision.counted;
   fact.ignored = decision.ignored;
+  fact.exhausted = decision.exhausted;
   fact.consequence = consequence && !stolen;
   fact.stolen = stolen;
   if (decision.restart) fact.due = now_ + decision.delay;
@@ -198,7 +207,7 @@ void CoordinatorCore::Regroup(Fact restart, const std::string& why) {
   Record(std::move(restart));
   for (int other = 0; other < task_count(); ++other) {
     const Task& task = tasks_[static_cast<size_t>(other)];
-    if (!task.active || task.recalled || !InScope(task, scope, role)) continue;
+    if (!task.active || task.recalled || task.retired || !InScope(task, scope, role)) continue;
     Fact drain = FactOf(Fact::Kind::kDraining, other);
     drain.text = why;
     drain.restart = true;
@@ -259,7 +268,11 @@ void CoordinatorCore::FinishRegroup() {
   if (!regroup_due_ || stop_ != StopMode::kNone || decided_ || now_ < *regroup_due_) return;
   for (const Task& task : tasks_) {
     if (!regrouping_[task.role] || task.final) continue;
-    if (task.active || !task.holder || !task.holder->leased || task.holder->member == 0) return;
+    if (task.active) return;
+    const RoleCount& count = counts_[task.role];
+    const bool newcomer = job_.roles[task.role].elastic() && task.host.empty();
+    if (newcomer && count.there >= job_.roles[task.role].least()) continue;  // not waited for
+    if (!task.holder || !task.holder->leased || task.holder->member == 0) return;
   }
   IssueGeneration(true);
   for (int number = 0; number < task_count(); ++number) StartIfDue(number);
@@ -283,7 +296,8 @@ void CoordinatorCore::ReleaseFinished() {
   }
   for (int number = 0; number < task_count(); ++number) {
     Task& task = tasks_[static_cast<size_t>(number)];
-    if (!task.final || task.released || job_scope || role_scope[task.role]) continue;
+    const bool may_return = !task.retired && (job_scope || role_scope[task.role]);
+    if (!task.final || task.released || may_return) continue;
     task.released = true;
     if (task.holder && task.holder->member != 0) {
       Do(Kind::kRelease, number).after = task.ended_seq;

@@ -79,6 +79,7 @@ void CoordinatorCore::On(const Command& event) {
 void CoordinatorCore::On(const LauncherRefused& event) {
   const auto number = Find(event.role, event.index);
   if (!number || tasks_[static_cast<size_t>(*number)].final) return;
+  if (role_of(*number).elastic()) return GiveUp(*number, "could not be started: " + event.reason);
   DecideVerdict(job::JobState::kFailed, NameOf(*number) + " could not be started: " + event.reason);
 }
 
@@ -88,7 +89,7 @@ void CoordinatorCore::On(const LauncherRefused& event) {
 void CoordinatorCore::Settle() {
   unsettled_ = false;
   if (generation_ == 0 && stop_ == StopMode::kNone && !decided_) {
-    if (!AllLeased()) return;  // nothing has run, so nothing follows from anything
+    if (!MayBegin()) return;  // nothing has run, so nothing follows from anything
     IssueGeneration();
     Fact fact = FactOf(Fact::Kind::kJob, -1);
     fact.state = job::JobState::kRunning;
@@ -103,6 +104,7 @@ void CoordinatorCore::Settle() {
     changed = DrainForStop();
     changed = DrainFollowers() || changed;
   }
+  FollowRoster();
   const bool all_final = AllFinal();
   StartWaiting();  // who waited for what has failed is not started for it
   ReleaseFinished();
@@ -178,7 +180,9 @@ bool CoordinatorCore::NothingToJudge() const {
     if (counts_[r].well < counts_[r].final) return false;
     const auto& roles = job_.success.roles;
     const bool decides = std::find(roles.begin(), roles.end(), job_.roles[r].name) != roles.end();
-    going = going || (decides && counts_[r].final < counts_[r].tasks);
+    const bool enough = counts_[r].there >= job_.roles[r].least();
+    const int awaited = counts_[r].tasks - (enough ? counts_[r].missing : 0);
+    going = going || (decides && counts_[r].final < awaited);
   }
   return going;
 }
@@ -191,6 +195,7 @@ void CoordinatorCore::Judge() {
   std::vector<job::TaskOutcome> outcomes;
   const Task* culprit = nullptr;
   for (const Task& task : tasks_) {
+    if (task.retired || NobodyYet(task)) continue;
     job::TaskOutcome one{job_.roles[task.role].name, task.index, job::Outcome::kGoing, ""};
     if (EndedWell(task)) {
       one.outcome = job::Outcome::kSucceeded;
@@ -200,6 +205,7 @@ void CoordinatorCore::Judge() {
     } else if (task.final) {
       one.outcome = job::Outcome::kFailed;
       one.reason = TextOf(*task.end);
+      one.ends_job = task.exhausted;
       if (culprit == nullptr) culprit = &task;
     }
     outcomes.push_back(std::move(one));
@@ -237,6 +243,7 @@ void CoordinatorCore::RecordVerdict() {
   fact.verdict.reason = stop_reason_;
   fact.verdict.gathered = gathered_;
   for (const Task& task : tasks_) {
+    if (task.retired && task.attempts == 0) continue;
     TaskResult result{job_.roles[task.role].name, task.index, task.attempts, task.end};
     fact.verdict.tasks.push_back(std::move(result));
   }
@@ -309,8 +316,10 @@ void CoordinatorCore::CheckDraining(int number) {
 std::string CoordinatorCore::MissingTasks() const {
   std::string first;
   int missing = 0;
+  int all = 0;
   for (int number = 0; number < task_count(); ++number) {
     const Task& task = tasks_[static_cast<size_t>(number)];
+    if (!task.retired) ++all;
     if (task.final || (task.holder && task.holder->leased)) continue;
     if (missing++ == 0) first = NameOf(number);
   }
@@ -319,13 +328,16 @@ std::string CoordinatorCore::MissingTasks() const {
         " and " + std::to_string(missing - 1) + (missing == 2 ? " other task" : " other tasks");
   }
   return first + " did not join within " + FormatDuration(job_.limits.gather) + " (" +
-         std::to_string(task_count() - missing) + " of " + std::to_string(task_count()) +
-         " tasks had)" +
+         std::to_string(all - missing) + " of " + std::to_string(all) + " tasks had)" +
          (controllers_ == 0 ? "; the controller, which has them started, is gone" : "");
 }
 
 void CoordinatorCore::CheckJobDeadlines() {
   if (decided_) return;
+  if (generation_ == 0 && stop_ == StopMode::kNone && MayBegin()) {
+    unsettled_ = true;
+    return;
+  }
   if (generation_ == 0 && now_ >= job_.limits.gather && stop_ == StopMode::kNone) {
     return DecideVerdict(job::JobState::kFailed, MissingTasks(), false);
   }
@@ -333,6 +345,10 @@ void CoordinatorCore::CheckJobDeadlines() {
     const Task& task = tasks_[static_cast<size_t>(number)];
     if (task.final || (task.holder && task.holder->leased)) continue;
     if (now_ < task.unplaced_at + job_.limits.gather) continue;
+    if (role_of(number).elastic()) {
+      GiveUp(number, "no launcher came within " + FormatDuration(job_.limits.gather));
+      continue;
+    }
     return DecideVerdict(job::JobState::kFailed, NameOf(number) +
                                                      " was lost, and no new launcher came within " +
                                                      FormatDuration(job_.limits.gather));
@@ -372,6 +388,9 @@ void CoordinatorCore::RecomputeDeadline() {
   touched_.clear();
   if (decided_) return;
   if (generation_ == 0 && stop_ == StopMode::kNone) at(job_.limits.gather);
+  if (generation_ == 0 && stop_ == StopMode::kNone && EnoughLeased()) {
+    at(last_leased_ + limits_.last_call);
+  }
   if (job_.limits.deadline.count() > 0 && generation_ > 0) {
     at(running_since_ + job_.limits.deadline);
   }

@@ -166,13 +166,57 @@ TEST(Core, TheFirstDeathIsTheCauseAndTheNextAreNotCounted) {
 
 TEST(Core, ADeathThatNobodyMakesGoodHasNoConsequences) {
   job::Job job = Make(3, 0);
-  job.success = {job::SuccessRule::kFirst, {"worker"}, 0};
+  job.success = {job::SuccessRule::kAny, {"worker"}, 0};
   Driver d(job);
   d.JoinAll();
-  d.End(2, job::Exited(3));  // permanent; the job goes on, as worker 0 decides
+  d.End(2, job::Exited(3));  // permanent; the job goes on, as one of the others may end well
   ASSERT_FALSE(d.core.verdict());
   d.End(1, job::Exited(3));
   EXPECT_EQ(d.core.state_of(0), TaskState::kEnded);
+}
+
+TEST(Core, AFailedTaskFailsAJobThatWaitsForTheFirst) {
+  job::Job job = Make(3, 0);
+  job.success = {job::SuccessRule::kFirst, {"worker"}, 0};
+  Driver d(job);
+  d.JoinAll();
+  d.End(3, job::Exited(3));
+  EXPECT_EQ(d.Count(Kind::kDrain), 2);
+  d.End(1, job::Exited(0));  // too late
+  d.End(2, job::Signaled(15));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kFailed);
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("worker 2 exited with 3 and is not started"));
+}
+
+TEST(Core, TheJobsRestartsAreCountedOverAllItsTasksAndItsWholeLife) {
+  job::Job job = Make(3, 0);
+  job.limits.restarts = 2;
+  job.success = {job::SuccessRule::kAny, {"worker"}, 0};
+  Driver d(job);
+  d.JoinAll();
+  for (const MemberId member : {1, 2}) {
+    d.End(member, job::Signaled(9));
+    for (int i = 0; i < 16; ++i) {  // then nobody's death is a consequence any more
+      d.Pass(Millis(2'000));
+      for (const MemberId other : {1, 2, 3}) d.Do(Heard{other});
+    }
+  }
+  // A coordinator that comes back has counted them too.
+  Driver again(job, true, d.facts);
+  for (const MemberId member : {1, 2, 3}) {
+    again.Do(Joined{member, "worker", static_cast<int>(member) - 1, 0, "i" + std::to_string(member),
+                    1, 9, true});
+  }
+  again.now += Millis(31'000);
+  again.End(3, job::Signaled(9));
+  EXPECT_EQ(again.Count(Kind::kDrain), 2);
+  again.End(1, job::Signaled(15));
+  again.End(2, job::Signaled(15));
+  ASSERT_TRUE(again.core.verdict());
+  EXPECT_EQ(again.core.verdict()->state, JobState::kFailed);
+  EXPECT_THAT(again.core.verdict()->reason, HasSubstr("worker 2 was killed by signal 9"));
+  EXPECT_THAT(again.core.verdict()->reason, HasSubstr("'limits: restarts' allows 2"));
 }
 
 TEST(Core, OneOutOfMemoryIsTransientTheSecondIsTheReason) {

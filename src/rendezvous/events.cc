@@ -31,6 +31,14 @@ std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core)
       event.text =
           fact.kind == Fact::Kind::kRestart ? fact.text : core.NameOf(fact.task) + " is ready";
       return event;
+    case Fact::Kind::kScale:
+      event.type = JobEvent::Type::kScaled;
+      event.role = core.role_of(fact.task).name;
+      event.body = {{"replicas", fact.replicas}};
+      event.text = "role " + event.role + " is to have " + std::to_string(fact.replicas) +
+                   (fact.replicas == 1 ? " task" : " tasks") +
+                   (fact.text.empty() ? "" : " (" + fact.text + ")");
+      return event;
     case Fact::Kind::kPlaced:
       return std::nullopt;
     case Fact::Kind::kLeased:

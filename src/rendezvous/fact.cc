@@ -13,6 +13,7 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kUnplaced, "unplaced"}, {Kind::kGeneration, "generation"}, {Kind::kStarted, "started"},
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
     {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
+    {Kind::kScale, "scale"},
 };
 
 bool IsOfTask(Kind kind) {
@@ -39,6 +40,7 @@ void PutEnd(const Fact& fact, json::object* object) {
   if (fact.restart) (*object)["restart"] = true;
   if (fact.counted) (*object)["counted"] = true;
   if (fact.ignored) (*object)["ignored"] = true;
+  if (fact.exhausted) (*object)["exhausted"] = true;
   if (fact.stolen) (*object)["stolen"] = true;
   if (fact.consequence) (*object)["consequence"] = true;
   if (fact.due.count() != 0) (*object)["due"] = fact.due.count();
@@ -101,6 +103,7 @@ Status ReadEnd(const json::object& object, Fact* fact) {
   fact->restart = GetBoolOr(object, "restart", false);
   fact->counted = GetBoolOr(object, "counted", false);
   fact->ignored = GetBoolOr(object, "ignored", false);
+  fact->exhausted = GetBoolOr(object, "exhausted", false);
   fact->stolen = GetBoolOr(object, "stolen", false);
   fact->consequence = GetBoolOr(object, "consequence", false);
   fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
@@ -143,6 +146,10 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       fact->stolen = GetBoolOr(object, "stolen", false);
       return Status::Ok();
     }
+    case Kind::kScale: {
+      TRY_ASSIGN(fact->replicas, GetSmall(object, "replicas"));
+      return Status::Ok();
+    }
     case Kind::kDraining:
       fact->restart = GetBoolOr(object, "restart", false);
       fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
@@ -182,6 +189,7 @@ std::string FactToText(const Fact& fact) {
   if (fact.kind == Kind::kGeneration) object["generation"] = fact.generation;
   if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult) object["body"] = fact.body;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
+  if (fact.kind == Kind::kScale) object["replicas"] = fact.replicas;
   const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;
   if (may_restart && fact.restart) object["restart"] = true;
   if (fact.kind == Kind::kRestart) {

@@ -40,11 +40,12 @@ struct Fact {
     kReady,       // task, attempt: it serves
     kDraining,    // task, attempt, text: … to end; restart: to be started again with others; due:
                   // of the kill
-    kEnded,       // task, attempt, end, last_line, text, restart, counted, ignored, stolen,
-                  // consequence, due
+    kEnded,       // task, attempt, end, last_line, text, restart, counted, ignored, exhausted,
+                  // stolen, consequence, due
     kRestart,     // task, attempt, text, scope, due, stolen: after its end all of the scope start
                   // again
     kResult,      // task, attempt, body: what the program reported as its result
+    kScale,       // task: the first of its role, replicas, text: the role is to have so many
     kVerdict,     // verdict
   };
   Kind kind = Kind::kJob;
@@ -66,11 +67,13 @@ struct Fact {
   StopMode stop = StopMode::kNone;
   std::optional<job::TaskEnd> end;
   std::string last_line;
-  bool restart = false;  // there will be another attempt
-  bool counted = false;  // and it counts against the limit
-  bool ignored = false;  // the end counts as a good one
-  bool stolen = false;   // a port of the task was taken: nobody is to blame
+  bool restart = false;    // there will be another attempt
+  bool counted = false;    // and it counts against the limit
+  bool ignored = false;    // the end counts as a good one
+  bool exhausted = false;  // it would be started again, but for limits.restarts
+  bool stolen = false;     // a port of the task was taken: nobody is to blame
   job::RestartScope scope = job::RestartScope::kTask;
+  int replicas = 0;
   bool consequence = false;          // of another task's death
   std::chrono::milliseconds due{0};  // when the next attempt may start
   Verdict verdict;

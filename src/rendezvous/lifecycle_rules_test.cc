@@ -68,6 +68,58 @@ TEST(Processes, ADrainReachesAllOfThem) {
   EXPECT_EQ(count("saved\n"), 4u);
 }
 
+TEST(Elastic, ARoleGrowsAndShrinksUnderRunningPrograms) {
+  job::Role role = ShellRole("worker", 1,
+                             "trap 'echo saved; exit 0' TERM; echo up; "
+                             "while :; do sleep 0.01; done");
+  role.max_replicas = 3;
+  Bench bench(JobOf({role}));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.StartLauncher("worker", 0);
+  const auto up = [&](int index, int attempt = 0) {
+    return bench.Until([&, index, attempt] {
+      return bench.LogOf("worker", index, attempt).find("up\n") != std::string::npos;
+    });
+  };
+  ASSERT_TRUE(up(0));
+  bench.client->Scale("worker", 3, "a test");
+  ASSERT_TRUE(bench.Until([&] {
+    return std::any_of(bench.events.begin(), bench.events.end(),
+                       [](const JobEvent& event) { return event.type == JobEvent::Type::kScaled; });
+  }));
+  bench.StartLauncher("worker", 1);
+  bench.StartLauncher("worker", 2);
+  ASSERT_TRUE(up(1));
+  ASSERT_TRUE(up(2));
+  EXPECT_EQ(bench.coordinator_->core().Cluster().FindRole("worker")->members.size(), 3u);
+  bench.client->Scale("worker", 1, "a test");
+  ASSERT_TRUE(bench.Until([&] { return bench.launcher_exits[1] && bench.launcher_exits[2]; }));
+  EXPECT_EQ(*bench.launcher_exits[1], 0);
+  EXPECT_EQ(*bench.launcher_exits[2], 0);
+  EXPECT_THAT(bench.LogOf("worker", 2), HasSubstr("saved"));
+  EXPECT_FALSE(bench.launcher_exits[0]);
+  bench.client->Drain("enough");
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+}
+
+TEST(Limits, TheJobsLastRestartIsTheLastThoughTheTaskHadMore) {
+  job::Role role = ShellRole("worker", 2,
+                             "echo attempt $SHOAL_ATTEMPT; test $SHOAL_INDEX = 0 && kill -KILL $$; "
+                             "while :; do sleep 0.01; done");
+  role.restart.limit = 2;
+  role.restart.backoff = milliseconds(1);
+  job::Job job = JobOf({role});
+  job.limits.restarts = 1;
+  Bench bench(job);
+  const Verdict verdict = RunAll(&bench);
+  EXPECT_EQ(verdict.state, JobState::kFailed);
+  EXPECT_THAT(verdict.reason, HasSubstr("'limits: restarts' allows 1"));
+  EXPECT_EQ(bench.LogOf("worker", 0, 0), "attempt 0\n");
+  EXPECT_EQ(bench.LogOf("worker", 0, 1), "attempt 1\n");
+  EXPECT_EQ(bench.LogOf("worker", 0, 2), "");
+}
+
 TEST(Scopes, AJobThatRestartsAsAWholeFindsItsNewGeneration) {
   job::Role role = ShellRole("worker", 3,
                              "echo generation $SHOAL_GENERATION; if [ $SHOAL_ATTEMPT = 0 ]; then "

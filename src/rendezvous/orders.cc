@@ -89,6 +89,14 @@ Result<Event> ControllerEvent(const std::string& type, const json::object& messa
     if (mode == "kill") return Event(Command{StopMode::kKill, reason});
     return InvalidArgument("field 'mode': expected drain, stop or kill");
   }
+  if (type == "scale") {
+    TRY_ASSIGN(const std::string role, GetString(message, "role"));
+    TRY_ASSIGN(const int64_t replicas, GetInt(message, "replicas"));
+    if (replicas < 0 || replicas > job::kMaxReplicas) {
+      return InvalidArgument("field 'replicas' is out of its range");
+    }
+    return Event(Scale{CleanText(role, 100), static_cast<int>(replicas), reason});
+  }
   if (type != "lost" && type != "refused") {
     return InvalidArgument("this type of message is unknown");
   }

@@ -13,6 +13,7 @@ constexpr std::pair<JobEvent::Type, std::string_view> kEventTypes[] = {
     {JobEvent::Type::kResult, "result"},
     {JobEvent::Type::kProgram, "program"},
     {JobEvent::Type::kUsage, "usage"},
+    {JobEvent::Type::kScaled, "scaled"},
     {JobEvent::Type::kNote, "note"},
     {JobEvent::Type::kVerdict, "verdict"},
 };
@@ -150,6 +151,10 @@ json::object EventToJson(const JobEvent& event) {
     case JobEvent::Type::kUsage:
       object["rss_bytes"] = event.rss_bytes;
       object["cpu_seconds"] = event.cpu_seconds;
+      break;
+    case JobEvent::Type::kScaled:
+      object["role"] = event.role;
+      object["body"] = event.body;
       break;
     case JobEvent::Type::kNote:
       break;

@@ -36,6 +36,9 @@ struct Verdict {
 json::object VerdictToJson(const Verdict& verdict);
 Result<Verdict> VerdictFromJson(const json::object& object);
 
+// Begins the note that answers a Client::Scale that is refused; then the role, ": " and why.
+inline constexpr const char* kNotScaled = "not scaled: ";
+
 // One thing that happened. Which fields mean something depends on the type.
 struct JobEvent {
   enum class Type : uint8_t {
@@ -48,6 +51,7 @@ struct JobEvent {
     kResult,      // role, index, attempt, body
     kProgram,     // role, index, attempt, body: a program's own {"event":…}
     kUsage,       // role, index, attempt, rss_bytes, cpu_seconds
+    kScaled,      // role, body = {"replicas":…}: so many tasks its role is to have from now on
     kNote,        // text: a sentence for people ("worker 3 has not been heard of for 5 s")
     kVerdict,     // verdict
   };

@@ -138,7 +138,7 @@ TEST(TfJob, RestartPoliciesKeepTheirMeaning) {
   EXPECT_EQ(restart("Never").when, RestartWhen::kNever);
   EXPECT_EQ(restart("ExitCode").when, RestartWhen::kTransient);
   EXPECT_EQ(restart("OnFailure").when, RestartWhen::kAlways);
-  EXPECT_EQ(restart("OnFailure").limit, 4);
+  EXPECT_EQ(Import(head + Replica("Worker", 1, "OnFailure")).limits.restarts, 4);
 }
 
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {

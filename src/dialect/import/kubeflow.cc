@@ -149,6 +149,7 @@ class Reader {
   std::optional<int> min_available_;
   job::Place available_place_;
   std::optional<int> min_workers_;
+  std::optional<int> max_workers_;
   std::optional<int> max_restarts_;
   std::string per_node_;
   int slots_ = 1;
@@ -231,11 +232,7 @@ void Reader::ReadElastic(Section* spec) {
     max_restarts_ = static_cast<int>(elastic->Integer("maxRestarts", 0, kForEver).value_or(0));
   }
   if (const auto most = elastic->Integer("maxReplicas", 1, job::kMaxReplicas)) {
-    elastic->Lose("maxReplicas",
-                  "up to " + std::to_string(*most) +
-                      " workers could be added; not kept: `replicas` is the most "
-                      "there are; raise it, and `min` is with how many it goes on",
-                  true);
+    max_workers_ = static_cast<int>(*most);
   }
   const std::string per_node = elastic->Text("nProcPerNode").value_or("");
   if (!per_node.empty()) per_node_ = per_node;
@@ -319,7 +316,7 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, Section* fro
     return;
   }
   restart.when = policy == "ExitCode" ? RestartWhen::kTransient : RestartWhen::kAlways;
-  restart.limit = std::min(backoff_limit_.value_or(max_restarts_.value_or(kForEver)), kForEver);
+  restart.limit = std::min(max_restarts_.value_or(kForEver), kForEver);
   restarting_ += role->replicas;
   from->set_at("roles." + role->name + ".restart");
   if (policy == "Always") {
@@ -379,17 +376,14 @@ void Reader::ReadSuccess(Section* spec) {
   if (worker == nullptr || worker->replicas == 0) return;  // every task, by preset
   const bool first = kind_.name == "TFJob" && policy != "AllWorkers";
   builder_->SetSuccess(first ? SuccessRule::kFirst : SuccessRule::kAll, {"worker"});
-  if (!first || worker->replicas == 1) return;
-  spec->set_at("success");
-  spec->Lose(std::string(kind_.specs),
-             "also a worker other than 0 that failed for good failed the job; not kept: worker 0's "
-             "end decides alone; with `success: {all: worker}` each must end well");
-  spec->set_at("");
 }
 
 void Reader::Finish() {
   job::Role* worker = builder_->FindRole("worker");
   if (min_workers_ && worker != nullptr) worker->min_replicas = *min_workers_;
+  if (max_workers_ && worker != nullptr && *max_workers_ > worker->replicas) {
+    worker->max_replicas = *max_workers_;
+  }
   if (min_available_ && *min_available_ < Replicas()) {
     builder_->notes()->Lose(
         available_place_, "minAvailable",
@@ -400,13 +394,8 @@ void Reader::Finish() {
   if (backoff_limit_ && restarting_ == 0 && Replicas() > 0) {
     builder_->notes()->Mention(backoff_place_, backoff_field_,
                                "no role starts tasks again, so there is nothing to limit", "roles");
-  } else if (backoff_limit_ && restarting_ > 1 && kind_.framework != Framework::kPytorch) {
-    builder_->notes()->Lose(
-        backoff_place_, backoff_field_,
-        "at most " + std::to_string(*backoff_limit_) +
-            " restarts of all tasks together; not kept exactly: restart.limit counts those of each "
-            "task, over the life of the job",
-        "roles");
+  } else if (backoff_limit_) {
+    builder_->job()->limits.restarts = *backoff_limit_;
   }
   if (kind_.name == "MPIJob") FinishMpi();
 }
