@@ -34,6 +34,20 @@ std::vector<std::string> Hosts(const Driver& d, const std::string& role) {
 
 using Names = std::vector<std::string>;
 
+job::Job Impatient(job::Job job) {
+  job.limits.gather = Millis(20'000);
+  return job;
+}
+
+// Worker 0 joins and lives, and nobody else comes while the 20 s of an impatient job pass.
+void OneComes(Driver* d) {
+  d->Join(1, "worker", 0);
+  for (int i = 0; i < 6; ++i) {
+    d->Pass(Millis(4'000));
+    d->Do(Heard{1});
+  }
+}
+
 TEST(ElasticCore, StartsWithItsMinWhenNobodyElseComes) {
   Driver d(Elastic(2, 4, 4));
   d.Join(1, "worker", 0);
@@ -60,14 +74,8 @@ TEST(ElasticCore, StartsWithItsMinWhenNobodyElseComes) {
 }
 
 TEST(ElasticCore, WhoNeverComesIsNotWaitedForForEver) {
-  job::Job job = Elastic(1, 2, 2);
-  job.limits.gather = Millis(20'000);
-  Driver d(job);
-  d.Join(1, "worker", 0);
-  for (int i = 0; i < 6; ++i) {
-    d.Pass(Millis(4'000));
-    d.Do(Heard{1});
-  }
+  Driver d(Impatient(Elastic(1, 2, 2)));
+  OneComes(&d);
   EXPECT_EQ(d.core.state_of(0), TaskState::kRunning);
   d.End(1, job::Exited(0));
   ASSERT_TRUE(d.core.verdict());
@@ -75,14 +83,8 @@ TEST(ElasticCore, WhoNeverComesIsNotWaitedForForEver) {
 }
 
 TEST(ElasticCore, BelowItsMinTheJobIsNotStarted) {
-  job::Job job = Elastic(2, 3, 3);
-  job.limits.gather = Millis(20'000);
-  Driver d(job);
-  d.Join(1, "worker", 0);
-  for (int i = 0; i < 6; ++i) {
-    d.Pass(Millis(4'000));
-    d.Do(Heard{1});
-  }
+  Driver d(Impatient(Elastic(2, 3, 3)));
+  OneComes(&d);
   ASSERT_TRUE(d.core.verdict());
   EXPECT_THAT(d.core.verdict()->reason, HasSubstr("worker 1 and 1 other task did not join"));
   EXPECT_THAT(d.core.verdict()->reason, HasSubstr("1 of 3 tasks had"));
