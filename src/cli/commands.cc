@@ -22,6 +22,7 @@ const std::vector<Command>& Commands() {
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},
       {"stop", "Jobs", AddStop},
+      {"scale", "Jobs", AddScale},
       {"outputs", "Jobs", AddOutputs},
       {"exec", "Jobs", AddExec, WordsBeforeCommand},
       {"forward", "Jobs", AddForward},

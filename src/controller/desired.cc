@@ -6,12 +6,18 @@
 namespace shoal::controller {
 
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
-                                          const DesiredPlaces& places) {
+                                          const DesiredPlaces& places, const Members& members) {
   const std::string dir = places.dir.string();
   // Programs of a job with `files` start in their own copy of these.
   const std::string work_dir =
       !job.files.empty() || places.work_dir.empty() ? dir : places.work_dir.string();
-  TRY_ASSIGN(const job::Plan plan, job::MakePlan(job));
+  job::Job scaled = job;
+  for (job::Role& role : scaled.roles) {
+    const auto found = members.find(role.name);
+    if (found == members.end()) continue;
+    role.replicas = found->second.empty() ? 0 : *found->second.rbegin() + 1;
+  }
+  TRY_ASSIGN(const job::Plan plan, job::MakePlan(scaled));
   engine::DesiredJob desired;
   desired.job_id = id;
   desired.job_dir = dir;
@@ -22,6 +28,8 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   coordinator.work_dir = dir;
   desired.tasks.push_back(std::move(coordinator));
   for (const job::PlannedTask& planned : plan.tasks) {
+    const auto found = members.find(planned.role);
+    if (found != members.end() && !found->second.contains(planned.index)) continue;
     engine::DesiredTask task;
     task.role = planned.role;
     task.index = planned.index;

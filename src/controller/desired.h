@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 
 #include "base/status.h"
@@ -18,8 +20,12 @@ struct DesiredPlaces {
   std::string program;             // shoal
 };
 
+// Of elastic roles, which indices are to have a launcher; a role that is not named has those that
+// its job file says.
+using Members = std::map<std::string, std::set<int>>;
+
 // One coordinator and one launcher a task, each a start of shoal.
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
-                                          const DesiredPlaces& places);
+                                          const DesiredPlaces& places, const Members& members);
 
 }  // namespace shoal::controller

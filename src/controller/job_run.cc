@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -87,6 +88,8 @@ class Run final : public JobRun {
   void LookAfterOthers();
   void StartTasks();
   Status MakeTasks();
+  Status ApplyTasks();
+  void FollowMembers(const rendezvous::JobEvent& event);
   Status WatchForCoordinator();
   void ConnectClient();
   void WithClient(std::function<void(rendezvous::Client*)> command);
@@ -112,7 +115,9 @@ class Run final : public JobRun {
 
   Phase phase_ = Phase::kWaiting;
   std::string waiting_why_;
-  std::string cancel_reason_;  // of Drain or Kill
+  std::string cancel_reason_;          // of Drain or Kill
+  Members members_;                    // of elastic roles
+  std::map<std::string, int> wanted_;  // … how many there are to be
   bool connected_once_ = false;
   int coordinator_deaths_ = 0;  // since it was last heard
   std::vector<std::function<void(rendezvous::Client*)>> pending_commands_;
@@ -190,11 +195,42 @@ Status Run::MakeTasks() {
   TRY(WatchForCoordinator());
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
-  TRY_ASSIGN(const engine::DesiredJob desired,
-             MakeDesiredJob(job_, id_, {dir_, options_.work_dir, options_.program}));
-  TRY(options_.engine->Apply(desired));
+  for (const job::Role& role : job_.roles) {
+    for (int i = 0; role.elastic() && i < role.replicas; ++i) members_[role.name].insert(i);
+  }
+  TRY(ApplyTasks());
   phase_ = Phase::kRunning;
   return Status::Ok();
+}
+
+Status Run::ApplyTasks() {
+  TRY_ASSIGN(const engine::DesiredJob desired,
+             MakeDesiredJob(job_, id_, {dir_, options_.work_dir, options_.program}, members_));
+  return options_.engine->Apply(desired);
+}
+
+// An elastic role's launchers: made when the coordinator says that there are to be more, not named
+// any more when the program of one that is not wanted, or failed for good, has ended.
+void Run::FollowMembers(const rendezvous::JobEvent& event) {
+  using Type = rendezvous::JobEvent::Type;
+  const job::Role* role = job_.FindRole(event.role);
+  if (role == nullptr || !role->elastic()) return;
+  std::set<int>& members = members_[role->name];
+  int& wanted = wanted_.try_emplace(role->name, role->replicas).first->second;
+  if (event.type == Type::kScaled) {
+    recorder_.AddNote(event.text);
+    wanted = static_cast<int>(GetIntOr(event.body, "replicas", wanted));
+    wanted = std::min(wanted, role->most());
+    for (int i = 0; i < wanted; ++i) members.insert(i);
+  } else if (event.type == Type::kTask && event.end && !event.will_restart) {
+    const bool failed = !event.end->ok() && event.end->kind != job::EndKind::kCancelled;
+    if (event.index < wanted && !failed) return;
+    members.erase(event.index);
+  } else {
+    return;
+  }
+  const Status applied = ApplyTasks();
+  if (!applied.ok()) Note("the tasks of " + role->name + " cannot be made: " + applied.message());
 }
 
 Status Run::WatchForCoordinator() {
@@ -297,6 +333,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (phase_ != Phase::kRunning) return;
   recorder_.Take(event);
+  FollowMembers(event);
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
     TellState(event.job_state, event.text);
   if (observer_.on_event) observer_.on_event(event);

@@ -56,6 +56,14 @@ roles:
     command: [sh, -c, "test $SHOAL_INDEX = 0 && exit 44; test $SHOAL_ATTEMPT = 1 && exit 0;
       test $SHOAL_INDEX = 1 && exit 3; echo error, the link is down again; while :; do sleep 0.02; done"]
 """
+ELASTIC = """\
+name: elastic
+roles:
+  worker:
+    replicas: 1
+    max: 4
+    command: [sh, -c, "trap 'echo saved $SHOAL_INDEX; exit 0' TERM; echo up $SHOAL_INDEX; while :; do sleep 0.02; done"]
+"""
 STOLEN = """\
 name: stolen
 roles:
@@ -135,6 +143,35 @@ class LifecycleTest(unittest.TestCase):
         again = re.findall(r"second at (\d+)", said)
         self.assertEqual(len(again), 1, said)
         self.assertNotEqual(again[0], ports[0])
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_a_role_is_made_larger_and_smaller(self):
+        process = self.home.start("run", self.home.write("job.yaml", ELASTIC))
+
+        def seen(text, times=1):
+            harness.poll_until(lambda: harness.said(process).count(text) >= times, 30 * harness.PATIENCE)
+            self.assertEqual(harness.said(process).count(text), times, harness.said(process))
+
+        seen("up 0")
+        code, out, err = self.home.run("scale", "elastic", "worker=3")
+        self.assertEqual(code, 0, out + err)
+        seen("up 1")
+        seen("up 2")
+        code, out, err = self.home.run("scale", "elastic", "worker=1")
+        self.assertEqual(code, 0, out + err)
+        seen("saved 1")
+        seen("saved 2")
+        # The same indices again, when those who had them have ended.
+        harness.poll_until(lambda: self.home.run("scale", "elastic", "worker=2")[0] == 0, 30 * harness.PATIENCE)
+        seen("up 1", 2)
+        code, _, err = self.home.run("scale", "elastic", "worker=5")
+        self.assertNotEqual(code, 0)
+        self.assertIn("got 5, expected from 1 to 4", err)
+        code, _, err = self.home.run("scale", "elastic", "worker")
+        self.assertEqual(code, 2)
+        self.assertIn("expected ROLE=NUMBER", err)
+        self.assertEqual(self.home.run("stop", "elastic")[0], 0)
+        harness.poll_until(lambda: process.poll() is not None, 30 * harness.PATIENCE)
         self.assertEqual(self.home.leftovers(), [])
 
     def test_what_cannot_be_is_refused_with_the_place(self):

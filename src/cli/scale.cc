@@ -1,0 +1,125 @@
+// `shoal scale JOB ROLE=N`: makes an elastic role of a running job larger or smaller.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "cli/session.h"
+#include "net/loop.h"
+#include "rendezvous/client.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string job;
+  std::string wish;
+};
+
+struct Wish {
+  std::string role;
+  int replicas = 0;
+};
+
+constexpr Duration kAnswerIn = std::chrono::seconds(10);
+
+Result<Wish> ParseWish(const std::string& text) {
+  const size_t equals = text.find('=');
+  Wish wish;
+  if (equals != std::string::npos && equals > 0) {
+    wish.role = text.substr(0, equals);
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, wish.replicas);
+    if (error == std::errc() && rest == end && wish.replicas >= 0) return wish;
+  }
+  return InvalidArgument("got '" + text + "', expected ROLE=NUMBER, such as worker=8");
+}
+
+// The coordinator's answer: OK once it has taken the wish for its own.
+Status Ask(const std::string& job_dir, const Wish& wish) {
+  using Type = rendezvous::JobEvent::Type;
+  net::Loop loop;
+  Status answer = Unavailable("the job's coordinator did not answer within 10 s");
+  const auto finish = [&](Status status) {
+    answer = std::move(status);
+    loop.Stop();
+  };
+  // Tells its own answer from those that others got earlier, which are told first.
+  const std::string reason = "asked for by `shoal scale`, process " + std::to_string(::getpid());
+  rendezvous::ClientOptions options;
+  options.job_dir = job_dir;
+  options.logs = false;
+  options.controller = false;
+  options.give_up_after = kAnswerIn;
+  std::unique_ptr<rendezvous::Client> client;
+  rendezvous::ClientCallbacks callbacks;
+  callbacks.on_event = [&](const rendezvous::JobEvent& event) {
+    const bool mine = event.text.find(reason) != std::string::npos;
+    if (event.type == Type::kScaled && mine) finish(Status::Ok());
+    const std::string refused = rendezvous::kNotScaled + wish.role + ": ";
+    if (event.type == Type::kNote && event.text.starts_with(refused)) {
+      finish(FailedPrecondition(event.text));
+    }
+    if (event.type == Type::kVerdict) finish(FailedPrecondition("the job has ended"));
+  };
+  callbacks.on_closed = [&](const Status& status) {
+    finish(status.ok() ? FailedPrecondition("the job has ended") : status);
+  };
+  client = rendezvous::Client::Connect(&loop, std::move(options), std::move(callbacks));
+  client->Scale(wish.role, wish.replicas, reason);
+  const net::Loop::Id timer = loop.After(kAnswerIn, [&] { loop.Stop(); });
+  loop.Run();
+  loop.Cancel(timer);
+  client.reset();
+  return answer;
+}
+
+Status ScaleJob(const Context& context, const Arguments& arguments, std::string* id) {
+  TRY_ASSIGN(const Wish wish, ParseWish(arguments.wish));
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
+  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
+  *id = job.id;
+  if (job::IsFinal(job.state)) {
+    return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
+  }
+  return Ask(session->home().job_dir(job.id).string(), wish).With("job " + job.id);
+}
+
+int ScaleRole(const Context& context, const Arguments& arguments) {
+  std::string id;
+  const Status done = ScaleJob(context, arguments, &id);
+  if (!done.ok()) return Complain(done);
+  if (context.json) {
+    (void)PrintOut(ToText(json::object{{"job", id}, {"scaled", arguments.wish}}) + "\n");
+  } else {
+    (void)PrintOut(id + " " + arguments.wish + "\n");
+  }
+  return 0;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal scale word2vec-7f3a9c worker=8    tasks are made until there are 8
+  shoal scale word server=1               the highest indices are asked to end (SIGTERM)
+
+The role must be elastic: its job file gives it a 'min' or a 'max'. Returns when the job's coordinator
+has taken the number; `shoal show` says who has come and gone.)help";
+
+}  // namespace
+
+void AddScale(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("scale", "Make a role of a running job larger or smaller");
+  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
+  sub->add_option("ROLE=N", arguments->wish, "The role, and how many tasks it shall have")
+      ->required();
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ScaleRole(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli
