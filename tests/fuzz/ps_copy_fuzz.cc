@@ -27,7 +27,7 @@ class Nobody final : public Peer {
 std::shared_ptr<ServerCore> MakeBackup() {
   ServerOptions options;
   options.token = "fuzz";
-  options.servers = 2;
+  options.servers = options.founders = 2;
   options.shards = 4;
   options.max_blob_bytes = options.max_blobs_bytes = 1 << 16;
   auto core = ServerCore::MakeCopy(options);
@@ -75,7 +75,7 @@ void PutRight(std::string* entry) {
 void Move(std::string_view rest) {
   ServerOptions options;
   options.token = "fuzz";
-  options.servers = 2;
+  options.servers = options.founders = 2;
   options.shards = 4;
   const auto core = ServerCore::Make(options).value();
   const auto peer = std::make_shared<Nobody>();
