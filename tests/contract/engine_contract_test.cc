@@ -150,6 +150,16 @@ TEST_P(EngineContract, ATaskThatSucceededIsNotStartedAgain) {
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kEnded));
 }
 
+TEST_P(EngineContract, ATaskThatSucceededAndWasGivenUpIsStartedWhenItIsNamedAgain) {
+  const DesiredTask kept = Task(Kind::kRuns, "worker", 0);
+  const DesiredJob both = Job({kept, Task(Kind::kSucceeds, "worker", 1)});
+  ASSERT_TRUE(engine().Apply(both).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded, "worker", 1));
+  ASSERT_TRUE(engine().Apply(Job({kept})).ok());
+  ASSERT_TRUE(engine().Apply(both).ok());  // at once: the engine may not have looked meanwhile
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded, "worker", 1, 1));
+}
+
 TEST_P(EngineContract, ALostTaskGetsANewIncarnation) {
   ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns), Task(Kind::kFailsOnce, "worker", 1)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));

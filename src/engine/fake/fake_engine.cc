@@ -267,9 +267,11 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
     auto [it, fresh] = job.tasks.try_emplace(key);
     FakeTask& task = it->second;
     if (fresh) job.order.push_back(key);
+    // No longer wanted, and ended, but not forgotten yet: as if it had been.
+    const bool again = !fresh && !task.wanted && !task.alive;
     task.wanted = true;
     task.desired = wish;
-    if (!fresh && task.phase != TaskPhase::kRefused) continue;
+    if (!fresh && !again && task.phase != TaskPhase::kRefused) continue;
     task.phase = TaskPhase::kStarting;
     task.history = RestartHistory();
     task.start_at = now;

@@ -229,9 +229,11 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     auto [it, fresh] = tasks_.try_emplace(key);
     Task& task = it->second;
     if (fresh) order_.push_back(key);
+    // No longer wanted, and ended, but not forgotten yet: as if it had been.
+    const bool again = !fresh && !task.wanted && !task.pidfd.valid();
     task.wanted = true;
     task.desired = wish;
-    if (fresh || task.phase == TaskPhase::kRefused) {
+    if (fresh || again || task.phase == TaskPhase::kRefused) {
       task.phase = TaskPhase::kStarting;
       task.history = RestartHistory();
       task.start_at = now;
