@@ -1,5 +1,7 @@
 #include "controller/reconcile.h"
 
+#include <atomic>
+
 #include "base/log.h"
 #include "controller/desired.h"
 #include "controller/process_identity.h"
@@ -52,17 +54,24 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, engine::Engine* en
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Reconciled repaired{job.id, false, job.state, ""};
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  // The engine starts a coordinator that it finds lost once more. What that one says, that it is
+  // stopped, is not the job's end.
+  std::atomic<bool> again{false};
+  const auto watcher = engine->Watch(job.id, [&again](const engine::TaskEvent& event) {
+    if (event.role == kCoordinatorRole && event.phase == engine::TaskPhase::kStarting) again = true;
+  });
   TRY_ASSIGN(const std::vector<engine::TaskStatus> tasks, engine->Adopt(job.id, dir.string()));
   if (!verdict.ok() && CoordinatorLives(tasks)) {
     repaired.unattended = true;
     return repaired;
   }
+  if (!verdict.ok()) verdict = ReadVerdict(dir);  // it may have come while the coordinator died
   const WallTime now = options.clock->Wall();
   TRY_ASSIGN(const bool ours, options.store->Claim(job.id, job.owner, options.self, now));
   if (!ours) return Aborted("another process looks after it");
   TRY(engine->Stop(job.id, kClearGrace));
   RemoveScratch(dir);
-  verdict = ReadVerdict(dir);  // it may have come while the coordinator died
+  if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
   const std::vector<Event> events = EventsOfEnd(job, now, verdict);
   TRY(options.store->Append(job.id, events, Durability::kSynced));
   TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
