@@ -119,8 +119,9 @@ class GoodRunTest(RunTest):
     def test_follower_is_stopped_after_the_last_worker(self):
         code, out, err = self.home.run("run", self.job("""\
 roles:
-  server: {replicas: 1, follows: worker, command: [sh, -c, "trap 'echo told; exit 0' TERM; while :; do sleep 0.02; done"]}
-  worker: {replicas: 2, command: ["true"]}
+  server: {replicas: 1, follows: worker, ready: {log: listens},
+           command: [sh, -c, "trap 'echo told; exit 0' TERM; echo listens; while :; do sleep 0.02; done"]}
+  worker: {replicas: 2, after: {role: server, when: ready}, command: ["true"]}
 """))
         self.assertEqual(code, 0, out + err)
         self.assertIn("server-0 | told", out)

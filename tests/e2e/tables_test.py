@@ -68,7 +68,7 @@ class Tables(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIsNone(process.poll())
             stopped = home.run("stop", "moving")
-            self.assertEqual(stopped.returncode, 0, stopped)
+            self.assertEqual(stopped[0], 0, stopped)
             process.wait(timeout=60)
             self.assertEqual(home.leftovers(), [])
 
