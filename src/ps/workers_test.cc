@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -33,19 +35,14 @@ class Crew {
   // The index of one more worker, which is at work when this returns.
   size_t Join() {
     const size_t index = workers_.size();
-    workers_.push_back(std::make_unique<Worker>());
-    Worker* worker = workers_.back().get();
-    worker->index = static_cast<int>(index);
+    Worker* worker = Add();
     worker->thread = std::thread([this, worker] { Run(worker); });
     EXPECT_TRUE(Eventually([&] { return worker->rounds > 0 || worker->failed; }));
     return index;
   }
   // All that are to be there from the beginning, at once: they wait for each other.
   void Begin(size_t n) {
-    for (size_t i = 0; i < n; ++i) {
-      workers_.push_back(std::make_unique<Worker>());
-      workers_.back()->index = static_cast<int>(i);
-    }
+    for (size_t i = 0; i < n; ++i) Add();
     for (size_t i = 0; i < n; ++i) {
       workers_[i]->thread = std::thread([this, worker = workers_[i].get()] { Run(worker); });
     }
@@ -102,7 +99,15 @@ class Crew {
     std::thread thread;
   };
 
+  Worker* Add() {
+    std::lock_guard lock(mu_);
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->index = static_cast<int>(workers_.size() - 1);
+    return workers_.back().get();
+  }
+
   uint64_t Slowest(const Worker* but) const {
+    std::lock_guard lock(mu_);
     uint64_t least = kFar;
     for (const auto& worker : workers_) {
       if (worker.get() != but) least = std::min<uint64_t>(least, worker->said);
@@ -157,6 +162,7 @@ class Crew {
 
   Cluster cluster_;
   const Consistency consistency_;
+  mutable std::mutex mu_;  // of adding to workers_, which only the test's own thread does
   std::deque<std::unique_ptr<Worker>> workers_;
 };
 
