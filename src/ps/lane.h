@@ -143,6 +143,10 @@ class Lane {
     uint64_t move = 0;
   };
   const std::map<uint32_t, Arrival>& arriving() const { return arriving_; }
+  // Drops what has come of a shard that arrives. Only when it is known that its owner keeps it.
+  void ForgetArrival(uint32_t shard) {
+    if (arriving_.contains(shard)) Drop(shard);
+  }
   uint64_t ShardBytes(uint32_t shard) const;
   // Of a backup: the session's request was refused because rows had moved.
   void NoteMoved(Session* session, uint64_t seq);

@@ -133,6 +133,11 @@ class ServerCore {
   bool leaving() const { return leaving_; }
   // Shards that are here, and clients that have not said good-bye.
   size_t owned_shards();
+  // Of shards that began to come here: their owners by this server's map.
+  std::map<uint32_t, Owner> Arrivals();
+  // What has come of it is dropped if its owner has kept it. The owner must have been asked since
+  // this server takes no more, and must not have been giving it away then.
+  void ForgetArrival(uint32_t shard);
   size_t clients();
   // Nothing is here any more: whoever has a copy need not take over. Waits until it has heard.
   bool Empty(TimePoint deadline);

@@ -33,6 +33,17 @@ bool ReachesLeader(const ServerOptions& options) {
   return dialler.Dial(hello, kToldWithin / 4).ok();
 }
 
+// Shards whose move to this server broke off stay with their owners, but here they wait for the
+// next attempt, which is refused now. An owner that takes the order to keep one is not giving it
+// away, and will not.
+void ForgetArrivals(ServerCore* core, Admin* admin, Duration timeout) {
+  for (const auto& [shard, owner] : core->Arrivals()) {
+    if (owner.server == static_cast<uint32_t>(core->options().index)) continue;
+    const auto kept = admin->MoveShard(shard, owner.server, owner.lane, timeout);
+    if (kept.ok()) core->ForgetArrival(shard);
+  }
+}
+
 // All shards of this server go to others.
 Status GiveAway(ServerCore* core, TimePoint deadline) {
   const ServerOptions& options = core->options();
@@ -61,7 +72,10 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
       const bool later = last.code() == Code::kFailedPrecondition || last.code() == Code::kAborted;
       if (!done.ok() && !later) admin = nullptr;
     }
-    if (last.ok()) continue;
+    if (last.ok()) {
+      ForgetArrivals(core, admin.get(), std::min<Duration>(deadline - now, kAdminWithin));
+      continue;
+    }
     LogInfo("server {}: giving its rows away: {}", options.index, last.message());
     if (ReachesLeader(options)) seen = RealClock::Get()->Now();
     if (RealClock::Get()->Now() - seen > kLeaderGone) {

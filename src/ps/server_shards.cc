@@ -288,6 +288,31 @@ size_t ServerCore::owned_shards() {
   return owned;
 }
 
+std::map<uint32_t, Owner> ServerCore::Arrivals() {
+  std::map<uint32_t, Owner> arrivals;
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    std::lock_guard lock(map_mu_);
+    for (const auto& [shard, arrival] : lane->arriving()) arrivals[shard] = map_.At(shard).owner;
+  }
+  return arrivals;
+}
+
+void ServerCore::ForgetArrival(uint32_t shard) {
+  for (auto& lane : lanes_) {
+    Lane::Guard guard(*lane);
+    const auto arrival = lane->arriving().find(shard);
+    if (arrival == lane->arriving().end()) continue;
+    ShardPlace place;
+    {
+      std::lock_guard lock(map_mu_);
+      place = map_.At(shard);
+    }
+    const bool ours = place.owner.server == static_cast<uint32_t>(options_.index);
+    if (!ours && place.epoch < arrival->second.epoch) lane->ForgetArrival(shard);
+  }
+}
+
 size_t ServerCore::clients() {
   size_t there = 0;
   for (auto& lane : lanes_) {
