@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace shoal {
 namespace {
@@ -105,6 +106,18 @@ TEST(Id, JobIdsAreCleanAndHmacIsRfc4231) {
   EXPECT_EQ(NewJobId("Text8 Vectors!").rfind("text8-vectors-", 0), 0u);
   EXPECT_EQ(HmacSha256Hex("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(Utf8, LengthIsRfc3629s) {
+  EXPECT_EQ(Utf8Length("a\xff"), 1u);
+  EXPECT_EQ(Utf8Length("\xc2\x80"), 2u);
+  EXPECT_EQ(Utf8Length("\xed\x9f\xbf"), 3u);
+  EXPECT_EQ(Utf8Length("\xf4\x8f\xbf\xbf"), 4u);
+  // Nothing, a tail alone, cut off, overlong, a surrogate, above U+10FFFF, no lead byte.
+  for (const char* bad : {"", "\x80", "\xe2\x82", "\xc0\xaf", "\xe0\x9f\xbf", "\xed\xa0\x80",
+                          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80"}) {
+    EXPECT_EQ(Utf8Length(bad), 0u);
+  }
 }
 
 TEST(Clock, FormatsForPeople) {

@@ -1,5 +1,6 @@
 #include "cli/styled_line.h"
 
+#include "base/utf8.h"
 #include "cli/progress.h"
 
 namespace shoal::cli {
@@ -33,23 +34,6 @@ std::string_view Cut(std::string_view text, int columns) {
     ++at;
   }
   return text.substr(0, at);
-}
-
-// Length of the valid UTF-8 sequence at the beginning; 0 if there is none (RFC 3629).
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
 }
 
 // Length of a colour sequence (ESC [ digits ; … m) at the beginning; 0 if there is none.
@@ -119,7 +103,7 @@ std::string ValidUtf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());
   while (!bytes.empty()) {
-    const size_t length = SequenceLength(bytes);
+    const size_t length = Utf8Length(bytes);
     out += length == 0 ? std::string_view("\xef\xbf\xbd") : bytes.substr(0, length);
     bytes.remove_prefix(length == 0 ? 1 : length);
   }
@@ -132,7 +116,7 @@ std::string SafeForTerminal(const std::string& line) {
   std::string out;
   bool colored = false;
   while (!rest.empty()) {
-    size_t length = SequenceLength(rest);
+    size_t length = Utf8Length(rest);
     const auto byte = static_cast<unsigned char>(rest.front());
     if (byte == 0x1b) {
       if (const size_t color = ColorLength(rest); color > 0) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace shoal::host {
 namespace {
@@ -14,23 +15,6 @@ bool IsSha256(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
-}
-
-// Length of the UTF-8 sequence at the beginning; 0 if it is none (RFC 3629, overlong forms and
-// surrogates are none).
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  const bool bad = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-                   (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-  return bad ? 0 : length;
 }
 
 Status CheckText(std::string_view text) {

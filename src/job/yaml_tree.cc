@@ -13,6 +13,8 @@
 #include <streambuf>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace shoal::job {
 namespace {
 
@@ -208,35 +210,12 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
-// Length of the UTF-8 sequence at `at`; 0 if it is none (RFC 3629: no overlong forms, no
-// surrogates, nothing above U+10FFFF).
-size_t Utf8Length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto tail = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return tail(1) ? 2 : 0;
-  if (lead >= 0xe0 && lead <= 0xef) {
-    if (!tail(1) || !tail(2)) return 0;
-    if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0)) return 0;
-    return 3;
-  }
-  if (lead >= 0xf0 && lead <= 0xf4) {
-    if (!tail(1) || !tail(2) || !tail(3)) return 0;
-    if ((lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90)) return 0;
-    return 4;
-  }
-  return 0;
-}
-
 // True if the text can be a job file's at all.
 bool CheckBytes(std::string_view text, int set, Errors* errors) {
   Place place{1, 1, set};
   for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const size_t length = Utf8Length(text, i);
+    const size_t length = Utf8Length(text.substr(i));
     const bool control =
         (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
     if (length == 0 || control) {
@@ -343,7 +322,7 @@ std::vector<Node> ParseYamlDocuments(std::string_view text, Errors* errors) {
 
 bool IsText(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
-    const size_t length = text[i] == '\0' ? 0 : Utf8Length(text, i);
+    const size_t length = text[i] == '\0' ? 0 : Utf8Length(text.substr(i));
     if (length == 0) return false;
     i += length;
   }
@@ -354,7 +333,7 @@ std::string Shown(std::string_view text) {
   std::string out = "'";
   for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    const size_t length = Utf8Length(text, i);
+    const size_t length = Utf8Length(text.substr(i));
     if (out.size() > kShownBytes) {
       out += "...";
       break;

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/id.h"
+#include "base/utf8.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -43,24 +44,6 @@ Result<const json::array*> GetArray(const json::object& object, std::string_view
     return InvalidArgument("field '" + std::string(field) + "': expected an array");
   }
   return &value->get_array();
-}
-
-// Bytes of the UTF-8 sequence that `text` begins with; 0 if it is none.
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 && first <= 0xf4  ? 4
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                                                        : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool outside = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : length;
 }
 
 }  // namespace
@@ -335,7 +318,7 @@ Result<LogFrame> DecodeLogFrame(std::string_view bytes) {
 std::string CleanText(std::string_view text, size_t limit) {
   std::string clean;
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const size_t length = Utf8Length(text);
     const size_t take = std::max<size_t>(length, 1);
     if (clean.size() + take > limit) break;
     const bool control = length == 1 && static_cast<unsigned char>(text[0]) < 0x20;
