@@ -2,7 +2,9 @@
 
 Durable commits are counted by strace (fsync, fdatasync, sync_file_range, msync with MS_SYNC) in runs of their own. The
 followers' row: how long after the last worker's end its follower is told (SIGTERM arrives) and how long after it is gone,
-by the followers' and workers' own clocks.
+by the followers' and workers' own clocks. Start: until the last of 4 tasks has written down that it runs, beside `mpirun` of the
+same where there is one. Cancel: `shoal stop` of 16 tasks that ignore SIGTERM no longer than they must, until the last process is
+gone. Logs: processor seconds of everything but the printing task itself, a GB of lines.
 """
 import os
 import re
@@ -43,6 +45,29 @@ roles:
   worker: {{replicas: 1, command: ["{python}", "{folder}/worker.py", "{folder}/end"]}}
   server: {{replicas: 1, follows: worker, command: ["{python}", "{folder}/follower.py", "{folder}/told"]}}
 """
+
+
+_SAY_TIME = "import sys, time, os; open(os.path.join(sys.argv[1], str(os.getpid())), 'w').write(str(time.time_ns())); time.sleep(0.2)"
+_START = """\
+name: start
+framework: generic
+roles:
+  worker: {{replicas: 4, command: ["{python}", "-S", "-c", "{code}", "{folder}"]}}
+"""
+_SIXTEEN = """\
+name: sixteen
+framework: generic
+roles:
+  worker: {replicas: 16, command: ["sh", "-c", "echo up; exec sleep 1000"]}
+limits: {stop_grace: 2s}
+"""
+_LINES = """\
+name: lines
+framework: generic
+roles:
+  worker: {{replicas: 1, command: ["sh", "-c", "yes '{line}' | head -c {bytes}"]}}
+"""
+_LOG_BYTES = 400_000_000
 
 
 def run_job(folder, text):
@@ -91,6 +116,73 @@ def stop_times(folder):
     return (read("told") - read("end")) / 1e6, (over - read("end")) / 1e6
 
 
+def last_started(folder, begin):
+    """Milliseconds from `begin` until the last of four programs ran, by what they wrote down."""
+    times = [int(open(os.path.join(folder, name), encoding="ascii").read()) for name in os.listdir(folder) if name.isdigit()]
+    if len(times) != 4:
+        sys.exit(f"{len(times)} of 4 programs wrote down when they ran")
+    return (max(times) - begin) / 1e6
+
+
+def start_by_shoal(folder):
+    text = _START.format(python=sys.executable, code=_SAY_TIME, folder=folder)
+    run_job(folder, text)  # the state home is there
+    for name in os.listdir(folder):
+        if name.isdigit():
+            os.remove(os.path.join(folder, name))
+    begin = time.time_ns()
+    run_job(folder, text)
+    return last_started(folder, begin)
+
+
+def start_by_mpirun(folder):
+    command = ["mpirun", "-n", "4", "--oversubscribe", "--allow-run-as-root", sys.executable, "-S", "-c", _SAY_TIME, folder]
+    begin = time.time_ns()
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return last_started(folder, begin)
+
+
+def cancel_of_sixteen(folder):
+    """Milliseconds from `shoal stop` until the command that ran the job, and with it everything of it, is gone."""
+    path = os.path.join(folder, "job.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(_SIXTEEN)
+    environment = {**os.environ, "SHOAL_HOME": os.path.join(folder, "home")}
+    run = subprocess.Popen([measure.SHOAL, "run", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, env=environment)
+    up = 0
+    while up < 16:
+        up += "| up" in run.stdout.readline()
+    begin = time.monotonic()
+    subprocess.run([measure.SHOAL, "stop", "sixteen"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env=environment, check=True)
+    run.communicate()
+    return 1e3 * (time.monotonic() - begin)
+
+
+def log_cost(folder):
+    """(processor seconds a GB beyond what `yes` and `head` need themselves, GB/s) of one task's lines."""
+    line = "x" * 99
+    begin = os.times()
+    subprocess.run(["sh", "-c", f"yes '{line}' | head -c {_LOG_BYTES} > /dev/null"], check=True)
+    middle = os.times()
+    path = os.path.join(folder, "job.yaml")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(_LINES.format(line=line, bytes=_LOG_BYTES))
+    started = time.monotonic()
+    subprocess.run([measure.SHOAL, "run", "-q", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env={**os.environ, "SHOAL_HOME": os.path.join(folder, "home")}, check=True)
+    seconds = time.monotonic() - started
+    end = os.times()
+    kept = sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(os.path.join(folder, "home", "jobs"))
+               for name in names if os.path.basename(place) == "logs" or "/logs" in place)
+    if kept < _LOG_BYTES:
+        sys.exit(f"{kept} of {_LOG_BYTES} bytes of the log were kept")
+    spent = (end.children_user + end.children_system) - (middle.children_user + middle.children_system)
+    own = (middle.children_user + middle.children_system) - (begin.children_user + begin.children_system)
+    return (spent - own) / (_LOG_BYTES / 1e9), _LOG_BYTES / 1e9 / seconds
+
+
 def in_folder(function):
     """The function called with a fresh temporary directory."""
     def call():
@@ -119,7 +211,10 @@ def in_used_home(repeat):
 def main():
     options = measure.arguments(__doc__, "small-jobs").parse_args()
     rows = [("plain shell", plain), ("first", in_folder(lambda f: run_job(f, _TRUE))),
-            ("used", in_folder(in_used_home(4))), ("follow", in_folder(stop_times))]
+            ("used", in_folder(in_used_home(4))), ("follow", in_folder(stop_times)),
+            ("start", in_folder(start_by_shoal)), ("cancel", in_folder(cancel_of_sixteen)), ("logs", in_folder(log_cost))]
+    if shutil.which("mpirun"):
+        rows.append(("mpirun", in_folder(start_by_mpirun)))
     results = measure.interleave(rows, options.rounds)
     syncs = in_folder(lambda f: count_syncs(f, 4))()
     used = [s for runs in results["used"] for s in runs]
@@ -133,7 +228,13 @@ def main():
         ["durable commits, first job of a new state home", float(syncs[0]), None],
         ["follower told after the last worker's end, ms", measure.median(told), "100"],
         ["follower gone and command over, ms", measure.median(over), "200"],
+        ["4 tasks running, ms", measure.median(results["start"]), "80"],
+        ["16 tasks cancelled, last process gone, ms", measure.median(results["cancel"]), "1,000"],
+        ["lines of one task, processor seconds a GB", measure.median([one[0] for one in results["logs"]]), "1"],
+        ["the same, MB/s", 1e3 * measure.median([one[1] for one in results["logs"]]), None],
     ]
+    if "mpirun" in results:
+        cells.insert(-3, ["the same by `mpirun`, ms", measure.median(results["mpirun"]), None])
     lines = measure.table(["what", "median", "reach"], cells)
     measure.finish("small-jobs", options, {"results": results, "syncs": syncs}, [lines])
 
