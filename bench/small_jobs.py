@@ -47,7 +47,7 @@ roles:
 """
 
 
-_SAY_TIME = "import sys, time, os; open(os.path.join(sys.argv[1], str(os.getpid())), 'w').write(str(time.time_ns())); time.sleep(0.2)"
+_SAY_TIME = "import sys, time, os; open(os.path.join(sys.argv[1], str(int.from_bytes(os.urandom(8), 'big'))), 'w').write(str(time.time_ns())); time.sleep(0.2)"
 _START = """\
 name: start
 framework: generic
