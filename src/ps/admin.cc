@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/bytes.h"
 #include "base/json.h"
@@ -14,14 +15,21 @@ namespace shoal::ps {
 namespace {
 
 constexpr int kCutAttempts = 10;  // while shards move
+// For servers without rows to have heard of the markers that the others have.
+constexpr Duration kOthersWithin = std::chrono::seconds(2);
 
 // One checkpoint's course; undone unless it was committed.
 class Course {
  public:
-  Course(ClientCore* core, TimePoint deadline)
-      : core_(core), deadline_(deadline), lanes_(core->OfOwners()) {
+  Course(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {
+    core->ConnectNamed(deadline);
+    lanes_ = core->OfOwners();
     for (Channel* lane : lanes_) {
       if (lane->lane() == 0) servers_.push_back(lane);
+    }
+    const std::set<Channel*> owners(lanes_.begin(), lanes_.end());
+    for (Channel* lane : core->Connected()) {
+      if (!owners.contains(lane)) others_.push_back(lane);
     }
   }
 
@@ -77,7 +85,9 @@ class Course {
     FrameHeader head;
     head.type = FrameType::kCheckpointBegin;
     head.argument = static_cast<uint64_t>(info_.id);
-    std::vector<std::shared_ptr<Call>> calls;
+    std::vector<std::shared_ptr<Call>> calls, asked;
+    // Before the leader, who asks for the markers then.
+    for (Channel* other : others_) asked.push_back(other->StartCall(head, body, true));
     for (Channel* channel : lanes_) calls.push_back(channel->StartCall(head, body, true));
     Status first;
     std::vector<std::string> held;
@@ -87,8 +97,14 @@ class Course {
       if (first.ok() && !reply.ok()) first = reply.status();
       if (reply.ok()) held.push_back(std::move(reply).value());
     }
-    if (first.ok() && !CoversAll(held)) {
-      torn_ = true;
+    const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
+    for (size_t i = 0; i < asked.size(); ++i) {
+      const auto reply = others_[i]->FinishCall(asked[i], first.ok() ? soon : TimePoint{});
+      if (first.ok() && !HoldsNone(reply)) torn_ = true;
+    }
+    Release(others_);
+    if (first.ok() && !CoversAll(held)) torn_ = true;
+    if (torn_) {
       first = Aborted("rows moved from server to server meanwhile");
     }
     return first.With(fmt::format("checkpoint {}: waiting for the workers' markers", info_.id));
@@ -105,6 +121,12 @@ class Course {
       }
     }
     return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
+  }
+
+  // Every push that was counted reached the lane, and none of the cut's shards is there: its rows
+  // would not be written.
+  static bool HoldsNone(const Result<std::string>& bits) {
+    return bits.ok() && !bits->empty() && bits->find_first_not_of('\0') == std::string::npos;
   }
 
   Status Write(Manifest* manifest) {
@@ -135,6 +157,18 @@ class Course {
     return Status::Ok();
   }
 
+  // They hold nothing of it.
+  void Release(const std::vector<Channel*>& lanes) {
+    FrameHeader head;
+    head.type = FrameType::kCheckpointAbort;
+    head.argument = static_cast<uint64_t>(info_.id);
+    const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
+    for (Channel* lane : lanes) {
+      // One that is not there has nothing to abort.
+      if (lane->lane() == 0) (void)lane->FinishCall(lane->StartCall(head, {}, true), soon);
+    }
+  }
+
   // Says whose markers were missing, if the servers can say.
   std::string Abort() {
     const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(5);
@@ -153,9 +187,11 @@ class Course {
 
   ClientCore* const core_;
   const TimePoint deadline_;
-  // Of the servers that own rows: who owns none need not be there, and workers send it no markers.
-  const std::vector<Channel*> lanes_;
-  std::vector<Channel*> servers_;
+  std::vector<Channel*> lanes_;    // of the servers that own rows, and of the leader
+  std::vector<Channel*> servers_;  // their first lanes
+  // Of servers that own none. A push may have been on its way to one that had rows until just now,
+  // sent before a marker and counted; only where it is refused is it seen that the cut lacks it.
+  std::vector<Channel*> others_;
   CheckpointInfo info_;
   std::vector<uint64_t> sessions_;
   bool torn_ = false;

@@ -281,6 +281,8 @@ void Lane::OpenSnapshot(int64_t id) {
       continue;
     snapshot_.shards[shard / 8] = static_cast<char>(snapshot_.shards[shard / 8] | 1 << shard % 8);
   }
+  snapshot_.empty =
+      std::all_of(snapshot_.shards.begin(), snapshot_.shards.end(), [](char c) { return c == 0; });
   for (auto& [table_id, table] : tables_) table->BeginSnapshot();
 }
 
@@ -304,6 +306,7 @@ void Lane::FreezeIfComplete() {
   if (snapshot_.id < 0 || !snapshot_.begun || snapshot_.frozen) return;
   for (const uint64_t id : snapshot_.required) {
     const Session* session = FindSession(id);
+    if (session == nullptr && snapshot_.empty) continue;
     if (session == nullptr || (session->marked != snapshot_.id && !session->left)) return;
   }
   snapshot_.frozen = true;

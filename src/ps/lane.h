@@ -185,6 +185,7 @@ class Lane {
     int in_the_way = 0;  // departures that it has held up before it was begun
     bool frozen = false;
     bool torn = false;            // rows moved between markers
+    bool empty = false;           // no shard was here: who never came here need not mark
     std::set<uint64_t> required;  // sessions
     std::string shards;           // that were here when it opened, a bit each
     Answer on_frozen;
