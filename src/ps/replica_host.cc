@@ -299,21 +299,25 @@ Result<Dialled> ReplicaHost::Dial(const std::string& address, const Hello& hello
 }
 
 // Asks everybody whether the rows of this index are with them; if all have said no, they are made
-// anew, or restored from the checkpoint. Asking tells them that our earlier lives are over.
+// anew, or restored from the checkpoint. Asking tells them that our earlier lives are over: they
+// are told too when the rows have been found meanwhile, for who has a copy at an earlier life of
+// ours would wait for it for ever.
 void ReplicaHost::ClaimOwn(const MemberView& view) {
   const TimePoint now = RealClock::Get()->Now();
-  if (CoreOf(options_.index) != nullptr || now < next_claim_) return;
+  if (now < next_claim_) return;
   next_claim_ = now + kClaimEvery;
   if (view.servers.size() < static_cast<size_t>(options_.servers)) return;
-  bool all = true, held = false;
+  const bool here = CoreOf(options_.index) != nullptr;
+  bool all = true, held = here;
   for (int other = 0; other < static_cast<int>(view.servers.size()); ++other) {
     const std::string& address = view.servers[static_cast<size_t>(other)];
-    if (other == options_.index || address.empty()) continue;
+    if (other == options_.index || address.empty() || (here && told_.contains(other))) continue;
     auto dialled = Dial(address, HelloOf(HelloKind::kClaim, options_.index, 1));
     all = all && dialled.ok();
     if (!dialled.ok()) continue;
     held = held || dialled->welcome.last_seq != 0;
-    all = LearnFrom(std::move(dialled->link)) && all;
+    told_.insert(other);
+    if (!here) all = LearnFrom(std::move(dialled->link)) && all;
   }
   if (all && !held) ServeOwn();
 }

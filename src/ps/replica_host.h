@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -112,6 +113,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   bool seen_ = false;  // Members has named our address
   bool busy_ = false;  // something is under way: look again soon
   TimePoint next_claim_{};
+  std::set<int> told_;  // servers that know that this life began
   TimePoint next_ping_{};
 
   std::mutex wake_mu_;  // a leaf: taken under any other

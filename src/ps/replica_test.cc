@@ -1,6 +1,8 @@
 // Two copies of everything: nothing acknowledged is lost when a server dies.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ps/test_cluster.h"
 
 namespace shoal::ps {
@@ -45,6 +47,35 @@ TEST_P(ReplicaTest, ADeadServersRowsAreServedByItsNeighbour) {
     ASSERT_TRUE(AllCopied(&cluster, 2));
   }
   EXPECT_EQ(client->server_restarts(), 0);
+}
+
+// The neighbour that keeps a dead server's rows may make its next life their copy before that life
+// has told anybody else; whoever had a copy at the earlier life must hear of it all the same.
+TEST_P(ReplicaTest, EverybodyHearsWhoIsBack) {
+  Cluster cluster(Options(3));
+  ASSERT_TRUE(AllCopied(&cluster, 3));
+  const MemberView named = cluster.members.Current();
+  cluster.KillServer(2);
+  FixedMembers its;  // what the next life sees: no server 1 yet
+  its.SetCopies(2);
+  its.Set(0, named.servers[0]);
+  its.Set(1, "");
+  its.Set(2, "");
+  ServerOptions options = cluster.OptionsOf(2);
+  options.life = 2;
+  options.members = &its;
+  auto server = Server::Start(options);
+  ASSERT_OK(server);
+  cluster.members.Set(2, (*server)->address());
+  its.Set(2, (*server)->address());
+  const auto keeps = [](Server& at, int index) {
+    const std::vector<int> here = at.keeps();
+    return std::find(here.begin(), here.end(), index) != here.end();
+  };
+  // At the new life, or at server 1 if server 0 was quick.
+  EXPECT_TRUE(Eventually([&] { return keeps(**server, 2) || keeps(cluster.server(1), 2); }));
+  its.Set(1, named.servers[1]);
+  EXPECT_TRUE(Eventually([&] { return keeps(**server, 1); }));
 }
 
 TEST_P(ReplicaTest, WhatWasTakenOverIsInTheMetrics) {
