@@ -1,4 +1,5 @@
 """`shoal exec` and `shoal forward`: into a running task, with its view of the machine, and out of it again."""
+import contextlib
 import fcntl
 import json
 import os
@@ -140,8 +141,8 @@ class Forward(InTask):
         self.assertTrue(line, read(process.log))
         local = int(line[0].split()[0].rsplit(":", 1)[1])
         for _ in range(3):
-            def fetch():
-                with socket.create_connection(("127.0.0.1", local), timeout=10) as s:
+            def fetch():  # reset while the program does not listen yet
+                with contextlib.suppress(ConnectionResetError), socket.create_connection(("127.0.0.1", local), timeout=10) as s:
                     s.sendall(b"GET / HTTP/1.0\r\n\r\n")
                     data = b""
                     while chunk := s.recv(4096):
