@@ -95,9 +95,9 @@ Result<Dialled> ClientCore::DialAt(int server, uint32_t lane, uint64_t first_seq
   return (local ? inproc_ : tcp_)->Dial(address, hello, timeout);
 }
 
-bool ClientCore::stopping() {
-  std::lock_guard lock(mu_);
-  return stop_;
+bool ClientCore::StopsWithin(Duration time) {
+  std::unique_lock lock(mu_);
+  return lost_cv_.wait_for(lock, time, [this] { return stop_; });
 }
 
 Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, uint64_t first_seq,
@@ -105,11 +105,10 @@ Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, uint64_t first_
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
     auto dialled = DialOnce(server, lane, first_seq, address, deadline - RealClock::Get()->Now());
     if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
-    if (RealClock::Get()->Now() + backoff >= deadline || stopping()) {
+    if (RealClock::Get()->Now() + backoff >= deadline || StopsWithin(backoff)) {
       return Unavailable(
           fmt::format("cannot reach server {}: {}", server, dialled.status().message()));
     }
-    std::this_thread::sleep_for(backoff);
   }
 }
 

@@ -119,7 +119,8 @@ class ClientCore {
                          Duration timeout);
   Result<Dialled> DialUntil(int server, uint32_t lane, uint64_t first_seq, TimePoint deadline,
                             std::string* address);
-  bool stopping();
+  // Waits for so long unless the client is destroyed meanwhile; whether it is.
+  bool StopsWithin(Duration time);
   Status ConnectAll();
   Status AwaitMembers(TimePoint deadline);
   Status CheckWelcome(int server, const Welcome& welcome) const;

@@ -59,9 +59,8 @@ Status ClientCore::CheckWelcome(int server, const Welcome& welcome) const {
 Status ClientCore::AwaitMembers(TimePoint deadline) {
   Duration backoff = kFirstBackoff;
   while (members_->Current().servers.empty()) {
-    if (RealClock::Get()->Now() >= deadline)
+    if (RealClock::Get()->Now() >= deadline || StopsWithin(backoff))
       return Unavailable("there are no servers to connect to");
-    std::this_thread::sleep_for(backoff);
     backoff = std::min(backoff * 2, kLongestBackoff);
   }
   return Status::Ok();

@@ -117,6 +117,11 @@ void ServerCore::Stop() {
   DropClients();
 }
 
+bool ServerCore::StopsWithin(Duration time) {
+  std::unique_lock lock(work_mu_);
+  return work_cv_.wait_for(lock, time, [this] { return stopped_.load(); });
+}
+
 void ServerCore::DropClients() {
   for (auto& lane : lanes_) {
     Lane::Guard guard(*lane);

@@ -43,6 +43,8 @@ class ServerCore {
   // Refuses everything from now on and waits for the checkpoint thread. Idempotent.
   void Stop();
   bool stopped() const { return stopped_; }
+  // Waits for so long unless it is stopped meanwhile; whether it is.
+  bool StopsWithin(Duration time);
 
   const ServerOptions& options() const { return options_; }
   uint64_t incarnation() const { return incarnation_; }

@@ -81,7 +81,7 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
     if (RealClock::Get()->Now() - seen > kLeaderGone) {
       return Unavailable("the leader cannot be reached: the job ends");
     }
-    std::this_thread::sleep_for(kRetryEvery);
+    core->StopsWithin(kRetryEvery);
   }
   return Status::Ok();
 }
@@ -107,8 +107,9 @@ Status Server::Leave(Duration timeout) {
     TRY(GiveAway(&core, deadline).With(fmt::format("server {}", options.index)));
     core.SetLeaving(true);
     const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
-    while (core.clients() > 0 && RealClock::Get()->Now() < until)
-      std::this_thread::sleep_for(kLook);
+    // A good-bye may also be a connection that broke: nobody reports when the last one is gone.
+    while (core.clients() > 0 && RealClock::Get()->Now() < until && !core.StopsWithin(kLook)) {
+    }
     if (const size_t left = core.clients(); left > 0) {
       LogWarning("server {}: leaves while {} connections of clients are open", options.index, left);
     }

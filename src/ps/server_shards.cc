@@ -332,8 +332,8 @@ bool ServerCore::Empty(TimePoint deadline) {
   for (;;) {
     const LogState log = log_state(0);
     if (log.end == log.confirmed) return true;
-    if (RealClock::Get()->Now() >= deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (RealClock::Get()->Now() >= deadline || StopsWithin(std::chrono::milliseconds(1)))
+      return false;
   }
 }
 
