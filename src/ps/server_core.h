@@ -43,8 +43,7 @@ class ServerCore {
   // Refuses everything from now on and waits for the checkpoint thread. Idempotent.
   void Stop();
   bool stopped() const { return stopped_; }
-  // Waits for so long unless it is stopped meanwhile; whether it is.
-  bool StopsWithin(Duration time);
+  bool StopsWithin(Duration time);  // waits so long, or until it is stopped: whether it is
 
   const ServerOptions& options() const { return options_; }
   uint64_t incarnation() const { return incarnation_; }
@@ -294,7 +293,6 @@ class ServerCore {
   std::vector<std::function<void()>> after_work_;  // guarded by work_mu_
   std::thread worker_;                             // started with the first work
   CheckpointChain chain_;                          // its own
-
   std::mutex mover_mu_;
   std::shared_ptr<ShardMover> mover_;  // guarded by mover_mu_; made when first needed
 };
