@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/fault.h"
 #include "ps/shard_map.h"
 #include "ps/test_checkpoint.h"
 #include "ps/test_cluster.h"
@@ -137,6 +138,26 @@ TEST_P(ElasticTest, AServerThatLeavesGivesAwayWhatItHas) {
   const auto blob = second.client().GetBlob("a blob");
   ASSERT_OK(blob);
   EXPECT_EQ(*blob, std::string(3 << 20, 'b'));
+}
+
+// Also when whoever balances cannot tell the others who has its rows now.
+TEST_P(ElasticTest, TheLeaderKnowsWhoHasTheRowsOfAServerThatHasLeft) {
+  ClusterOptions options = Options(3);
+  options.balance = milliseconds(0);
+  Cluster cluster(options);
+  Pusher first(&cluster, 0);
+  first.Start();
+  ASSERT_TRUE(first.MoreRounds(3));
+  Admin::Rebalance how;
+  how.drain = {0};  // so that all go to server 1
+  ASSERT_OK(cluster.ConnectAdmin()->RebalanceShards(how, seconds(20)));
+  ASSERT_OK(SetFaults("ps.rebalance.tell=EPIPE"));
+  ASSERT_OK(cluster.server(2).Leave(seconds(20)));
+  ASSERT_OK(SetFaults(""));
+  cluster.RemoveServer(2);
+  first.Stop();
+  Pusher second(&cluster, 1);
+  second.Expect(static_cast<float>(first.rounds()));
 }
 
 TEST_P(ElasticTest, ServersComeAndGoAgainAndAgain) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/fault.h"
 #include "ps/client_core.h"
 
 namespace shoal::ps {
@@ -119,6 +120,7 @@ Result<RebalanceInfo> Rebalancer::Run(const Admin::Rebalance& how) {
     status = RunOnce(how);
     if (status.code() != Code::kFailedPrecondition || how.by_itself) break;
   }
+  if (status.code() == Code::kFailedPrecondition) (void)Finish();  // what was moved is moved
   TRY(status);
   return Finish();
 }
@@ -187,6 +189,7 @@ Result<RebalanceInfo> Rebalancer::MoveOne(uint32_t shard, const Owner& to) {
 Result<RebalanceInfo> Rebalancer::Finish() {
   if (info_.moves == 0) return info_;
   TRY_ASSIGN(const ShardMap map, Map());
+  TRY(FaultPoint("ps.rebalance.tell"));
   TRY(core_->AskFirstLanes(FrameType::kShards, EncodeShards(map), deadline_));
   return info_;
 }

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "base/id.h"
 #include "base/log.h"
 #include "ps/admin.h"
 #include "ps/server_impl.h"
@@ -24,13 +24,21 @@ constexpr Duration kToldWithin = std::chrono::seconds(1);
 
 bool ReachesLeader(const ServerOptions& options) {
   ShardDialler dialler(options);
-  Hello hello;
-  hello.kind = HelloKind::kMove;
-  hello.server = kLeader;
-  hello.from = options.index;
-  hello.life = options.life;
-  hello.session = RandomSeed() | 1;
-  return dialler.Dial(hello, kToldWithin / 4).ok();
+  return dialler.Dial(MoveHello(options, kLeader, 0), kToldWithin / 4).ok();
+}
+
+// An owner tells the next one, and those of its clients that still come: who asks the leader from
+// now on must not be sent to a server that has gone.
+void TellOthers(ServerCore* core, TimePoint until) {
+  ShardDialler dialler(core->options());
+  std::set<int> left = OthersOf(core->options());
+  for (;;) {
+    TellShards(&dialler, core->shards(), kToldWithin, &left);
+    if (left.empty() || core->StopsWithin(kRetryEvery) || RealClock::Get()->Now() >= until) break;
+  }
+  if (left.contains(kLeader)) {
+    LogWarning("server {}: the leader has not heard who has its rows", core->options().index);
+  }
 }
 
 // Shards whose move to this server broke off stay with their owners, but here they wait for the
@@ -105,6 +113,7 @@ Status Server::Leave(Duration timeout) {
   const bool own = std::find(here.begin(), here.end(), options.index) != here.end();
   if (own) {
     TRY(GiveAway(&core, deadline).With(fmt::format("server {}", options.index)));
+    TellOthers(&core, std::min(deadline, RealClock::Get()->Now() + kToldWithin));
     core.SetLeaving(true);
     const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
     // A good-bye may also be a connection that broke: nobody reports when the last one is gone.

@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "base/id.h"
 #include "base/log.h"
 
 namespace shoal::ps {
@@ -97,6 +98,37 @@ Result<std::shared_ptr<ShardLink>> ShardDialler::Dial(const Hello& hello, Durati
     status = link.status();
   }
   return status;
+}
+
+Hello MoveHello(const ServerOptions& options, int server, uint32_t lane) {
+  Hello hello;
+  hello.kind = HelloKind::kMove;
+  hello.server = server;
+  hello.lane = lane;
+  hello.from = options.index;
+  hello.life = options.life;
+  hello.session = RandomSeed() | 1;
+  return hello;
+}
+
+std::set<int> OthersOf(const ServerOptions& options) {
+  std::set<int> others;
+  const size_t named = options.members->Current().servers.size();
+  for (int other = 0; other < static_cast<int>(named); ++other) {
+    if (other != options.index) others.insert(other);
+  }
+  return others;
+}
+
+void TellShards(ShardDialler* dialler, const ShardMap& map, Duration timeout, std::set<int>* whom) {
+  const std::string body = EncodeShards(map);
+  std::erase_if(*whom, [&](int other) {
+    const ServerOptions& options = dialler->options();
+    if (!OthersOf(options).contains(other)) return true;
+    const auto link = dialler->Dial(MoveHello(options, other, 0), timeout);
+    return link.ok() &&
+           (*link)->Ask(FrameType::kShards, body, RealClock::Get()->Now() + timeout).ok();
+  });
 }
 
 int LearnFounders(const ServerOptions& options) {

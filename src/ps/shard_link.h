@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "ps/server.h"
@@ -60,6 +61,16 @@ class ShardDialler {
   const std::unique_ptr<Transport> tcp_;
   std::unique_ptr<Transport> inproc_;
 };
+
+// The greeting with which a server asks for a lane of the one that serves these rows.
+Hello MoveHello(const ServerOptions& options, int server, uint32_t lane);
+
+// Everybody whom Members names, but the server itself.
+std::set<int> OthersOf(const ServerOptions& options);
+
+// Tells the servers `whom` who owns what, and takes out of them who has heard it and who is not
+// named any more. `timeout`: for each of them.
+void TellShards(ShardDialler* dialler, const ShardMap& map, Duration timeout, std::set<int>* whom);
 
 // With how many servers the job began, from whoever knows; as many as it has now, if this is the
 // first life of a server, or nobody can be reached. All but the leader wait for that for a while:

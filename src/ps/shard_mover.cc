@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/fault.h"
-#include "base/id.h"
 #include "base/log.h"
 #include "ps/server_core.h"
 
@@ -92,14 +91,7 @@ void ShardMover::Run() {
 }
 
 Hello ShardMover::HelloTo(int server, uint32_t lane) const {
-  Hello hello;
-  hello.kind = HelloKind::kMove;
-  hello.server = server;
-  hello.lane = lane;
-  hello.from = core_->options().index;
-  hello.life = core_->options().life;
-  hello.session = RandomSeed() | 1;
-  return hello;
+  return MoveHello(core_->options(), server, lane);
 }
 
 Status ShardMover::Give(const MoveOrder& order, MoveReport* report) {
@@ -219,24 +211,9 @@ Status ShardMover::TellNewOwner(int server, const ShardMap& decided) {
 }
 
 void ShardMover::TellAll() {
-  std::set<int> left;
-  const auto named = [this](int server) {
-    const MemberView view = core_->options().members->Current();
-    return static_cast<size_t>(server) < view.servers.size();
-  };
-  for (int other = 0; named(other); ++other) {
-    if (other != core_->options().index) left.insert(other);
-  }
+  std::set<int> left = OthersOf(core_->options());
   while (!left.empty() && !stopped()) {
-    std::erase_if(left, [&](int other) { return !named(other); });
-    const std::string body = EncodeShards(core_->shards());
-    for (auto at = left.begin(); at != left.end();) {
-      const auto link = dialler_.Dial(HelloTo(*at, 0), kDialTimeout);
-      const bool told =
-          link.ok() &&
-          (*link)->Ask(FrameType::kShards, body, RealClock::Get()->Now() + kLastRowsTimeout).ok();
-      at = told ? left.erase(at) : std::next(at);
-    }
+    TellShards(&dialler_, core_->shards(), kDialTimeout, &left);
     if (!left.empty() && !Pause(kRetryEvery)) return;
   }
 }
