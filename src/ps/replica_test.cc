@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/bytes.h"
+#include "ps/replica_entry.h"
+#include "ps/server_core.h"
 #include "ps/test_cluster.h"
 
 namespace shoal::ps {
@@ -101,6 +104,63 @@ TEST_P(ReplicaTest, WhatWasTakenOverIsInTheMetrics) {
   for (const HotKey& key : cluster.server(0).hot_keys(128)) share += key.share;
   EXPECT_LE(share, 1.001);
   EXPECT_GT(share, 0.1);
+}
+
+class Nobody final : public Peer {
+ public:
+  void Reply(const FrameHeader&, std::string_view) override {}
+  void Shut(const Status&) override {}
+  void FlushReplies() override {}
+};
+
+// The logs of two lanes come by two connections. A shard that went away and is coming back to one
+// lane is not there because the other lane's log says already that it will be.
+TEST(ReplicaCopyTest, ALaneGoesByItsOwnLog) {
+  ServerOptions options;
+  options.token = "t";
+  options.servers = options.founders = 2;
+  options.shards = 8;
+  options.threads = 2;
+  const auto core = ServerCore::MakeCopy(options);
+  const auto peer = std::make_shared<Nobody>();
+  uint32_t shard = 0;
+  while (core->lane(1).state(shard) != ShardState::kHere) ++shard;
+  ShardMap gone = core->shards();
+  const ShardPlace first = gone.At(shard);
+  gone.Set(shard, {{1, 0}, first.epoch + 1});
+  ShardMap back = gone;
+  back.Set(shard, {first.owner, first.epoch + 2});
+  Hello lanes[2];
+  uint64_t sent[2] = {};
+  for (uint32_t lane = 0; lane < 2; ++lane) {
+    lanes[lane].kind = HelloKind::kCopy;
+    lanes[lane].session = 1;
+    lanes[lane].from = 1;
+    lanes[lane].lane = lane;
+    ASSERT_OK(core->Join(lanes[lane], peer));
+  }
+  const auto tell = [&](uint32_t lane, const std::string& entry) {
+    FrameHeader head;
+    head.type = FrameType::kReplicate;
+    head.id = ++sent[lane];
+    Lane::Guard guard(core->lane(lane));
+    return core->Control(lanes[lane], peer, head, entry);
+  };
+  std::string arriving = BeginEntry(EntryKind::kArriving, -1, 7);
+  ByteWriter writer(&arriving);
+  writer.Put(shard);
+  writer.Put(first.epoch + 2);
+  const auto shards = [](const ShardMap& map) {
+    return BeginEntry(EntryKind::kShards, -1, 0) + EncodeShards(map);
+  };
+  ASSERT_OK(tell(0, shards(back)));
+  ASSERT_OK(tell(1, shards(gone)));
+  EXPECT_EQ(core->lane(1).state(shard), ShardState::kElsewhere);
+  ASSERT_OK(tell(1, arriving));
+  EXPECT_EQ(core->lane(1).state(shard), ShardState::kArriving);
+  // Its rows are confirmed before it is decided, so they are here.
+  core->TakeOver();
+  EXPECT_EQ(core->lane(1).state(shard), ShardState::kHere);
 }
 
 INSTANTIATE_TEST_SUITE_P(Doors, ReplicaTest,

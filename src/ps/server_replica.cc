@@ -508,6 +508,13 @@ void ServerCore::TakeOver() {
       lane->Touch(std::move(old));
     }
     lane->copier.reset();
+    {
+      // Another lane's log may have told that a shard has arrived here: then its rows are here.
+      std::unique_lock lock(map_mu_);
+      const ShardMap known = map_;
+      lock.unlock();
+      AdoptShards(lane.get(), known);
+    }
     if (lane.get() != lanes_[0].get() || !leads()) continue;
     for (const auto& [id, session] : lane->sessions()) {
       if (session.client >= 0 && !session.left && !session.dead) {

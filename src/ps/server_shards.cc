@@ -32,20 +32,20 @@ Status ServerCore::MergeShards(const ShardMap& other) {
 }
 
 Status ServerCore::MergeUnderFirst(ShardMap other) {
-  ShardMap all;
   {
     std::lock_guard lock(map_mu_);
     const bool news = published_.Merge(other);
     if (!map_.Merge(other) && !news) return Status::Ok();
-    all = map_;
   }
-  for (uint32_t lane = 0; lane < lanes(); ++lane) {
-    if (lane == 0) {
-      AdoptShards(lanes_[0].get(), all);
-      continue;
-    }
+  // As it is under the lane's lock: a shard that departs meanwhile would come back without it.
+  const auto now = [this] {
+    std::lock_guard lock(map_mu_);
+    return map_;
+  };
+  AdoptShards(lanes_[0].get(), now());
+  for (uint32_t lane = 1; lane < lanes(); ++lane) {
     Lane::Guard guard(*lanes_[lane], lanes_[0]->touched());
-    AdoptShards(lanes_[lane].get(), all);
+    AdoptShards(lanes_[lane].get(), now());
   }
   TellClients();
   return Status::Ok();
@@ -408,8 +408,9 @@ Status ServerCore::RepeatShards(uint32_t lane_index, const Entry& entry) {
     {
       std::lock_guard lock(map_mu_);
       map_.Merge(map);
-      map = map_;
     }
+    // What the primary's lane went by then, not what other lanes' logs have told since: a shard
+    // would be here before its rows, which this lane's log has yet to bring.
     AdoptShards(&lane, map);
     return Status::Ok();
   }
