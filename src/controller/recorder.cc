@@ -60,6 +60,11 @@ void Recorder::Take(const rendezvous::JobEvent& event) {
                     event.end,  event.will_restart, event.last_line};
     Add(TaskEvent(clock_->Wall(), task));
     FlushSoon();
+  } else if (event.type == Type::kStalled || event.type == Type::kMoving) {
+    const WallTime now = clock_->Wall();
+    Add(event.type == Type::kStalled ? StalledEvent(now, event.text, event.body)
+                                     : MovingEvent(now));
+    (void)Flush(Durability::kSynced);  // before whatever follows from it
   } else if (event.type == Type::kResult) {
     Merge(event.body, &record_.result);
   }

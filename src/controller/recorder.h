@@ -25,7 +25,7 @@ class Recorder {
   void Reload();
   void AddState(JobState state, const std::string& why);
   void AddNote(const std::string& text);
-  // Keeps what is worth keeping of the coordinator's word: states, tasks, results.
+  // Keeps what is worth keeping of the coordinator's word: states, tasks, results, stalls.
   void Take(const rendezvous::JobEvent& event);
   // The tasks of a verdict that was found in a file.
   void TakeVerdict(const rendezvous::Verdict& verdict);

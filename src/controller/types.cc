@@ -99,6 +99,8 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
   } else if (job::IsFinal(record->state)) {
     return FailedPrecondition(
         fmt::format("job {} has ended as {} already", record->id, job::NameOf(record->state)));
+  } else if (event.type == "stalled" || event.type == "moving") {
+    record->reason = GetStringOr(event.body, "reason", "");
   } else if (event.type == "submitted") {
     TRY(ApplySubmitted(event, record));
   } else if (event.type == "owner") {
@@ -135,5 +137,13 @@ Event TaskEvent(WallTime time, const TaskRecord& task) { return {0, time, "task"
 Event NoteEvent(WallTime time, std::string_view text) {
   return {0, time, "note", {{"text", text}}};
 }
+
+Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence) {
+  Event event{0, time, "stalled", evidence};
+  event.body["reason"] = reason;
+  return event;
+}
+
+Event MovingEvent(WallTime time) { return {0, time, "moving", {}}; }
 
 }  // namespace shoal::controller

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,10 @@ class Attempt {
   virtual const std::string& stolen() const = 0;
   // As it was sampled last, at most a second ago.
   virtual const host::Usage& usage() const = 0;
+  // For how long it has stood still (movement.h); nothing if nobody asked to watch that.
+  virtual std::optional<Duration> still() const = 0;
+  // What it is doing now, for people (evidence.h).
+  virtual json::object Inspect() const = 0;
 };
 
 }  // namespace shoal::rendezvous

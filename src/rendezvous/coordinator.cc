@@ -220,7 +220,7 @@ class Shell final : public Coordinator {
   Status FromLauncher(MemberId id, const std::string& type, const json::object& message) {
     const auto task = core_.TaskOf(id);
     if (type == "heartbeat") {
-      Feed(Heard{id});
+      Feed(Heard{id, static_cast<int>(GetIntOr(message, "attempt", -1)), StillOf(message)});
       if (task && message.if_contains("rss_bytes") != nullptr) TellUsage(*task, message);
     } else if (type == "leased") {
       TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
@@ -238,6 +238,8 @@ class Shell final : public Coordinator {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(PortStolen{id, static_cast<int>(attempt),
                       CleanText(GetStringOr(message, "text", ""), 300)});
+    } else if (type == "evidence") {
+      return TakeEvidence(id, message);
     } else if (type == "ready") {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(ProgramReady{id, static_cast<int>(attempt)});
@@ -246,6 +248,19 @@ class Shell final : public Coordinator {
     } else {
       return InvalidArgument("this type of message is unknown");
     }
+    return Status::Ok();
+  }
+
+  static std::optional<Millis> StillOf(const json::object& message) {
+    const int64_t still = GetIntOr(message, "still_ms", -1);
+    return still < 0 ? std::nullopt : std::optional(Millis(still));
+  }
+
+  Status TakeEvidence(MemberId id, const json::object& message) {
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    const json::value* body = message.if_contains("body");
+    if (body == nullptr || !body->is_object()) return InvalidArgument("field 'body' is missing");
+    Feed(Evidence{id, static_cast<int>(attempt), StillOf(message), body->get_object()});
     return Status::Ok();
   }
 
@@ -374,6 +389,8 @@ class Shell final : public Coordinator {
                                     {"text", action.text}});
       case Action::Kind::kKill:
         return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
+      case Action::Kind::kInspect:
+        return peer->Send("inspect", {{"attempt", action.attempt}});
       case Action::Kind::kAck:
         return peer->Send("ack", {{"attempt", action.attempt}});
       case Action::Kind::kRelease:

@@ -30,10 +30,11 @@ CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
 std::vector<Action> CoordinatorCore::Handle(const Event& event, Millis now) {
   now_ = std::max(now, now_);
   std::visit([this](const auto& one) { On(one); }, event);
+  SayWhetherItMoves();
   if (unsettled_) Settle();
   MaybeExit();
   // A heartbeat only puts deadlines off: the earlier one does no harm, and costs nothing here.
-  if (!std::holds_alternative<Heard>(event)) RecomputeDeadline();
+  if (rescan_ || !std::holds_alternative<Heard>(event)) RecomputeDeadline();
   return std::exchange(actions_, {});
 }
 
@@ -310,8 +311,13 @@ void CoordinatorCore::PlaceWaiting(int number) {
 void CoordinatorCore::On(const Heard& event) {
   const auto number = TaskOf(event.member);
   if (!number) return;
-  Holder& holder = *tasks_[static_cast<size_t>(*number)].holder;
+  Task& task = tasks_[static_cast<size_t>(*number)];
+  Holder& holder = *task.holder;
   holder.heard = now_;
+  // Of whom it is not known whether he moves, it is taken that he does.
+  if (task.active && (!event.still || event.attempt == task.attempt)) {
+    Moved(&task, event.still.value_or(Millis(0)));
+  }
   if (std::exchange(holder.suspected, false)) {
     Do(Kind::kNote).text = NameOf(*number) + " is heard of again";
   }

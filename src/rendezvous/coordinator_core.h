@@ -98,6 +98,9 @@ class CoordinatorCore {
     std::vector<uint16_t> ports;
     Millis kill_at{0};  // while draining
     bool killed = false;
+    Millis moved{0};                       // of the running attempt, as far as is known
+    bool asked = false;                    // what it is doing
+    std::optional<json::object> evidence;  // … its answer
   };
   static bool EndedWell(const Task& task) {
     return task.final && task.end && (task.ignored || task.end->ok());
@@ -169,6 +172,19 @@ class CoordinatorCore {
   void GiveUp(int task, const std::string& why);
   void FollowRoster();
 
+  // core_stall.cc: a job that stands still.
+  void On(const Evidence& event);
+  bool MayStall() const;
+  void Moved(Task* task, Millis still);
+  void SayWhetherItMoves();
+  void CheckStall();
+  void AskForEvidence();
+  void DeclareStalled();
+  void RestartStalled();
+  int RestartsOfStalls() const;  // as many are allowed
+  json::object EvidenceOf(const Task& task) const;
+  std::vector<int> Stillest() const;
+
   // core_stop.cc: gathering, following, judging, stopping, deadlines.
   void On(const Tick& event);
   void On(const ControllerCame& event);
@@ -234,7 +250,14 @@ class CoordinatorCore {
   std::vector<bool> regrouping_;       // by role: its tasks are being stopped to start together
   std::optional<Millis> regroup_due_;  // while any is
   Millis running_since_{0};
+  bool stalled_ = false;
+  Millis stalled_at_{0};
+  int stall_restarts_ = 0;
+  int64_t stall_seq_ =
+      0;  // the fact of the last stall: what is done about it waits until it is stored
   // Of this process.
+  Millis moved_{0};                   // any task, as far as is known
+  std::optional<Millis> inspecting_;  // until then launchers may say what they see
   std::unordered_map<MemberId, int> members_;
   std::vector<Waiting> waiting_;
   int controllers_ = 0;

@@ -38,6 +38,8 @@ int64_t CoordinatorCore::Record(Fact fact) {
 Action& CoordinatorCore::Do(Action::Kind kind, int task) {
   Action action;
   action.kind = kind;
+  // What is done about a stall is done when the evidence of it is stored.
+  if (kind == Action::Kind::kDrain || kind == Action::Kind::kKill) action.after = stall_seq_;
   action.task = task;
   if (task >= 0) action.member = MemberOf(task);
   actions_.push_back(std::move(action));
@@ -47,7 +49,8 @@ Action& CoordinatorCore::Do(Action::Kind kind, int task) {
 Status CoordinatorCore::Apply(const Fact& fact) {
   const bool of_one = fact.kind != Fact::Kind::kJob && fact.kind != Fact::Kind::kGeneration &&
                       fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart &&
-                      fact.kind != Fact::Kind::kScale;
+                      fact.kind != Fact::Kind::kScale && fact.kind != Fact::Kind::kStalled &&
+                      fact.kind != Fact::Kind::kMoving;
   rescan_ = rescan_ || !of_one;
   switch (fact.kind) {
     case Fact::Kind::kJob:
@@ -70,7 +73,15 @@ Status CoordinatorCore::Apply(const Fact& fact) {
       verdict_ = fact.verdict;
       job_state_ = fact.verdict.state;
       return Status::Ok();
+    case Fact::Kind::kStalled:
+    case Fact::Kind::kMoving:
+      stalled_ = fact.kind == Fact::Kind::kStalled;
+      stalled_at_ = fact.at;
+      if (stalled_) stall_seq_ = fact.seq;
+      if (fact.counted) ++stall_restarts_, ++restarts_;
+      return Status::Ok();
     default:
+      moved_ = std::max(moved_, fact.at);
       return ApplyToTask(fact);
   }
 }
@@ -140,6 +151,9 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       return Status::Ok();
     case Fact::Kind::kStarted:
       task.active = true;
+      task.moved = fact.at;
+      task.asked = false;
+      task.evidence.reset();
       task.ready = job_.roles[task.role].ready.by == job::ReadyBy::kStart;
       task.recalled = false;
       task.results = 0;

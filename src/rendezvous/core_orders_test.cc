@@ -18,7 +18,7 @@ using Kind = Action::Kind;
 // A world of launchers that do what they are told, at random times, and die at random.
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed), driver_(RandomJob()) {}
+  explicit World(uint64_t seed) : seed_(seed), random_(seed), driver_(RandomJob()) {}
 
   void Run() {
     for (int step = 0; step < 3000 && !exited_; ++step) {
@@ -63,6 +63,10 @@ class World {
       if (Roll(2) == 0) job.roles[0].after.roles = {"server"};
       if (Roll(3) == 0) job.roles[0].after.when = job::AfterWhen::kStarted;
     }
+    const job::OnStall stalls[] = {job::OnStall::kReport, job::OnStall::kRestart,
+                                   job::OnStall::kFail};
+    job.limits.stall = Millis(500);
+    job.limits.on_stall = stalls[Roll(3)];
     job.on_controller_loss = Roll(2) ? job::OnControllerLoss::kKeep : job::OnControllerLoss::kStop;
     return job;
   }
@@ -97,13 +101,20 @@ class World {
         return EndProgram(Pick());
       default:
         for (const auto& one : launchers_) {
-          if (one->member != 0) Do(Heard{one->member});
+          if (one->member != 0) Do(Beat(*one));
         }
         if (driver_.core.verdict()) Do(VerdictAcked{});
         if (Launcher* l = Pick(); l != nullptr && l->running && l->member != 0) {
           Do(ProgramReady{l->member, l->last_attempt});
         }
     }
+  }
+
+  // Half of them stand still, one in twenty has moved.
+  Heard Beat(const Launcher& l) {
+    Heard beat{l.member, l.last_attempt, std::nullopt};
+    if (seed_ % 2 == 0) beat.still = Roll(20) == 0 ? Millis(0) : Millis(10'000);
+    return beat;
   }
 
   void PassTime(Millis by) {
@@ -204,6 +215,10 @@ class World {
       case Kind::kKill:
         if (l != nullptr && l->running && action.attempt == l->last_attempt) l->draining = true;
         return;
+      case Kind::kInspect:
+        ++inspections_;
+        if (l == nullptr || Roll(4) == 0) return;
+        return Do(Evidence{l->member, action.attempt, Millis(10'000), {{"last_line", "x"}}});
       case Kind::kAck:
         if (l != nullptr && action.attempt == l->last_attempt) l->unacked.reset();
         return;
@@ -328,10 +343,13 @@ class World {
 
  public:
   int regroups() const { return regroups_; }
+  int inspections() const { return inspections_; }
 
  private:
   std::map<int, bool> regrouping_, active_, ready_, over_;
   int regroups_ = 0;
+  int inspections_ = 0;
+  const uint64_t seed_;
   std::mt19937_64 random_;
   Driver driver_;
   std::vector<std::unique_ptr<Launcher>> launchers_;
@@ -344,15 +362,17 @@ class World {
 };
 
 TEST(CoreProperties, HoldInRandomOrders) {
-  int regroups = 0;
+  int regroups = 0, inspections = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
     world.Run();
     if (HasFailure()) return;
     regroups += world.regroups();
+    inspections += world.inspections();
   }
   EXPECT_GT(regroups, 100);  // it is no test of them otherwise
+  EXPECT_GT(inspections, 100);
 }
 
 }  // namespace

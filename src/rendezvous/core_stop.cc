@@ -27,8 +27,10 @@ std::vector<Action> CoordinatorCore::Begin(Millis now) {
   now_ = std::max(now, now_);
   controller_due_ = now_ + limits_.controller_start;
   rescan_ = true;
+  moved_ = stalled_at_ = now_;  // who went on from a journal does not know of longer
   for (Task& task : tasks_) {
     if (task.holder) task.holder->heard = now_;
+    task.moved = now_;
   }
   if (seq_ == 0) {
     Fact fact = FactOf(Fact::Kind::kJob, -1);
@@ -283,6 +285,7 @@ void CoordinatorCore::On(const Tick&) {
     FinishRegroup();
     StartWaiting();
     CheckJobDeadlines();
+    CheckStall();
   }
 }
 
@@ -394,6 +397,7 @@ void CoordinatorCore::RecomputeDeadline() {
   if (job_.limits.deadline.count() > 0 && generation_ > 0) {
     at(running_since_ + job_.limits.deadline);
   }
+  if (MayStall()) at(inspecting_.value_or(moved_ + job_.limits.stall));
   const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
   if (!keep && controllers_ == 0) at(controller_due_);
 }

@@ -61,6 +61,13 @@ std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core)
       event.type = JobEvent::Type::kResult;
       event.body = fact.body;
       return event;
+    case Fact::Kind::kStalled:
+    case Fact::Kind::kMoving:
+      event.type =
+          fact.kind == Fact::Kind::kStalled ? JobEvent::Type::kStalled : JobEvent::Type::kMoving;
+      event.text = fact.text;
+      event.body = fact.body;
+      return event;
     case Fact::Kind::kVerdict:
       event.type = JobEvent::Type::kVerdict;
       event.verdict = fact.verdict;

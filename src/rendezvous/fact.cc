@@ -13,11 +13,12 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kUnplaced, "unplaced"}, {Kind::kGeneration, "generation"}, {Kind::kStarted, "started"},
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
     {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
-    {Kind::kScale, "scale"},
+    {Kind::kScale, "scale"},       {Kind::kStalled, "stalled"},       {Kind::kMoving, "moving"},
 };
 
 bool IsOfTask(Kind kind) {
-  return kind != Kind::kJob && kind != Kind::kGeneration && kind != Kind::kVerdict;
+  return kind != Kind::kJob && kind != Kind::kGeneration && kind != Kind::kVerdict &&
+         kind != Kind::kStalled && kind != Kind::kMoving;
 }
 
 void PutJob(const Fact& fact, json::object* object) {
@@ -154,9 +155,15 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       fact->restart = GetBoolOr(object, "restart", false);
       fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
       return Status::Ok();
+    case Kind::kStalled: {
+      fact->counted = GetBoolOr(object, "counted", false);
+      TRY_ASSIGN(fact->body, GetObject(object, "body"));
+      return Status::Ok();
+    }
     case Kind::kUnplaced:
     case Kind::kStarted:
     case Kind::kReady:
+    case Kind::kMoving:
       return Status::Ok();
   }
   return Status::Ok();
@@ -187,7 +194,10 @@ std::string FactToText(const Fact& fact) {
   }
   if (fact.kind == Kind::kLeased) PutLease(fact, &object);
   if (fact.kind == Kind::kGeneration) object["generation"] = fact.generation;
-  if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult) object["body"] = fact.body;
+  if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult || fact.kind == Kind::kStalled) {
+    object["body"] = fact.body;
+  }
+  if (fact.kind == Kind::kStalled && fact.counted) object["counted"] = true;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
   if (fact.kind == Kind::kScale) object["replicas"] = fact.replicas;
   const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;

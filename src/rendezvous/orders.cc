@@ -1,6 +1,7 @@
 #include "rendezvous/orders.h"
 
 #include "dialect/dialect.h"
+#include "rendezvous/movement.h"
 
 namespace shoal::rendezvous {
 
@@ -75,6 +76,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   PrepareFirst(place, core.job(), role.resources.gpu, &start);
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;
+  start.watch_ms = WatchInterval(core.job().limits.stall).count();
   start.grace_ms = core.job().limits.stop_grace.count();
   return start;
 }

@@ -14,6 +14,8 @@ constexpr std::pair<JobEvent::Type, std::string_view> kEventTypes[] = {
     {JobEvent::Type::kProgram, "program"},
     {JobEvent::Type::kUsage, "usage"},
     {JobEvent::Type::kScaled, "scaled"},
+    {JobEvent::Type::kStalled, "stalled"},
+    {JobEvent::Type::kMoving, "moving"},
     {JobEvent::Type::kNote, "note"},
     {JobEvent::Type::kVerdict, "verdict"},
 };
@@ -156,6 +158,10 @@ json::object EventToJson(const JobEvent& event) {
       object["role"] = event.role;
       object["body"] = event.body;
       break;
+    case JobEvent::Type::kStalled:
+      object["body"] = event.body;
+      break;
+    case JobEvent::Type::kMoving:
     case JobEvent::Type::kNote:
       break;
     case JobEvent::Type::kVerdict:

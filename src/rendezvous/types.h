@@ -52,6 +52,8 @@ struct JobEvent {
     kProgram,     // role, index, attempt, body: a program's own {"event":…}
     kUsage,       // role, index, attempt, rss_bytes, cpu_seconds
     kScaled,      // role, body = {"replicas":…}: so many tasks its role is to have from now on
+    kStalled,     // text, body = {"tasks": […]}: nothing moves, and what each task is doing
+    kMoving,      // text: it moves again
     kNote,        // text: a sentence for people ("worker 3 has not been heard of for 5 s")
     kVerdict,     // verdict
   };
