@@ -102,6 +102,12 @@ Status Recorder::Flush(Durability durability) {
 
 Status Recorder::End(JobState state, const std::string& reason) {
   if (state == JobState::kSucceeded) AddState(JobState::kFinishing, "");
+  if (state == JobState::kSuspended) {
+    AddState(state, reason);
+    TRY(Flush(Durability::kSynced));
+    Reload();
+    return Status::Ok();
+  }
   Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
   TRY(Flush(Durability::kSynced));
   Reload();

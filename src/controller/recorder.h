@@ -29,7 +29,8 @@ class Recorder {
   void Take(const rendezvous::JobEvent& event);
   // The tasks of a verdict that was found in a file.
   void TakeVerdict(const rendezvous::Verdict& verdict);
-  // Stores all of it and the end, synced. If the store fails, `record` still says how it ended.
+  // Stores all of it and the end, or that it is suspended, synced. If the store fails, `record`
+  // still says how it ended.
   Status End(JobState state, const std::string& reason);
 
   // The job as far as it is known here, stored or not.

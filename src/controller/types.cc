@@ -33,6 +33,7 @@ Status ApplyState(const Event& event, JobState to, JobRecord* record) {
                                           job::NameOf(record->state), job::NameOf(to)));
   }
   if (to == JobState::kRunning && record->started == kNever) record->started = event.time;
+  if (to == JobState::kSuspended) record->owner = {};
   if (job::IsFinal(to)) {
     record->ended = event.time;
     record->owner = {};

@@ -59,7 +59,7 @@ struct JobRecord {
   std::string engine;     // "local"
   json::object job;       // as job::ToJson wrote it
   json::object result;    // what the tasks reported at the end ("words_per_second", "loss", …)
-  ProcessIdentity owner;  // the controller; pid 0: none
+  ProcessIdentity owner;  // the controller; pid 0: none, of a job that has ended or is suspended
   WallTime submitted{};
   WallTime started{};  // first time running; epoch: not yet
   WallTime ended{};    // epoch: not yet

@@ -54,10 +54,10 @@ class TaskAttempt final : public Attempt {
     Finish(CouldNotStart(status));
   }
 
-  void Drain(Duration grace) override {
-    if (program_) program_->Drain(grace);
+  void Drain(Duration grace, int signal) override {
+    if (program_) program_->Drain(grace, signal);
   }
-  void Drain() override { Drain(grace_); }
+  void Drain() override { Drain(grace_, 0); }
   void Kill() override {
     if (program_) program_->Kill();
   }
@@ -182,7 +182,7 @@ class TaskAttempt final : public Attempt {
     } else if (log_rule_ < 0) {
       log_rule_ = number;
       LogInfo("a line of the program matches '{}'", on_log[static_cast<size_t>(number)]);
-      if (running()) program_->Drain(grace_);
+      if (running()) program_->Drain(grace_, 0);
     }
   }
 

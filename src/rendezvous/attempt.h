@@ -57,8 +57,9 @@ class Attempt {
 
   // Starts the program. A failure is an end too, and told by on_end before this returns.
   virtual void Start() = 0;
-  // SIGTERM now, SIGKILL after the grace (none: the order's own). Again: nothing.
-  virtual void Drain(Duration grace) = 0;
+  // SIGTERM now, SIGKILL after the grace (none: the order's own); with a signal that one now,
+  // SIGTERM after the grace and SIGKILL after another. Again: nothing.
+  virtual void Drain(Duration grace, int signal) = 0;
   virtual void Drain() = 0;
   virtual void Kill() = 0;
   virtual void Resume() = 0;

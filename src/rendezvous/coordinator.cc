@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ class Shell final : public Coordinator {
         options_(std::move(options)),
         id_(std::move(files.id)),
         token_(std::move(files.token)),
+        resumes_(files.resumes),
         logs_dir_(std::filesystem::path(options_.job_dir) / "logs"),
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
@@ -70,7 +72,7 @@ class Shell final : public Coordinator {
     ledger_ = std::move(opened.ledger);
     TRY(Restore(opened.facts));
     TRY(Listen());
-    Do(core_.Begin(Now()));
+    Do(core_.Begin(Now(), resumes_));
     // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
     if (!opened.facts.empty()) ledger_->CommitNow();
     BeatLater();
@@ -103,15 +105,34 @@ class Shell final : public Coordinator {
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
     base_ = facts.back().at;
+    // What was before the job was resumed has been told: of it only how large roles are to be.
+    const int64_t resumed = ResumedAfter(facts);
+    std::set<LogKey> told;
+    for (const Fact& fact : facts) {
+      const bool before = fact.seq <= resumed && fact.kind == Fact::Kind::kStarted;
+      if (before) told.insert(KeyOf(fact.task, fact.attempt));
+    }
     for (const auto& entry : std::filesystem::directory_iterator(logs_dir_)) {
       const auto key = ParseLogFileName(entry.path().filename().string());
-      if (key) feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
+      if (!key || told.contains(*key)) continue;
+      feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
     }
     for (const Fact& fact : facts) {
+      if (fact.seq <= resumed && fact.kind != Fact::Kind::kScale) continue;
       if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
       if (fact.kind == Fact::Kind::kEnded) feed_.LogEnded(KeyOf(fact.task, fact.attempt));
     }
     return Status::Ok();
+  }
+
+  // The last fact of the lives before the one that goes on here; 0: there was none.
+  int64_t ResumedAfter(const std::vector<Fact>& facts) const {
+    if (resumes_ > 0 && core_.job_state() == job::JobState::kSuspended) return facts.back().seq;
+    int64_t after = 0;
+    for (const Fact& fact : facts) {
+      if (fact.kind == Fact::Kind::kResumed) after = fact.seq - 1;
+    }
+    return after;
   }
 
   Status Listen() {
@@ -386,6 +407,7 @@ class Shell final : public Coordinator {
       case Action::Kind::kDrain:
         return peer->Send("drain", {{"attempt", action.attempt},
                                     {"grace_ms", action.grace.count()},
+                                    {"signal", action.signal},
                                     {"text", action.text}});
       case Action::Kind::kKill:
         return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
@@ -506,6 +528,7 @@ class Shell final : public Coordinator {
   const CoordinatorOptions options_;
   const std::string id_;
   const std::string token_;
+  const int resumes_;
   const std::filesystem::path logs_dir_;
   const std::function<void(const Status&)> on_end_;
   const TimePoint opened_at_ = RealClock::Get()->Now();

@@ -134,6 +134,10 @@ void CoordinatorCore::On(const Joined& event) {
   if (!chosen) return refuse(why_not);
   Task& task = tasks_[static_cast<size_t>(*chosen)];
   if (task.holder && task.holder->instance == event.instance) return Rejoin(*chosen, event);
+  if (task.final && resumes_ > 0 && !verdict_) {  // it had ended before the job was suspended
+    Do(Kind::kRelease).member = event.member;
+    return;
+  }
   if (task.final) return refuse(NameOf(*chosen) + " has ended already");
   if (verdict_) return refuse("the job has ended");
   if (event.has_program) {
@@ -220,7 +224,7 @@ void CoordinatorCore::On(const PortsLeased& event) {
   fact.host = event.host;
   fact.ports = event.ports;
   Record(std::move(fact));
-  if (generation_ == 0) {
+  if (gathering_) {
     unsettled_ = true;
     return;
   }
@@ -258,7 +262,7 @@ void CoordinatorCore::On(const Left& event) {
   Task& task = tasks_[static_cast<size_t>(*number)];
   task.holder->member = 0;
   if (task.final) return;
-  if (generation_ == 0) return LoseHolder(*number, "its launcher left");
+  if (gathering_) return LoseHolder(*number, "its launcher left");
   for (const Waiting& one : waiting_) {
     if (one.task == *number && one.hello.incarnation > task.holder->incarnation) {
       return LoseHolder(*number, "its launcher died");

@@ -50,7 +50,7 @@ Status CoordinatorCore::Apply(const Fact& fact) {
   const bool of_one = fact.kind != Fact::Kind::kJob && fact.kind != Fact::Kind::kGeneration &&
                       fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart &&
                       fact.kind != Fact::Kind::kScale && fact.kind != Fact::Kind::kStalled &&
-                      fact.kind != Fact::Kind::kMoving;
+                      fact.kind != Fact::Kind::kMoving && fact.kind != Fact::Kind::kResumed;
   rescan_ = rescan_ || !of_one;
   switch (fact.kind) {
     case Fact::Kind::kJob:
@@ -62,12 +62,16 @@ Status CoordinatorCore::Apply(const Fact& fact) {
       return Status::Ok();
     case Fact::Kind::kGeneration:
       generation_ = fact.generation;
+      gathering_ = false;
       std::fill(roster_changed_.begin(), roster_changed_.end(), false);
       if (generation_ == 1) running_since_ = fact.at;
       if (fact.restart) {
         regroup_due_.reset();
         std::fill(regrouping_.begin(), regrouping_.end(), false);
       }
+      return Status::Ok();
+    case Fact::Kind::kResumed:
+      ApplyResumed(fact);
       return Status::Ok();
     case Fact::Kind::kVerdict:
       verdict_ = fact.verdict;
@@ -136,7 +140,7 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       if (!task.holder) return DataLoss("a lease without a launcher");
       task.holder->leased = true;
       last_leased_ = fact.at;
-      if (generation_ > 0 && task.host.empty() && job_.roles[task.role].elastic() &&
+      if (!gathering_ && task.host.empty() && job_.roles[task.role].elastic() &&
           job_.roles[task.role].restart.scope != job::RestartScope::kTask) {
         roster_changed_[task.role] = true;
       }
@@ -189,6 +193,7 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->ended_seq = fact.seq;
   task->ignored = fact.ignored;
   task->exhausted = fact.exhausted;
+  task->suspended = suspending();
   restarted_ = restarted_ || fact.restart;
   task->recalled = false;
   task->why_ended = fact.end->ok() ? std::string() : fact.text;

@@ -85,6 +85,10 @@ struct Command {
   StopMode mode = StopMode::kDrain;
   std::string reason;
 };
+// All programs are to save and end, and to be started again some day, by another coordinator.
+struct Suspend {
+  std::string reason;
+};
 // How many tasks an elastic role is to have.
 struct Scale {
   std::string role;
@@ -107,7 +111,7 @@ struct VerdictAcked {};
 
 using Event = std::variant<Joined, Left, PortsLeased, Heard, Evidence, ProgramEnded, ProgramReady,
                            PortStolen, ProgramResult, Tick, ControllerCame, ControllerWent, Command,
-                           Scale, LauncherLost, LauncherRefused, VerdictAcked>;
+                           Suspend, Scale, LauncherLost, LauncherRefused, VerdictAcked>;
 
 // ---- Actions ------------------------------------------------------------------------------------
 
@@ -119,7 +123,7 @@ struct Action {
     kRefuse,    // text; close
     kStart,     // the program of `task`, `attempt`, in the current generation
     kDescribe,  // the current description to member, or to all (0)
-    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why
+    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why; signal
     kKill,      // SIGKILL now
     kInspect,   // say what the program of `attempt` is doing
     kAck,       // the end of `attempt` is stored
@@ -134,6 +138,7 @@ struct Action {
   int attempt = 0;
   bool lease = false;
   Millis grace{0};  // of kDrain
+  int signal = 0;   // of kDrain: before SIGTERM, which then follows after the grace; 0: none
   // Not before the fact of this number is on disk; 0: at once.
   int64_t after = 0;
   std::string text;

@@ -12,7 +12,7 @@ using Kind = Action::Kind;
 
 // Programs run, and nobody is about to stop or start them: those have deadlines of their own.
 bool CoordinatorCore::MayStall() const {
-  if (job_.limits.stall.count() == 0 || generation_ == 0 || stalled_ || decided_) return false;
+  if (job_.limits.stall.count() == 0 || gathering_ || stalled_ || decided_) return false;
   if (stop_ != StopMode::kNone || regroup_due_) return false;
   return std::any_of(counts_.begin(), counts_.end(),
                      [](const RoleCount& one) { return one.active > 0; });

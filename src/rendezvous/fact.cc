@@ -14,11 +14,12 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
     {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
     {Kind::kScale, "scale"},       {Kind::kStalled, "stalled"},       {Kind::kMoving, "moving"},
+    {Kind::kResumed, "resumed"},
 };
 
 bool IsOfTask(Kind kind) {
   return kind != Kind::kJob && kind != Kind::kGeneration && kind != Kind::kVerdict &&
-         kind != Kind::kStalled && kind != Kind::kMoving;
+         kind != Kind::kStalled && kind != Kind::kMoving && kind != Kind::kResumed;
 }
 
 void PutJob(const Fact& fact, json::object* object) {
@@ -147,7 +148,8 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       fact->stolen = GetBoolOr(object, "stolen", false);
       return Status::Ok();
     }
-    case Kind::kScale: {
+    case Kind::kScale:
+    case Kind::kResumed: {
       TRY_ASSIGN(fact->replicas, GetSmall(object, "replicas"));
       return Status::Ok();
     }
@@ -199,7 +201,7 @@ std::string FactToText(const Fact& fact) {
   }
   if (fact.kind == Kind::kStalled && fact.counted) object["counted"] = true;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
-  if (fact.kind == Kind::kScale) object["replicas"] = fact.replicas;
+  if (fact.kind == Kind::kScale || fact.kind == Kind::kResumed) object["replicas"] = fact.replicas;
   const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;
   if (may_restart && fact.restart) object["restart"] = true;
   if (fact.kind == Kind::kRestart) {

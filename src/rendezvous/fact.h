@@ -48,6 +48,7 @@ struct Fact {
     kScale,       // task: the first of its role, replicas, text: the role is to have so many
     kStalled,  // text, body = {"tasks": […]}: what each is doing; counted: all are started again
     kMoving,   // text: it is stalled no more
+    kResumed,  // replicas: how often the job was resumed; what was suspended goes on
     kVerdict,  // verdict
   };
   Kind kind = Kind::kJob;

@@ -270,7 +270,10 @@ class TaskLauncher final : public Launcher {
     LogInfo("{}: {}", how, GetStringOr(message, "text", ""));
     if (how == "drain") {
       TRY_ASSIGN(const int64_t grace, GetInt(message, "grace_ms"));
-      run_->Drain(std::chrono::milliseconds(grace));
+      const int64_t signal = GetIntOr(message, "signal", 0);
+      if (signal < 0 || signal >= NSIG)
+        return InvalidArgument("field 'signal' is out of its range");
+      run_->Drain(std::chrono::milliseconds(grace), static_cast<int>(signal));
     } else {
       run_->Kill();
     }

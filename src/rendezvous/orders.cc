@@ -89,7 +89,8 @@ Result<Event> ControllerEvent(const std::string& type, const json::object& messa
     if (mode == "drain") return Event(Command{StopMode::kDrain, reason});
     if (mode == "stop") return Event(Command{StopMode::kStop, reason});
     if (mode == "kill") return Event(Command{StopMode::kKill, reason});
-    return InvalidArgument("field 'mode': expected drain, stop or kill");
+    if (mode == "suspend") return Event(Suspend{reason});
+    return InvalidArgument("field 'mode': expected drain, stop, kill or suspend");
   }
   if (type == "scale") {
     TRY_ASSIGN(const std::string role, GetString(message, "role"));

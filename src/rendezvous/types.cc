@@ -102,7 +102,9 @@ json::object VerdictToJson(const Verdict& verdict) {
 Result<Verdict> VerdictFromJson(const json::object& object) {
   Verdict verdict;
   TRY(ReadState(object, &verdict.state));
-  if (!job::IsFinal(verdict.state)) return InvalidArgument("a verdict's state must be final");
+  if (!job::IsFinal(verdict.state) && verdict.state != job::JobState::kSuspended) {
+    return InvalidArgument("a verdict's state must be final, or suspended");
+  }
   TRY_ASSIGN(verdict.reason, GetString(object, "reason"));
   verdict.gathered = GetBoolOr(object, "gathered", true);
   const json::value* tasks = object.if_contains("tasks");
