@@ -418,6 +418,7 @@ Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory) {
   TRY(SyncDirectory(directory));
   TRY_ASSIGN(const int64_t version, SchemaVersion(db));  // another process may have been quicker
   if (version == 0) TRY(db->Execute(kSchema));
+  if (version == 0) TRY(db->Execute(kExpiring));
   return transaction.Commit();
 }
 
