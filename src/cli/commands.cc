@@ -22,6 +22,8 @@ const std::vector<Command>& Commands() {
       {"show", "Jobs", AddShow},
       {"logs", "Jobs", AddLogs},
       {"stop", "Jobs", AddStop},
+      {"suspend", "Jobs", AddSuspend},
+      {"resume", "Jobs", AddResume},
       {"scale", "Jobs", AddScale},
       {"outputs", "Jobs", AddOutputs},
       {"exec", "Jobs", AddExec, WordsBeforeCommand},

@@ -17,6 +17,8 @@ void AddJobs(CLI::App& app, Run* chosen);
 void AddShow(CLI::App& app, Run* chosen);
 void AddLogs(CLI::App& app, Run* chosen);
 void AddStop(CLI::App& app, Run* chosen);
+void AddSuspend(CLI::App& app, Run* chosen);
+void AddResume(CLI::App& app, Run* chosen);
 void AddScale(CLI::App& app, Run* chosen);
 void AddOutputs(CLI::App& app, Run* chosen);
 void AddExec(CLI::App& app, Run* chosen);

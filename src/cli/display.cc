@@ -37,6 +37,7 @@ bool TerminalKnowsUnicode() {
 // An event worth a line of its own: how programs begin and end, not how they get there.
 bool WorthALine(const JobEvent& event) {
   if (event.type == JobEvent::Type::kNote || event.type == JobEvent::Type::kScaled) return true;
+  if (event.type == JobEvent::Type::kStalled || event.type == JobEvent::Type::kMoving) return true;
   if (event.type != JobEvent::Type::kTask || event.task_state != job::TaskState::kEnded)
     return false;
   return event.end && (!event.end->ok() || event.will_restart) &&
@@ -284,7 +285,7 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   done["reason"] = record.reason;
   if (!stopped_by.empty()) done["stopped_by"] = stopped_by;
   if (const std::string model = ModelDirectory(job); !model.empty()) done["output"] = model;
-  if (record.started != WallTime{}) {
+  if (record.started != WallTime{} && job::IsFinal(record.state)) {
     done["seconds"] = std::chrono::duration<double>(record.ended - record.started).count();
   }
   return done;
@@ -296,6 +297,8 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
   std::string text = record.id + " ";
   text += saved ? "was stopped by " + stopped_by + " and has saved"
                 : std::string(job::NameOf(record.state));
+  if (record.state == job::JobState::kSuspended)
+    return text + "; `shoal resume " + record.id + "` goes on";
   if (record.started != WallTime{})
     text += " after " + FormatDuration(record.ended - record.started);
   if (record.state != job::JobState::kSucceeded)

@@ -32,7 +32,8 @@ std::string StateText(const JobRecord& job, bool unattended) {
 }
 
 std::string RunTime(const JobRecord& job, WallTime now) {
-  if (job.started == WallTime{}) return "";
+  // How much of the time it was suspended for is not known here.
+  if (job.started == WallTime{} || job.state == job::JobState::kSuspended) return "";
   const WallTime end = job.ended == WallTime{} ? now : job.ended;
   return FormatDuration(end - job.started);
 }

@@ -8,6 +8,7 @@
 #include "cli/display.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "job/json.h"
 #include "job/parse.h"
 
 namespace shoal::cli {
@@ -36,7 +37,8 @@ class Foreground {
         job_(std::move(job)),
         display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
 
-  Result<controller::JobRecord> Go() {
+  // `id`: of a suspended job that is to go on; empty: this is a new one.
+  Result<controller::JobRecord> Go(std::string id) {
     // Before the job exists, so that no signal can come between the two.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
@@ -47,9 +49,14 @@ class Foreground {
     options.program = context_.program;
     options.self = session_->self();
     std::error_code error;
-    options.work_dir = std::filesystem::current_path(error);
+    if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
+    if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
     controller::Controller controller(std::move(options));
-    TRY_ASSIGN(const std::string id, controller.Submit(job_));
+    if (id.empty()) {
+      TRY_ASSIGN(id, controller.Submit(job_));
+    } else {
+      TRY(controller.Resume(id));
+    }
     display_->OnSubmitted(id);
     TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
     Tick();
@@ -115,16 +122,10 @@ int CodeOf(job::JobState state, bool stopped) {
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
 }
 
-}  // namespace
-
-int RunJob(const Context& context, job::Job job, const RunOptions& options) {
-  std::error_code error;
-  job::ResolvePaths(&job, std::filesystem::current_path(error).string());
-  if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
-  Result<std::unique_ptr<Session>> session = Session::Open(context);
-  if (!session.ok()) return Complain(session.status());
-  Foreground foreground(context, session->get(), job, options);
-  const Result<controller::JobRecord> ended = foreground.Go();
+int RunInForeground(const Context& context, Session* session, const job::Job& job,
+                    const std::string& id, const RunOptions& options) {
+  Foreground foreground(context, session, job, options);
+  const Result<controller::JobRecord> ended = foreground.Go(id);
   if (!ended.ok()) return Complain(ended.status());
   const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
   if (ended->state != job::JobState::kSucceeded) {
@@ -133,6 +134,27 @@ int RunJob(const Context& context, job::Job job, const RunOptions& options) {
     (void)PrintOut(sentence + "\n");
   }
   return CodeOf(ended->state, !foreground.stopped_by().empty());
+}
+
+}  // namespace
+
+int RunJob(const Context& context, job::Job job, const RunOptions& options) {
+  std::error_code error;
+  job::ResolvePaths(&job, std::filesystem::current_path(error).string());
+  if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
+  Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return Complain(session.status());
+  return RunInForeground(context, session->get(), job, "", options);
+}
+
+int ResumeJob(const Context& context, const std::string& prefix, const RunOptions& options) {
+  Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return Complain(session.status());
+  const Result<controller::JobRecord> record = (*session)->store().FindJob(prefix);
+  if (!record.ok()) return Complain(record.status());
+  const Result<job::Job> job = job::FromJson(record->job);
+  if (!job.ok()) return Complain(job.status().With(record->id));
+  return RunInForeground(context, session->get(), *job, record->id, options);
 }
 
 }  // namespace shoal::cli

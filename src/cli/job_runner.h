@@ -1,6 +1,8 @@
-// Runs a validated job in the foreground: controller, signals and display. `shoal run` and `shoal
-// train` end here, so there is one way for both.
+// Runs a validated job in the foreground: controller, signals and display. `shoal run`, `shoal
+// train` and `shoal resume` end here, so there is one way for all.
 #pragma once
+
+#include <string>
 
 #include "cli/command.h"
 #include "job/job.h"
@@ -11,7 +13,11 @@ struct RunOptions {
   bool quiet = false;
 };
 
-// Gives the exit code: 0 succeeded, 1 failed, 130 cancelled, others if it could not be submitted.
+// Gives the exit code: 0 succeeded, 1 failed, 130 cancelled or suspended, others if it could not be
+// submitted.
 int RunJob(const Context& context, job::Job job, const RunOptions& options);
+
+// The same with a suspended job: the one whose name begins so.
+int ResumeJob(const Context& context, const std::string& prefix, const RunOptions& options);
 
 }  // namespace shoal::cli

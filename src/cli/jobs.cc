@@ -8,6 +8,8 @@
 #include "cli/job_json.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "controller/prune.h"
+#include "job/units.h"
 
 namespace shoal::cli {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 struct Arguments {
   bool all = false;
   bool ids = false;
+  std::string prune;  // an age
 };
 
 constexpr int kEndedShown = 20;
@@ -41,9 +44,29 @@ void PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& s
   (void)PrintOut(Table(rows));
 }
 
+int PruneJobs(const Context& context, Session& session, const std::string& text) {
+  const auto age = job::ParseDurationMs(text);
+  if (!age) {
+    return Complain(
+        InvalidArgument("got --prune " + text + ", expected an age such as 7d, 12h or 0"));
+  }
+  const auto gone = controller::Prune(&session.store(), session.home(), RealClock::Get()->Wall(),
+                                      std::chrono::milliseconds(*age));
+  if (!gone.ok()) return Complain(gone.status());
+  std::string out;
+  for (const std::string& id : *gone) {
+    out += context.json ? ToText(json::object{{"removed", id}}) : id + " removed";
+    out += "\n";
+  }
+  (void)PrintOut(out);
+  if (gone->empty() && !context.json) Tell("no job ended that long ago");
+  return 0;
+}
+
 int ListJobs(const Context& context, const Arguments& arguments) {
   const Result<std::unique_ptr<Session>> session = Session::Open(context);
   if (!session.ok()) return Complain(session.status());
+  if (!arguments.prune.empty()) return PruneJobs(context, **session, arguments.prune);
   const Result<std::vector<controller::JobRecord>> jobs = Find(**session, arguments);
   if (!jobs.ok()) return Complain(jobs.status());
   if (arguments.ids || context.json) {
@@ -62,9 +85,11 @@ int ListJobs(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal jobs
   shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
+  shoal jobs --prune 30d     removes records, logs and directories of jobs that ended that long ago
 
 Shown are the jobs that have not ended and the last 20 that have, newest first; with --json one
-object a line. A job "(unattended)" runs on though the command that started it is gone.)help";
+object a line. A job "(unattended)" runs on though the command that started it is gone. What a job
+file says in 'limits: keep_records' is pruned by itself.)help";
 
 }  // namespace
 
@@ -72,6 +97,9 @@ void AddJobs(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
   sub->add_flag("-a,--all", arguments->all, "All that were ever submitted");
+  sub->add_option("--prune", arguments->prune,
+                  "Instead remove the jobs that ended so long ago, with their logs")
+      ->type_name("AGE");
   sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {

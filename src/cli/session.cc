@@ -1,6 +1,8 @@
 #include "cli/session.h"
 
+#include "base/log.h"
 #include "controller/process_identity.h"
+#include "controller/prune.h"
 #include "controller/sqlite_store.h"
 #include "engine/local/local_engine.h"
 
@@ -12,6 +14,10 @@ Result<std::unique_ptr<Session>> Session::Open(const Context&) {
   TRY_ASSIGN(session->self_, controller::CurrentProcess());
   TRY_ASSIGN(session->store_, controller::OpenSqliteStore(session->home_.database()));
   TRY(session->Reconcile());
+  const WallTime now = RealClock::Get()->Wall();
+  if (const auto pruned = controller::Prune(session->store_.get(), session->home_, now);
+      !pruned.ok())
+    Log(LogLevel::kInfo, "{}", pruned.status().message());
   return session;
 }
 

@@ -18,8 +18,8 @@ namespace shoal::cli {
 
 class Session {
  public:
-  // Opens the store and repairs what a killed controller left. NotFound and other codes as of the
-  // store.
+  // Opens the store, repairs what a killed controller left and removes what was kept long enough.
+  // NotFound and other codes as of the store.
   static Result<std::unique_ptr<Session>> Open(const Context& context);
 
   controller::Store& store() { return *store_; }

@@ -10,6 +10,7 @@
 #include "cli/job_json.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stall_text.h"
 
 namespace shoal::cli {
 namespace {
@@ -76,6 +77,8 @@ void PrintText(const Shown& shown) {
     }
     out += "\n" + Table(rows);
   }
+  if (const std::string stall = StallText(shown.events, job.submitted); !stall.empty())
+    out += "\n" + stall;
   out += "\nhistory\n" + History(shown.events, job.submitted);
   (void)PrintOut(out);
 }

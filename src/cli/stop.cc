@@ -4,13 +4,12 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/ask_job.h"
 #include "cli/commands.h"
 #include "cli/job_json.h"
 #include "cli/report.h"
 #include "cli/session.h"
 #include "controller/process_identity.h"
-#include "net/loop.h"
-#include "rendezvous/client.h"
 
 namespace shoal::cli {
 namespace {
@@ -22,86 +21,29 @@ struct Arguments {
   bool now = false;
 };
 
-constexpr Duration kDialFor = std::chrono::seconds(5);
 constexpr const char* kReason = "stopped by `shoal stop`";
 
-// One stop of one job; everything belongs to the thread that calls Go.
-class Stopping {
- public:
-  Stopping(Session* session, std::string id, bool now)
-      : session_(session), id_(std::move(id)), now_(now) {}
+Status EndSuspended(Session* session, const std::string& id) {
+  controller::ControllerOptions options;
+  options.store = &session->store();
+  options.home = session->home();
+  options.self = session->self();
+  return controller::Controller(options).EndSuspended(id, kReason);
+}
 
-  // Returns when the job has ended.
-  Result<JobRecord> Go() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-      loop_.WatchSignal(signal, [this] { Finish(Cancelled("the job is still stopping")); });
-    TRY_ASSIGN(watch_, session_->store().Watch([this] { loop_.Post([this] { Look(); }); }));
-    Ask();
-    loop_.Post([this] { Look(); });
-    loop_.Run();
-    client_.reset();
-    TRY(status_);
-    return session_->store().GetJob(id_);
-  }
-
- private:
-  void Finish(Status status) {
-    status_ = std::move(status);
-    loop_.Stop();
-  }
-  void Look() {
-    const Result<JobRecord> job = session_->store().GetJob(id_);
-    if (!job.ok()) return Finish(job.status());
-    if (job::IsFinal(job->state)) Finish(Status::Ok());
-  }
-  void Ask() {
-    rendezvous::ClientOptions options;
-    options.job_dir = session_->home().job_dir(id_).string();
-    options.logs = false;
-    options.controller = false;
-    options.give_up_after = kDialFor;
-    rendezvous::ClientCallbacks callbacks;
-    callbacks.on_event = [this](const rendezvous::JobEvent& event) {
-      if (event.type == rendezvous::JobEvent::Type::kVerdict) OnCoordinatorGone();
-    };
-    callbacks.on_closed = [this](const Status& status) {
-      // Refused, not gone: waiting would change nothing.
-      if (status.code() == Code::kUnauthenticated) return Finish(status.With("stopping " + id_));
-      OnCoordinatorGone();
-    };
-    client_ = rendezvous::Client::Connect(&loop_, std::move(options), std::move(callbacks));
-    if (now_) {
-      client_->Kill(kReason);
-    } else {
-      client_->Drain(kReason);
-    }
-  }
-  // If its controller lives, that one stores the end; if not, we do.
-  void OnCoordinatorGone() {
-    const Result<JobRecord> job = session_->store().GetJob(id_);
-    if (!job.ok()) return Finish(job.status());
-    if (controller::IsAlive(job->owner)) return;
-    if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
-    Look();
-  }
-
-  Session* const session_;
-  const std::string id_;
-  const bool now_;
-  net::Loop loop_;
-  std::unique_ptr<controller::Store::Watcher> watch_;
-  std::unique_ptr<rendezvous::Client> client_;
-  Status status_;
-};
-
-Result<JobRecord> StopJob(Session* session, const JobRecord& job, bool now) {
+Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
   const bool waits = job.state == job::JobState::kPending;
   if (waits && controller::IsAlive(job.owner)) {
     // It has no coordinator yet: its controller takes the signal as the user's wish to stop.
     if (kill(static_cast<pid_t>(job.owner.pid), SIGTERM) != 0)
       return ErrnoStatus(errno, "stopping the process that holds " + job.id);
   }
-  return Stopping(session, job.id, now).Go();
+  if (job.state != job::JobState::kSuspended) {
+    TRY_ASSIGN(job, AskJob(session, job.id, now ? JobWish::kKill : JobWish::kDrain, kReason));
+  }
+  // Somebody may have wished that before us.
+  if (job.state == job::JobState::kSuspended) TRY(EndSuspended(session, job.id));
+  return session->store().GetJob(job.id);
 }
 
 int Stop(const Context& context, const Arguments& arguments) {

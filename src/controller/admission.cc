@@ -14,6 +14,7 @@ AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& un
   if (capacity.memory_bytes > 0) snapshot.capacity.memory_bytes = capacity.memory_bytes;
   snapshot.capacity.gpu = capacity.gpu;
   for (const JobRecord& record : unfinished) {
+    if (record.state == JobState::kSuspended) continue;  // it holds nothing and asks for nothing
     const Result<job::Job> parsed = job::FromJson(record.job);
     if (!parsed.ok()) continue;  // of another version; it cannot be weighed
     const queue::Demand demand = queue::DemandOf(*parsed);

@@ -78,6 +78,13 @@ class Controller {
   // was validated.
   Result<std::string> Submit(const job::Job& job);
 
+  // Puts a suspended job into the queue again, as this process's; Start takes it on. Its programs
+  // start where they did first if ControllerOptions::work_dir says so (ReadWorkDir).
+  // FailedPrecondition if it is not suspended.
+  Status Resume(const std::string& id);
+  // Ends a suspended job. FailedPrecondition if it is not suspended (any more).
+  Status EndSuspended(const std::string& id, const std::string& reason);
+
   // Takes the submitted job to its end, on `loop`; returns at once.
   Result<std::unique_ptr<JobRun>> Start(net::Loop* loop, const std::string& id, Observer observer);
 

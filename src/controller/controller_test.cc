@@ -102,6 +102,7 @@ class ScriptedClient final : public rendezvous::Client {
   void ReportRefused(const std::string& role, int, const std::string& reason) override {
     coordinator_->Hear("refused " + role + " " + reason);
   }
+  void Suspend(const std::string& reason) override { coordinator_->Hear("suspend " + reason); }
   void Scale(const std::string& role, int replicas, const std::string&) override {
     coordinator_->Hear("scale " + role + std::to_string(replicas));
   }
@@ -166,8 +167,28 @@ class ControllerTest : public testing::Test {
   }
 
   void Begin(const job::Job& job) {
+    id_ = *Controller(options_).Submit(job);
+    Start();
+  }
+  // A job whose coordinator says, once it runs, that it is suspended.
+  void Suspended() {
+    options_.work_dir = "/where/it/began";
+    on_connect_ = [this] {
+      coordinator_.callbacks.on_event(StateOf(JobState::kRunning));
+      coordinator_.callbacks.on_event(VerdictOf(JobState::kSuspended, "for the night"));
+    };
+    Begin(FourTasks());
+    ASSERT_TRUE(WaitForEnd());
+  }
+  void Resume() {
+    ended_.reset();
+    states_.clear();
+    ASSERT_TRUE(Controller(options_).Resume(id_).ok());
+    EXPECT_EQ(store_->GetJob(id_)->owner, options_.self);
+    Start();
+  }
+  void Start() {
     Controller controller(options_);
-    id_ = *controller.Submit(job);
     Observer observer;
     observer.on_state = [this](JobState state, const std::string& why) {
       states_.push_back(std::string(job::NameOf(state)) + (why.empty() ? "" : ": " + why));
@@ -437,6 +458,52 @@ TEST_F(ControllerTest, DrainOfAWaitingJobEndsItWithoutStartingAnything) {
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(ended_->state, JobState::kCancelled);
   EXPECT_TRUE(engine_.applied.empty());
+}
+
+TEST_F(ControllerTest, ASuspendedJobHasNoOwnerAndGoesOnAsItWas) {
+  Suspended();
+  EXPECT_EQ(ended_->state, JobState::kSuspended);
+  EXPECT_THAT(engine_.stopped, ElementsAre(id_));
+  const JobRecord rests = *store_->GetJob(id_);
+  EXPECT_EQ(rests.state, JobState::kSuspended);
+  EXPECT_EQ(rests.reason, "for the night");
+  EXPECT_EQ(rests.owner, ProcessIdentity{});
+  const std::filesystem::path dir = home_.job_dir(id_);
+  EXPECT_EQ(ReadWorkDir(dir), options_.work_dir);
+  ASSERT_TRUE(WriteFileAtomically(dir / "verdict.json", "of the first life").ok());
+
+  on_connect_ = [this] { Succeed(); };
+  Resume();
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSucceeded);
+  EXPECT_THAT(states_, ElementsAre("admitted", "starting", "running", "finishing"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "verdict.json"));
+  EXPECT_EQ(*ReadFile(dir / "resumes", 64), "1\n");
+  EXPECT_EQ(Controller(options_).Resume(id_).code(), Code::kFailedPrecondition);
+}
+
+TEST_F(ControllerTest, ASuspendedJobEndsOnceAndHoldsNothing) {
+  Suspended();
+  Controller controller(options_);
+  ASSERT_TRUE(controller.EndSuspended(id_, "enough").ok());
+  EXPECT_EQ(store_->GetJob(id_)->state, JobState::kCancelled);
+  EXPECT_EQ(controller.EndSuspended(id_, "again").code(), Code::kFailedPrecondition);
+  EXPECT_EQ(controller.Resume(id_).code(), Code::kFailedPrecondition);
+}
+
+TEST_F(ControllerTest, WhatIsResumedAndStillWaitsIsSuspendedAgainByCtrlC) {
+  Suspended();
+  job::Job big = FourTasks();
+  big.roles[0].resources.memory_bytes = int64_t{2} << 30;  // all there is
+  const NewJob other{"other-1", "other", "scripted", job::ToJson(big), options_.self, {}};
+  ASSERT_TRUE(store_->Submit(other).ok());
+  const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
+  ASSERT_TRUE(store_->Append("other-1", admitted, Durability::kWritten).ok());
+  Resume();
+  run_->Drain("Ctrl-C");
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSuspended);
+  EXPECT_TRUE(Controller(options_).Resume(id_).ok());
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ void Run::StartTasks() {
 }
 
 Status Run::MakeTasks() {
-  TRY(WriteJobDir(dir_, id_, job::ToJson(job_)));
+  TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
   TRY(WatchForCoordinator());
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
@@ -357,7 +357,10 @@ void Run::OnClosed(const Status& status) {
 void Run::Drain(const std::string& reason) {
   if (phase_ >= Phase::kClearing) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
-  if (phase_ == Phase::kWaiting) return End(JobState::kCancelled, reason);
+  // What was resumed and has not begun yet has lost nothing.
+  const bool resumed = std::filesystem::exists(dir_ / "resumes");
+  if (phase_ == Phase::kWaiting)
+    return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
   WithClient([reason](rendezvous::Client* client) { client->Drain(reason); });
 }
 
@@ -386,9 +389,9 @@ void Run::End(JobState state, const std::string& reason) {
     Note("the end of the job could not be stored: " + stored.message());
   }
   if (client_ != nullptr) client_->AckVerdict();
-  clearing_ = std::thread([this] {
+  clearing_ = std::thread([this, state] {
     const Status stopped = options_.engine->Stop(id_, kClearGrace);
-    RemoveScratch(dir_);
+    RemoveScratch(dir_, state);
     Post([this, stopped] {
       if (!stopped.ok()) Note("something of the job may be left: " + stopped.message());
       Clear();

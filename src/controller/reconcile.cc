@@ -41,6 +41,10 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
         now, {result.role, result.index, attempt, job::TaskState::kEnded, result.end, false, ""}));
   }
   // The states in between were lost with the controller.
+  if (verdict->state == JobState::kSuspended) {
+    events.push_back(StateEvent(now, JobState::kSuspended, verdict->reason));
+    return events;
+  }
   if (job.state == JobState::kPending) events.push_back(StateEvent(now, JobState::kAdmitted, ""));
   if (job.state <= JobState::kAdmitted) events.push_back(StateEvent(now, JobState::kStarting, ""));
   if (job.state != JobState::kFinishing)
@@ -70,7 +74,7 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, engine::Engine* en
   TRY_ASSIGN(const bool ours, options.store->Claim(job.id, job.owner, options.self, now));
   if (!ours) return Aborted("another process looks after it");
   TRY(engine->Stop(job.id, kClearGrace));
-  RemoveScratch(dir);
+  RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
   if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
   const std::vector<Event> events = EventsOfEnd(job, now, verdict);
   TRY(options.store->Append(job.id, events, Durability::kSynced));
@@ -88,7 +92,7 @@ Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options) {
   std::vector<Reconciled> repaired;
   engine::Engine* engine = nullptr;
   for (const JobRecord& job : jobs) {
-    if (IsAlive(job.owner)) continue;
+    if (job.state == JobState::kSuspended || IsAlive(job.owner)) continue;
     if (engine == nullptr) {
       TRY_ASSIGN(engine, options.engine());
     }

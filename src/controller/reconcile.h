@@ -32,8 +32,8 @@ struct ReconcileOptions {
 
 // For each job that has not ended and whose owner is dead: verdict.json → its end is recorded; its
 // coordinator alive → left alone; neither → failed, and what is left of it is stopped. Jobs of
-// living owners are not touched. Of several processes that do this at once, one acts. Costs one
-// query if there is nothing to do.
+// living owners, and suspended ones, are not touched. Of several processes that do this at once,
+// one acts. Costs one query if there is nothing to do.
 Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options);
 
 }  // namespace shoal::controller

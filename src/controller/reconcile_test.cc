@@ -110,6 +110,25 @@ TEST_F(ReconcileTest, VerdictIsRecorded) {
   EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
 }
 
+TEST_F(ReconcileTest, ASuspensionIsRecordedAndThenLeftAlone) {
+  Submit(DeadProcess());
+  WriteVerdict(JobState::kSuspended);
+  const std::filesystem::path shipped = home_.job_dir("left-1") / "files";
+  ASSERT_TRUE(MakeDirectories(shipped).ok());
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSuspended);
+  EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
+  EXPECT_TRUE(std::filesystem::exists(shipped));  // it goes on with them some day
+  EXPECT_TRUE(Reconcile(options_)->empty());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSuspended);
+  // Whoever resumes it and dies before anything has begun has changed nothing.
+  const Event events[] = {StateEvent({}, JobState::kPending, "resumed"),
+                          Event{0, {}, "owner", ToJson(DeadProcess())}};
+  ASSERT_TRUE(store_->Append("left-1", events, Durability::kWritten).ok());
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSuspended);
+}
+
 TEST_F(ReconcileTest, LivingCoordinatorIsLeftAlone) {
   Submit(DeadProcess());
   engine_.left = {{"coordinator", 0, 0, engine::TaskPhase::kRunning, 1}};

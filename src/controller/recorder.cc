@@ -60,6 +60,11 @@ void Recorder::Take(const rendezvous::JobEvent& event) {
                     event.end,  event.will_restart, event.last_line};
     Add(TaskEvent(clock_->Wall(), task));
     FlushSoon();
+  } else if (event.type == Type::kStalled || event.type == Type::kMoving) {
+    const WallTime now = clock_->Wall();
+    Add(event.type == Type::kStalled ? StalledEvent(now, event.text, event.body)
+                                     : MovingEvent(now));
+    (void)Flush(Durability::kSynced);  // before whatever follows from it
   } else if (event.type == Type::kResult) {
     Merge(event.body, &record_.result);
   }
@@ -97,6 +102,12 @@ Status Recorder::Flush(Durability durability) {
 
 Status Recorder::End(JobState state, const std::string& reason) {
   if (state == JobState::kSucceeded) AddState(JobState::kFinishing, "");
+  if (state == JobState::kSuspended) {
+    AddState(state, reason);
+    TRY(Flush(Durability::kSynced));
+    Reload();
+    return Status::Ok();
+  }
   Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
   TRY(Flush(Durability::kSynced));
   Reload();

@@ -25,11 +25,12 @@ class Recorder {
   void Reload();
   void AddState(JobState state, const std::string& why);
   void AddNote(const std::string& text);
-  // Keeps what is worth keeping of the coordinator's word: states, tasks, results.
+  // Keeps what is worth keeping of the coordinator's word: states, tasks, results, stalls.
   void Take(const rendezvous::JobEvent& event);
   // The tasks of a verdict that was found in a file.
   void TakeVerdict(const rendezvous::Verdict& verdict);
-  // Stores all of it and the end, synced. If the store fails, `record` still says how it ended.
+  // Stores all of it and the end, or that it is suspended, synced. If the store fails, `record`
+  // still says how it ended.
   Status End(JobState state, const std::string& reason);
 
   // The job as far as it is known here, stored or not.

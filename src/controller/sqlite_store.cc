@@ -52,6 +52,13 @@ CREATE TABLE tasks (
 PRAGMA user_version = 1;
 )sql";
 
+// Of those few jobs that say how long they are to be kept; stores of earlier shoals get it, too,
+// and read and write on.
+constexpr const char* kExpiring = R"sql(
+CREATE INDEX IF NOT EXISTS jobs_expiring ON jobs (ended)
+  WHERE ended_flag = 1 AND json_extract(job, '$.limits.keep_records_ms') > 0
+)sql";
+
 constexpr std::string_view kJobColumns =
     "SELECT id, name, state, reason, engine, job, result, owner_pid, owner_start, owner_boot, "
     "submitted, started, ended, last_seq, ord FROM jobs ";
@@ -95,6 +102,8 @@ class SqliteStore final : public Store {
   Status AppendDecided(const std::string& id, const Decide& decide, Durability durability) override;
   Result<bool> Claim(const std::string& id, const ProcessIdentity& from, const ProcessIdentity& to,
                      WallTime time) override;
+  Status Remove(const std::string& id) override;
+  Result<std::vector<std::string>> ListExpired(WallTime now) override;
   Result<JobRecord> GetJob(const std::string& id) override;
   Result<JobRecord> FindJob(std::string_view prefix) override;
   Result<std::vector<JobRecord>> ListJobs(const JobQuery& query) override;
@@ -257,6 +266,40 @@ Result<bool> SqliteStore::Claim(const std::string& id, const ProcessIdentity& fr
   return true;
 }
 
+Status SqliteStore::Remove(const std::string& id) {
+  const std::lock_guard lock(mu_);
+  TRY(SetDurability(Durability::kWritten));
+  TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
+  TRY_ASSIGN(const JobRecord job, Load(id));
+  if (!job::IsFinal(job.state)) {
+    return FailedPrecondition("job " + id + " has not ended, but is " +
+                              std::string(job::NameOf(job.state)));
+  }
+  for (const char* sql : {"DELETE FROM events WHERE job = ?", "DELETE FROM tasks WHERE job = ?",
+                          "DELETE FROM jobs WHERE id = ?"}) {
+    TRY_ASSIGN(Statement remove, db_.Prepare(sql));
+    TRY(remove.Bind(1, id).Run());
+  }
+  TRY(transaction.Commit());
+  Committed(Durability::kWritten);
+  return Status::Ok();
+}
+
+Result<std::vector<std::string>> SqliteStore::ListExpired(WallTime now) {
+  const std::lock_guard lock(mu_);
+  TRY_ASSIGN(Statement select,
+             db_.Prepare("SELECT id FROM jobs WHERE ended_flag = 1 AND "
+                         "json_extract(job, '$.limits.keep_records_ms') > 0 AND ended + 1000 * "
+                         "json_extract(job, '$.limits.keep_records_ms') <= ? ORDER BY ended"));
+  select.Bind(1, Micros(now));
+  std::vector<std::string> ids;
+  while (true) {
+    TRY_ASSIGN(const bool row, select.Step());
+    if (!row) return ids;
+    ids.push_back(select.Text(0));
+  }
+}
+
 Result<JobRecord> SqliteStore::Load(const std::string& id) {
   TRY_ASSIGN(Statement select, db_.Prepare(fmt::format("{} WHERE id = ?", kJobColumns)));
   TRY_ASSIGN(const bool found, select.Bind(1, id).Step());
@@ -375,6 +418,7 @@ Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory) {
   TRY(SyncDirectory(directory));
   TRY_ASSIGN(const int64_t version, SchemaVersion(db));  // another process may have been quicker
   if (version == 0) TRY(db->Execute(kSchema));
+  if (version == 0) TRY(db->Execute(kExpiring));
   return transaction.Commit();
 }
 
@@ -400,6 +444,7 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
         path.string(), version, kSchemaVersion));
   }
   TRY(db.Execute("PRAGMA synchronous = FULL"));
+  TRY(db.Execute(kExpiring));
   TRY_ASSIGN(UniqueFd bell,
              OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
   return std::unique_ptr<Store>(

@@ -37,19 +37,35 @@ Result<std::filesystem::path> FindStateHome() {
       "set SHOAL_HOME to a directory of yours");
 }
 
-Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
-                   const json::object& job) {
+Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
+                   const std::filesystem::path& work_dir) {
   TRY(MakeDirectories(dir, 0700));
+  for (const char* earlier : {"coordinator.json", "verdict.json"}) {
+    std::error_code ignored;  // of a first life there is none
+    std::filesystem::remove(dir / earlier, ignored);
+  }
   TRY(MakeDirectories(dir / "logs", 0700));
   TRY(WriteFileAtomically(dir / "token", NewToken() + "\n", 0600, false));
   TRY(WriteFileAtomically(dir / "id", id + "\n", 0600, false));
+  TRY(WriteFileAtomically(dir / "work_dir", work_dir.string() + "\n", 0600, false));
   return WriteFileAtomically(dir / "job.json", ToText(job) + "\n", 0600, false);
 }
 
-void RemoveScratch(const std::filesystem::path& dir) {
+std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
+  std::string text = ReadFile(dir / "work_dir", 4096).value_or("");
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+Status CountResume(const std::filesystem::path& dir) {
+  const int resumes = std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
+  return WriteFileAtomically(dir / "resumes", std::to_string(resumes + 1) + "\n", 0600, true);
+}
+
+void RemoveScratch(const std::filesystem::path& dir, JobState state) {
   std::error_code ignored;  // what cannot be removed harms nobody
   std::filesystem::remove_all(dir / "scratch", ignored);
-  std::filesystem::remove_all(dir / "files", ignored);
+  if (job::IsFinal(state)) std::filesystem::remove_all(dir / "files", ignored);
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {

@@ -26,13 +26,19 @@ class StateHome {
   std::filesystem::path root_;
 };
 
-// Makes a job's directory (0700) with job.json, token (0600, a new secret) and id. Not synced: the
-// store holds the job, the directory of a job that a power cut ended is of no use.
-Status WriteJobDir(const std::filesystem::path& dir, const std::string& id,
-                   const json::object& job);
-// Removes the shipped files, and what killed launchers could not: their tasks' private temporary
-// files. Of a job that has ended.
-void RemoveScratch(const std::filesystem::path& dir);
+// Makes a job's directory (0700) with job.json, token (0600, a new secret), id and work_dir, and
+// removes what an earlier life of the job left for its controller: where its coordinator was, and
+// its verdict. Not synced: the store holds the job, the directory of a job that a power cut ended
+// is of no use.
+Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
+                   const std::filesystem::path& work_dir);
+// Where the job's programs were started first; empty if that is not known.
+std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
+// DIR/resumes: the job's coordinator is to go on once more after a suspension.
+Status CountResume(const std::filesystem::path& dir);
+// Removes what killed launchers could not: their tasks' private temporary files; and, of a job that
+// has ended (not only been suspended), the shipped files.
+void RemoveScratch(const std::filesystem::path& dir, JobState state);
 // The job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);
 // What the coordinator left at its end. NotFound if there is no verdict yet.

@@ -68,6 +68,12 @@ class Store {
   virtual Result<bool> Claim(const std::string& id, const ProcessIdentity& from,
                              const ProcessIdentity& to, WallTime time) = 0;
 
+  // The job with all its events, for good. NotFound; FailedPrecondition if it has not ended.
+  virtual Status Remove(const std::string& id) = 0;
+  // Ids of jobs that ended at least their limits.keep_records ago, oldest first; those whose file
+  // does not say are kept. O(jobs that say it).
+  virtual Result<std::vector<std::string>> ListExpired(WallTime now) = 0;
+
   virtual Result<JobRecord> GetJob(const std::string& id) = 0;
   // The one job whose id begins with `prefix` (a whole id always wins). NotFound; InvalidArgument
   // names some of them if there are several.

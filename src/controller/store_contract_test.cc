@@ -244,6 +244,34 @@ TEST_P(StoreContract, CommitsOfOthersAreToldWhenTheyCanBeSeen) {
   }
 }
 
+TEST_P(StoreContract, EndedJobsAreRemovedWithAllThatTheyHad) {
+  ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  ASSERT_TRUE(store_->Submit(SomeJob("b-1")).ok());
+  EXPECT_EQ(store_->Remove("c-1").code(), Code::kNotFound);
+  EXPECT_EQ(store_->Remove("a-1").code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(Append("a-1", EndedEvent(At(9), JobState::kCancelled, "", {})).ok());
+  ASSERT_TRUE(store_->Remove("a-1").ok());
+  EXPECT_EQ(store_->GetJob("a-1").status().code(), Code::kNotFound);
+  EXPECT_TRUE(store_->ReadEvents("a-1", 0, 10)->empty());
+  EXPECT_EQ(store_->ListJobs({})->size(), 1u);
+  // Its name may be used again.
+  EXPECT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+}
+
+TEST_P(StoreContract, ExpiredAreThoseThatSaidSo) {
+  NewJob kept = SomeJob("kept-1");
+  NewJob short_kept = SomeJob("short-1");
+  short_kept.job = {{"limits", json::object{{"keep_records_ms", 5'000}}}};
+  ASSERT_TRUE(store_->Submit(kept).ok());
+  ASSERT_TRUE(store_->Submit(short_kept).ok());
+  EXPECT_TRUE(store_->ListExpired(At(1'000'000))->empty());
+  for (const char* id : {"kept-1", "short-1"}) {
+    ASSERT_TRUE(Append(id, EndedEvent(At(100), JobState::kFailed, "", {})).ok());
+  }
+  EXPECT_TRUE(store_->ListExpired(At(104))->empty());
+  EXPECT_EQ(*store_->ListExpired(At(105)), std::vector<std::string>{"short-1"});
+}
+
 TEST_P(StoreContract, CommitsAreCounted) {
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
   ASSERT_TRUE(Append("a-1", NoteEvent(At(1), "")).ok());

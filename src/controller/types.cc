@@ -33,6 +33,7 @@ Status ApplyState(const Event& event, JobState to, JobRecord* record) {
                                           job::NameOf(record->state), job::NameOf(to)));
   }
   if (to == JobState::kRunning && record->started == kNever) record->started = event.time;
+  if (to == JobState::kSuspended) record->owner = {};
   if (job::IsFinal(to)) {
     record->ended = event.time;
     record->owner = {};
@@ -99,6 +100,8 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
   } else if (job::IsFinal(record->state)) {
     return FailedPrecondition(
         fmt::format("job {} has ended as {} already", record->id, job::NameOf(record->state)));
+  } else if (event.type == "stalled" || event.type == "moving") {
+    record->reason = GetStringOr(event.body, "reason", "");
   } else if (event.type == "submitted") {
     TRY(ApplySubmitted(event, record));
   } else if (event.type == "owner") {
@@ -135,5 +138,13 @@ Event TaskEvent(WallTime time, const TaskRecord& task) { return {0, time, "task"
 Event NoteEvent(WallTime time, std::string_view text) {
   return {0, time, "note", {{"text", text}}};
 }
+
+Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence) {
+  Event event{0, time, "stalled", evidence};
+  event.body["reason"] = reason;
+  return event;
+}
+
+Event MovingEvent(WallTime time) { return {0, time, "moving", {}}; }
 
 }  // namespace shoal::controller

@@ -30,7 +30,8 @@ struct ProcessIdentity {
 };
 
 // One entry of a job's log. Types: the states' names ("submitted" for pending, "ended" for the
-// last three), "task", "owner", "note".
+// last three), "task", "owner", "note", "stalled" (`reason`, and `tasks`: what each was doing) and
+// "moving" (stalled no more).
 struct Event {
   int64_t seq = 0;  // position in the job's log, from 1; the store sets it
   WallTime time{};
@@ -54,11 +55,11 @@ struct JobRecord {
   std::string id;
   std::string name;
   JobState state = JobState::kPending;
-  std::string reason;     // of the end, or of the waiting; one sentence; may be empty
+  std::string reason;     // of the end, the waiting or the stall; one sentence; may be empty
   std::string engine;     // "local"
   json::object job;       // as job::ToJson wrote it
   json::object result;    // what the tasks reported at the end ("words_per_second", "loss", …)
-  ProcessIdentity owner;  // the controller; pid 0: none
+  ProcessIdentity owner;  // the controller; pid 0: none, of a job that has ended or is suspended
   WallTime submitted{};
   WallTime started{};  // first time running; epoch: not yet
   WallTime ended{};    // epoch: not yet
@@ -83,5 +84,8 @@ Event EndedEvent(WallTime time, JobState state, std::string_view reason,
                  const json::object& result);
 Event TaskEvent(WallTime time, const TaskRecord& task);
 Event NoteEvent(WallTime time, std::string_view text);
+// `evidence`: the coordinator's word of what each task was doing; empty and no reason: it moves.
+Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence);
+Event MovingEvent(WallTime time);
 
 }  // namespace shoal::controller

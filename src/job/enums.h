@@ -1,6 +1,8 @@
 // How the enumerators of a Job are called in job files and in its JSON; for this room's .cc files.
 #pragma once
 
+#include <csignal>
+
 #include "job/job.h"
 #include "job/names.h"
 
@@ -46,6 +48,17 @@ inline constexpr NameEntry<EndAction> kEndActions[] = {
     {EndAction::kFail, "fail"},
     {EndAction::kIgnore, "ignore"},
     {EndAction::kRestartJob, "restart_job"},
+};
+
+inline constexpr NameEntry<OnStall> kOnStalls[] = {
+    {OnStall::kReport, "report"},
+    {OnStall::kRestart, "restart"},
+    {OnStall::kFail, "fail"},
+};
+
+// By number; 0 is none.
+inline constexpr NameEntry<int> kCheckpointSignals[] = {
+    {0, "none"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"},
 };
 
 inline constexpr NameEntry<SuccessRule> kSuccessRules[] = {

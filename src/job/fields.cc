@@ -160,6 +160,11 @@ constexpr Field kFields[] = {
    .doc = "What a line of output leads to: the task is stopped, and `retry`, `fail` or `restart_job` "
           "is done whatever its exit code. `line` is the whole line, `*` stands for any text.",
    .apply = [](V v, T t) { t.role->on_log = v.log_rules; }},
+  {.path = "roles.*.checkpoint_signal", .type = Type::kChoice,
+   .choices = "none|SIGUSR1|SIGUSR2|SIGHUP|SIGINT", .fallback = "none",
+   .doc = "What tells its programs to save when the job is suspended: they then have `limits.stop_grace` to "
+          "save and end, and as long again after SIGTERM.",
+   .apply = [](V v, T t) { t.role->checkpoint_signal = Pick(kCheckpointSignals, v); }},
   {.path = "roles.*.after", .type = Type::kSection, .fallback = "nobody",
    .doc = "Which roles' programs must run before this role's are started, at every start. All tasks "
           "are there and have their ports before."},
@@ -251,8 +256,14 @@ constexpr Field kFields[] = {
    .doc = "For the whole run.",
    .apply = [](V v, T t) { t.job->limits.deadline = v.duration; }},
   {.path = "limits.stall", .type = Type::kDuration, .most = kYear, .fallback = "10m",
-   .doc = "Without any progress of a job that reports it.",
+   .doc = "A job of which no task has printed or reported anything, computed or used the network for so "
+          "long is said to be stalled; 0: never, else at least 5s.",
    .apply = [](V v, T t) { t.job->limits.stall = v.duration; }},
+  {.path = "limits.on_stall", .type = Type::kChoice, .choices = "report|restart|fail",
+   .fallback = "report",
+   .doc = "What is done then, after it is recorded what every process waits for: nothing more, all tasks "
+          "are started again (as often as the largest `restart.limit` of the roles says), or the job fails.",
+   .apply = [](V v, T t) { t.job->limits.on_stall = Pick(kOnStalls, v); }},
   {.path = "limits.stop_grace", .type = Type::kDuration, .most = kHour, .fallback = "10s",
    .doc = "Between SIGTERM and SIGKILL.",
    .apply = [](V v, T t) { t.job->limits.stop_grace = v.duration; }},
@@ -264,6 +275,10 @@ constexpr Field kFields[] = {
    .fallback = "30s",
    .doc = "How long a task goes on without its coordinator.",
    .apply = [](V v, T t) { t.job->limits.coordinator_timeout = v.duration; }},
+  {.path = "limits.keep_records", .type = Type::kDuration, .most = 100 * kYear,
+   .fallback = "0, until `shoal jobs --prune`",
+   .doc = "How long after its end the job's record, logs and what else is in its directory are kept.",
+   .apply = [](V v, T t) { t.job->limits.keep_records = v.duration; }},
 
   {.path = "on_controller_loss", .type = Type::kChoice, .choices = "stop|keep",
    .fallback = "stop in the foreground on one machine, keep with a server or --detach",

@@ -122,6 +122,7 @@ struct Role {
   Ready ready;
   std::vector<ExitRule> on_exit;  // the first that matches counts
   std::vector<LogRule> on_log;
+  int checkpoint_signal = 0;  // before SIGTERM when the job is suspended; 0: none
 
   int least() const { return min_replicas.value_or(replicas); }
   int most() const { return max_replicas.value_or(replicas); }
@@ -156,13 +157,21 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
+// What is done about a job that stands still.
+enum class OnStall : uint8_t { kReport, kRestart, kFail };
+
+// A shorter stall than this would be said of every program that waits for a moment.
+inline constexpr std::chrono::milliseconds kLeastStall{5'000};
+
 struct Limits {
   std::chrono::milliseconds gather{300'000};
-  std::chrono::milliseconds deadline{0};  // of the whole run; 0: none
-  std::chrono::milliseconds stall{600'000};
+  std::chrono::milliseconds deadline{0};     // of the whole run; 0: none
+  std::chrono::milliseconds stall{600'000};  // 0, or at least kLeastStall
   std::chrono::milliseconds stop_grace{10'000};
   std::chrono::milliseconds coordinator_timeout{30'000};
   std::optional<int> restarts;  // counted ones of all tasks together, over the life of the job
+  OnStall on_stall = OnStall::kReport;
+  std::chrono::milliseconds keep_records{0};  // after the end; 0: until somebody removes them
 
   bool operator==(const Limits&) const = default;
 };

@@ -77,6 +77,7 @@ json::object Encode(const Role& role) {
   object["ready"] = Encode(role.ready);
   object["on_exit"] = Rules(role.on_exit, "code", &ExitRule::code);
   object["on_log"] = Rules(role.on_log, "line", &LogRule::line);
+  object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
   return object;
 }
 
@@ -96,6 +97,8 @@ json::object Encode(const Limits& limits) {
                       {"stop_grace_ms", limits.stop_grace.count()},
                       {"coordinator_timeout_ms", limits.coordinator_timeout.count()}};
   if (limits.restarts) object["restarts"] = *limits.restarts;
+  object["on_stall"] = NameIn(kOnStalls, limits.on_stall);
+  object["keep_records_ms"] = limits.keep_records.count();
   return object;
 }
 
@@ -266,6 +269,9 @@ Status Decode(const json::object& object, Role* role) {
   TRY(DecodePorts(object, &role->ports));
   TRY_ASSIGN(role->follows, GetString(object, "follows"));
   TRY(DecodeOrder(object, role));
+  if (object.contains("checkpoint_signal")) {
+    TRY(GetEnum(object, "checkpoint_signal", kCheckpointSignals, &role->checkpoint_signal));
+  }
   TRY_ASSIGN(const json::object* restart, GetObject(object, "restart"));
   return Decode(*restart, &role->restart).With("restart");
 }
@@ -318,6 +324,10 @@ Status DecodeLimits(const json::object& object, Limits* limits) {
   TRY(GetMs(*fields, "stall_ms", &limits->stall));
   TRY(GetMs(*fields, "stop_grace_ms", &limits->stop_grace));
   TRY(GetOptional(*fields, "restarts", 1'000'000, &limits->restarts));
+  if (fields->contains("on_stall")) {
+    TRY(GetEnum(*fields, "on_stall", kOnStalls, &limits->on_stall));
+    TRY(GetMs(*fields, "keep_records_ms", &limits->keep_records));
+  }
   return GetMs(*fields, "coordinator_timeout_ms", &limits->coordinator_timeout);
 }
 

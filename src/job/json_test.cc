@@ -68,6 +68,7 @@ Role AnyRole() {
   };
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_exit.push_back({Text(), action()});
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_log.push_back({Text(), action()});
+  role.checkpoint_signal = *rc::gen::element(0, SIGUSR1, SIGUSR2, SIGHUP, SIGINT);
   return role;
 }
 
@@ -96,8 +97,10 @@ Job AnyJob() {
                  TextList(), *rc::gen::inRange(0, 1000)};
   job.checkpoint = {Time(), *rc::gen::inRange(1, 1000)};
   job.store = Text();
-  job.limits = {Time(), Time(), Time(), Time(), Time(), std::nullopt};
+  job.limits = {Time(), Time(), Time(), Time(), Time(), std::nullopt, {}, {}};
   if (*rc::gen::arbitrary<bool>()) job.limits.restarts = *rc::gen::inRange(0, 1000);
+  job.limits.on_stall = *rc::gen::element(OnStall::kReport, OnStall::kRestart, OnStall::kFail);
+  job.limits.keep_records = Time();
   if (*rc::gen::arbitrary<bool>()) {
     job.on_controller_loss = *rc::gen::element(OnControllerLoss::kStop, OnControllerLoss::kKeep);
   }

@@ -303,26 +303,76 @@ Result<Plan> MakePlan(const Job& job) {
   return plan;
 }
 
+namespace {
+
+std::string ElasticText(const Role& role) {
+  if (!role.elastic()) return "";
+  const std::string now = std::to_string(role.replicas);
+  return "Size of " + role.name + ": " + now + " at first, at least " +
+         std::to_string(role.least()) + ", at most " + std::to_string(role.most()) + ".\n";
+}
+
+std::string RestartText(const Role& role) {
+  std::string out = "Restart of " + role.name + ": " + std::string(NameOf(role.restart.when));
+  if (role.restart.when != RestartWhen::kNever) {
+    out += ", at most " + std::to_string(role.restart.limit) + ", scope " +
+           std::string(NameOf(role.restart.scope));
+  }
+  return out + ".\n";
+}
+
+std::string AfterText(const Role& role) {
+  if (role.after.roles.empty()) return "";
+  std::string waited;
+  for (const std::string& name : role.after.roles) waited += (waited.empty() ? "" : ", ") + name;
+  const bool ended = role.after.when == AfterWhen::kEnded;
+  return "Start of " + role.name + ": when all tasks of " + waited + (ended ? " have " : " are ") +
+         std::string(NameIn(kAfterWhens, role.after.when)) + ".\n";
+}
+
+std::string SuspendText(const Role& role) {
+  if (role.checkpoint_signal == 0) return "";
+  return "Suspension of " + role.name + ": " +
+         std::string(NameIn(kCheckpointSignals, role.checkpoint_signal)) + " before SIGTERM.\n";
+}
+
+std::string LimitsText(const Limits& limits) {
+  constexpr std::string_view kDone[] = {"it is reported", "all tasks are started again",
+                                        "the job fails"};
+  std::string out;
+  if (limits.stall.count() > 0) {
+    out += "Stalled after " + FormatDuration(limits.stall) +
+           " without any movement: " + std::string(kDone[static_cast<size_t>(limits.on_stall)]) +
+           ".\n";
+  }
+  if (limits.keep_records.count() > 0) {
+    out += "Records are kept for " + FormatDuration(limits.keep_records) + " after the end.\n";
+  }
+  return out;
+}
+
+json::object RoleJson(const Role& role) {
+  json::object object{{"name", role.name},
+                      {"replicas", role.replicas},
+                      {"min", role.least()},
+                      {"max", role.most()}};
+  if (role.checkpoint_signal != 0) {
+    object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
+  }
+  return object;
+}
+
+}  // namespace
+
 std::string PrintPlan(const Job& job, const Plan& plan) {
   std::string out = "Job " + job.name + ", framework " + std::string(NameOf(job.framework)) + ": " +
                     TotalText(plan) + "\n\n" + TaskTable(plan);
   out += "\nSucceeds " + SuccessText(job.success) + ".\n";
-  for (const Role& role : job.roles) {
-    out += "Restart of " + role.name + ": " + std::string(NameOf(role.restart.when));
-    if (role.restart.when != RestartWhen::kNever) {
-      out += ", at most " + std::to_string(role.restart.limit) + ", scope " +
-             std::string(NameOf(role.restart.scope));
-    }
-    out += ".\n";
-  }
-  for (const Role& role : job.roles) {
-    if (role.after.roles.empty()) continue;
-    std::string waited;
-    for (const std::string& name : role.after.roles) waited += (waited.empty() ? "" : ", ") + name;
-    const bool ended = role.after.when == AfterWhen::kEnded;
-    out += "Start of " + role.name + ": when all tasks of " + waited +
-           (ended ? " have " : " are ") + std::string(NameIn(kAfterWhens, role.after.when)) + ".\n";
-  }
+  for (const Role& role : job.roles) out += ElasticText(role);
+  for (const Role& role : job.roles) out += RestartText(role);
+  for (const Role& role : job.roles) out += AfterText(role);
+  for (const Role& role : job.roles) out += SuspendText(role);
+  out += LimitsText(job.limits);
   return out + EnvironmentText(plan);
 }
 
@@ -341,6 +391,12 @@ json::object PlanToJson(const Job& job, const Plan& plan) {
   object["success"] = json::object{{"rule", NameOf(job.success.rule)},
                                    {"roles", std::move(roles)},
                                    {"count", job.success.count}};
+  json::array described;
+  for (const Role& role : job.roles) described.push_back(RoleJson(role));
+  object["roles"] = std::move(described);
+  object["limits"] = json::object{{"stall_ms", job.limits.stall.count()},
+                                  {"on_stall", NameIn(kOnStalls, job.limits.on_stall)},
+                                  {"keep_records_ms", job.limits.keep_records.count()}};
   return object;
 }
 

@@ -62,6 +62,7 @@ bool MayFollow(JobState from, JobState to) {
   using S = JobState;
   if (IsFinal(from) || from == to) return false;
   if (to == S::kFailed || to == S::kCancelled) return true;
+  if (to == S::kSuspended) return from != S::kFinishing;
   switch (from) {
     case S::kPending:
       return to == S::kAdmitted;
@@ -70,9 +71,9 @@ bool MayFollow(JobState from, JobState to) {
     case S::kStarting:
       return to == S::kRunning || to == S::kPending || to == S::kFinishing;
     case S::kRunning:
-      return to == S::kSuspended || to == S::kFinishing;
+      return to == S::kFinishing;
     case S::kSuspended:
-      return to == S::kRunning || to == S::kFinishing;
+      return to == S::kPending;
     case S::kFinishing:
       return to == S::kSucceeded;
     default:

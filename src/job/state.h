@@ -14,10 +14,10 @@
 
 namespace shoal::job {
 
-// pending → admitted → starting → running (⇄ suspended) → finishing → succeeded|failed|cancelled.
-// A job that could not gather goes back from admitted or starting to pending. Any state that is not
-// final may turn into failed or cancelled (the engine may lose everything at once); succeeded comes
-// only after finishing.
+// pending → admitted → starting → running → finishing → succeeded|failed|cancelled. What could not
+// gather goes back to pending; what has not begun to finish may be suspended, and goes on by
+// pending. Any state that is not final may turn into failed or cancelled (the engine may lose
+// everything at once); succeeded comes only after finishing.
 enum class JobState : uint8_t {
   kPending,
   kAdmitted,

@@ -35,6 +35,11 @@ TEST(JobState, FinalStatesAreFinalAndEveryOtherCanEnd) {
   }
   EXPECT_TRUE(MayFollow(JobState::kStarting, JobState::kPending));
   EXPECT_FALSE(MayFollow(JobState::kRunning, JobState::kPending));
+  EXPECT_TRUE(MayFollow(JobState::kRunning, JobState::kSuspended));
+  EXPECT_TRUE(MayFollow(JobState::kPending, JobState::kSuspended));
+  EXPECT_TRUE(MayFollow(JobState::kSuspended, JobState::kPending));
+  EXPECT_FALSE(MayFollow(JobState::kFinishing, JobState::kSuspended));
+  EXPECT_FALSE(MayFollow(JobState::kSuspended, JobState::kRunning));
   EXPECT_FALSE(MayFollow(JobState::kPending, JobState::kRunning));
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/clock.h"
 #include "job/decode.h"
 
 namespace shoal::job {
@@ -26,6 +27,7 @@ class Validator {
       CheckReady(role);
     }
     CheckSuccess();
+    CheckStall();
     for (const DataSource& data : job_.data) CheckData(data);
     if (!job_.image.empty() && !job_.files.empty()) {
       Wrong("files", "got files beside an image, expected one of the two: an image brings its own");
@@ -46,6 +48,7 @@ class Validator {
   void CheckCommands();
   void CheckFramework();
   void CheckSuccess();
+  void CheckStall();
   void CheckCounts(const std::string& path);
   void CheckData(const DataSource& data);
 
@@ -267,6 +270,14 @@ void Validator::CheckSuccess() {
   if (rules.empty() && !errors_->empty()) return;
   const bool count = !rules.empty() && rules[0] == "count";
   CheckCounts(rules.empty() ? "success" : "success." + (count ? "of" : rules[0]));
+}
+
+void Validator::CheckStall() {
+  const auto stall = job_.limits.stall;
+  if (stall.count() == 0 || stall >= kLeastStall || errors_->At("limits.stall")) return;
+  Wrong("limits.stall", "got " + FormatDuration(stall) +
+                            ", expected 0 for never or at least 5s: programs stand still for "
+                            "moments all the time");
 }
 
 void Validator::CheckCounts(const std::string& path) {

@@ -183,6 +183,10 @@ Node RoleNode(const Role& role, const Role& base) {
   AddUnlessEmpty(&node, "restart", RestartNode(role.restart, base.restart));
   AddUnlessEmpty(&node, "on_exit", ExitRulesNode(role.on_exit));
   AddUnlessEmpty(&node, "on_log", LogRulesNode(role.on_log));
+  if (role.checkpoint_signal != 0) {
+    AddField(&node, "checkpoint_signal",
+             Plain(std::string(NameIn(kCheckpointSignals, role.checkpoint_signal))));
+  }
   AddUnlessEmpty(&node, "after", AfterNode(role.after));
   AddUnlessEmpty(&node, "ready", ReadyNode(role.ready));
   return node;
@@ -238,6 +242,10 @@ Node LimitsNode(const Limits& limits) {
   add("stop_grace", &Limits::stop_grace);
   if (limits.restarts) AddField(&node, "restarts", Number(*limits.restarts));
   add("coordinator_timeout", &Limits::coordinator_timeout);
+  if (limits.on_stall != usual.on_stall) {
+    AddField(&node, "on_stall", Plain(std::string(NameIn(kOnStalls, limits.on_stall))));
+  }
+  add("keep_records", &Limits::keep_records);
   return node;
 }
 

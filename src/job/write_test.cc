@@ -80,6 +80,7 @@ Role AnyRole(const std::string& name) {
     role.ready.command = AnyCommand();
     role.ready.every = milliseconds(20);
   }
+  role.checkpoint_signal = *rc::gen::element(0, SIGUSR1, SIGHUP);
   role.restart.backoff_max = std::max(role.restart.backoff, milliseconds(30'000));
   return role;
 }
@@ -119,7 +120,10 @@ Job AnyValidJob() {
                 Time(),
                 std::min(Time(), milliseconds(3'600'000)),
                 std::min(Time(100), milliseconds(3'600'000)),
-                std::nullopt};
+                std::nullopt,
+                *rc::gen::element(OnStall::kReport, OnStall::kRestart, OnStall::kFail),
+                Time()};
+  if (job.limits.stall < kLeastStall) job.limits.stall = milliseconds(0);
   if (*rc::gen::arbitrary<bool>()) job.limits.restarts = *rc::gen::inRange(0, 1000);
   if (*rc::gen::arbitrary<bool>()) job.on_controller_loss = OnControllerLoss::kKeep;
   if (*rc::gen::arbitrary<bool>()) job.outputs = {{"model", AnyText()}, {"logs", "x"}};

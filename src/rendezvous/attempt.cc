@@ -8,8 +8,11 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "host/activity.h"
 #include "job/state.h"
+#include "rendezvous/evidence.h"
 #include "rendezvous/launch_env.h"
+#include "rendezvous/movement.h"
 #include "rendezvous/port_watch.h"
 #include "rendezvous/program.h"
 #include "rendezvous/program_end.h"
@@ -18,6 +21,8 @@
 
 namespace shoal::rendezvous {
 namespace {
+
+using Millis = std::chrono::milliseconds;
 
 constexpr auto kSampleEvery = std::chrono::seconds(1);
 
@@ -35,7 +40,9 @@ class TaskAttempt final : public Attempt {
         calls_(std::move(calls)),
         grace_(std::chrono::milliseconds(spec_.start.grace_ms)),
         processes_(std::max(1, static_cast<int>(spec_.start.processes.size()))),
-        output_(processes_, WatchedLines(spec_.start)) {}
+        output_(processes_, WatchedLines(spec_.start)),
+        movement_(Now()),
+        looked_(Now()) {}
 
   ~TaskAttempt() override { loop_->Cancel(sample_timer_); }
 
@@ -47,10 +54,10 @@ class TaskAttempt final : public Attempt {
     Finish(CouldNotStart(status));
   }
 
-  void Drain(Duration grace) override {
-    if (program_) program_->Drain(grace);
+  void Drain(Duration grace, int signal) override {
+    if (program_) program_->Drain(grace, signal);
   }
-  void Drain() override { Drain(grace_); }
+  void Drain() override { Drain(grace_, 0); }
   void Kill() override {
     if (program_) program_->Kill();
   }
@@ -66,6 +73,20 @@ class TaskAttempt final : public Attempt {
   bool ready() const override { return ready_; }
   const std::string& stolen() const override { return stolen_; }
   const host::Usage& usage() const override { return usage_; }
+  std::optional<Duration> still() const override {
+    if (spec_.start.watch_ms <= 0 || !running()) return std::nullopt;
+    return movement_.still(Now());
+  }
+  json::object Inspect() const override {
+    json::object body;
+    if (running()) body = CollectEvidence(program_->Pids());
+    body["cpu_seconds"] = usage_.cpu_seconds;
+    if (printed_) {
+      body["last_line"] = CleanText(output_.last_line(last_printed_), 200);
+      body["last_line_ms"] = std::chrono::duration_cast<Millis>(Now() - *printed_).count();
+    }
+    return body;
+  }
 
  private:
   // ---- The start ----
@@ -119,11 +140,15 @@ class TaskAttempt final : public Attempt {
     TRY(WriteClusterFile());
     ProgramCallbacks calls;
     calls.on_output = [this](int process, std::string_view bytes) {
+      Printed(process);
       const bool more = Log(output_.Take(process, bytes));
       LookAtMatches();
       return more;
     };
-    calls.on_report = [this](const json::object& report) { calls_.on_report(report); };
+    calls.on_report = [this](const json::object& report) {
+      movement_.Touch(Now());
+      calls_.on_report(report);
+    };
     calls.on_end = [this](const host::ProcessExit& exit) { ProgramEnded(exit); };
     TRY_ASSIGN(program_,
                Program::Start(loop_, {ProcessOf(spec_.start)}, spec_.isolation, std::move(calls)));
@@ -134,6 +159,14 @@ class TaskAttempt final : public Attempt {
   }
 
   // ---- While it runs ----
+
+  static TimePoint Now() { return RealClock::Get()->Now(); }
+
+  void Printed(int process) {
+    last_printed_ = process;
+    printed_ = Now();
+    movement_.Touch(*printed_);
+  }
 
   bool Log(std::string_view text) { return text.empty() || calls_.on_log(text); }
 
@@ -149,7 +182,7 @@ class TaskAttempt final : public Attempt {
     } else if (log_rule_ < 0) {
       log_rule_ = number;
       LogInfo("a line of the program matches '{}'", on_log[static_cast<size_t>(number)]);
-      if (running()) program_->Drain(grace_);
+      if (running()) program_->Drain(grace_, 0);
     }
   }
 
@@ -198,8 +231,19 @@ class TaskAttempt final : public Attempt {
       if (!running()) return;
       auto usage = program_->Sample();
       if (usage.ok()) usage_ = *usage;
+      LookWhetherItMoves();
       SampleLater();
     });
+  }
+
+  void LookWhetherItMoves() {
+    const Millis every(spec_.start.watch_ms);
+    const TimePoint now = Now();
+    if (every.count() <= 0 || now - looked_ < every - kSampleEvery / 2) return;
+    looked_ = now;
+    // Where the kernel does not tell, the network is taken to stand still.
+    const int64_t bytes = network_.Sample(program_->Pids()).value_or(0);
+    movement_.Sample(now, usage_.cpu_seconds, bytes);
   }
 
   // ---- The end ----
@@ -246,6 +290,11 @@ class TaskAttempt final : public Attempt {
   bool ready_ = false;
   bool ended_ = false;
   host::Usage usage_;
+  Movement movement_;
+  host::NetworkMeter network_;
+  TimePoint looked_;                  // whether it moves
+  std::optional<TimePoint> printed_;  // last
+  int last_printed_ = 0;              // by this of its processes
   net::Loop::Id sample_timer_ = 0;
   std::unique_ptr<Program> program_;
   std::unique_ptr<ReadyCheck> ready_check_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,8 +57,9 @@ class Attempt {
 
   // Starts the program. A failure is an end too, and told by on_end before this returns.
   virtual void Start() = 0;
-  // SIGTERM now, SIGKILL after the grace (none: the order's own). Again: nothing.
-  virtual void Drain(Duration grace) = 0;
+  // SIGTERM now, SIGKILL after the grace (none: the order's own); with a signal that one now,
+  // SIGTERM after the grace and SIGKILL after another. Again: nothing.
+  virtual void Drain(Duration grace, int signal) = 0;
   virtual void Drain() = 0;
   virtual void Kill() = 0;
   virtual void Resume() = 0;
@@ -70,6 +72,10 @@ class Attempt {
   virtual const std::string& stolen() const = 0;
   // As it was sampled last, at most a second ago.
   virtual const host::Usage& usage() const = 0;
+  // For how long it has stood still (movement.h); nothing if nobody asked to watch that.
+  virtual std::optional<Duration> still() const = 0;
+  // What it is doing now, for people (evidence.h).
+  virtual json::object Inspect() const = 0;
 };
 
 }  // namespace shoal::rendezvous

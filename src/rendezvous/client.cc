@@ -57,6 +57,7 @@ class LinkClient final : public Client {
   void Drain(const std::string& reason) override { Order("drain", reason); }
   void Stop(const std::string& reason) override { Order("stop", reason); }
   void Kill(const std::string& reason) override { Order("kill", reason); }
+  void Suspend(const std::string& reason) override { Order("suspend", reason); }
   void Scale(const std::string& role, int replicas, const std::string& reason) override {
     Tell("scale", {{"role", role}, {"replicas", replicas}, {"reason", reason}});
   }

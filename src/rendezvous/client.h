@@ -81,6 +81,9 @@ class Client {
   virtual void Stop(const std::string& reason) = 0;
   // SIGKILL to all now; the job ends `cancelled`.
   virtual void Kill(const std::string& reason) = 0;
+  // Lets all tasks save and end, to be started again when the job is resumed: the verdict is
+  // kSuspended. Refused by a note that begins with kNotSuspended.
+  virtual void Suspend(const std::string& reason) = 0;
   // So many tasks the elastic role is to have. Answered by the event kScaled, or by a note that
   // begins with "not scaled: " (core_events.h) and says why not.
   virtual void Scale(const std::string& role, int replicas, const std::string& reason) = 0;

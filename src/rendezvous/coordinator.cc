@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,7 @@ class Shell final : public Coordinator {
         options_(std::move(options)),
         id_(std::move(files.id)),
         token_(std::move(files.token)),
+        resumes_(files.resumes),
         logs_dir_(std::filesystem::path(options_.job_dir) / "logs"),
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
@@ -70,7 +72,7 @@ class Shell final : public Coordinator {
     ledger_ = std::move(opened.ledger);
     TRY(Restore(opened.facts));
     TRY(Listen());
-    Do(core_.Begin(Now()));
+    Do(core_.Begin(Now(), resumes_));
     // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
     if (!opened.facts.empty()) ledger_->CommitNow();
     BeatLater();
@@ -103,15 +105,34 @@ class Shell final : public Coordinator {
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
     base_ = facts.back().at;
+    // What was before the job was resumed has been told: of it only how large roles are to be.
+    const int64_t resumed = ResumedAfter(facts);
+    std::set<LogKey> told;
+    for (const Fact& fact : facts) {
+      const bool before = fact.seq <= resumed && fact.kind == Fact::Kind::kStarted;
+      if (before) told.insert(KeyOf(fact.task, fact.attempt));
+    }
     for (const auto& entry : std::filesystem::directory_iterator(logs_dir_)) {
       const auto key = ParseLogFileName(entry.path().filename().string());
-      if (key) feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
+      if (!key || told.contains(*key)) continue;
+      feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
     }
     for (const Fact& fact : facts) {
+      if (fact.seq <= resumed && fact.kind != Fact::Kind::kScale) continue;
       if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
       if (fact.kind == Fact::Kind::kEnded) feed_.LogEnded(KeyOf(fact.task, fact.attempt));
     }
     return Status::Ok();
+  }
+
+  // The last fact of the lives before the one that goes on here; 0: there was none.
+  int64_t ResumedAfter(const std::vector<Fact>& facts) const {
+    if (resumes_ > 0 && core_.job_state() == job::JobState::kSuspended) return facts.back().seq;
+    int64_t after = 0;
+    for (const Fact& fact : facts) {
+      if (fact.kind == Fact::Kind::kResumed) after = fact.seq - 1;
+    }
+    return after;
   }
 
   Status Listen() {
@@ -220,7 +241,7 @@ class Shell final : public Coordinator {
   Status FromLauncher(MemberId id, const std::string& type, const json::object& message) {
     const auto task = core_.TaskOf(id);
     if (type == "heartbeat") {
-      Feed(Heard{id});
+      Feed(Heard{id, static_cast<int>(GetIntOr(message, "attempt", -1)), StillOf(message)});
       if (task && message.if_contains("rss_bytes") != nullptr) TellUsage(*task, message);
     } else if (type == "leased") {
       TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
@@ -238,6 +259,8 @@ class Shell final : public Coordinator {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(PortStolen{id, static_cast<int>(attempt),
                       CleanText(GetStringOr(message, "text", ""), 300)});
+    } else if (type == "evidence") {
+      return TakeEvidence(id, message);
     } else if (type == "ready") {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(ProgramReady{id, static_cast<int>(attempt)});
@@ -246,6 +269,19 @@ class Shell final : public Coordinator {
     } else {
       return InvalidArgument("this type of message is unknown");
     }
+    return Status::Ok();
+  }
+
+  static std::optional<Millis> StillOf(const json::object& message) {
+    const int64_t still = GetIntOr(message, "still_ms", -1);
+    return still < 0 ? std::nullopt : std::optional(Millis(still));
+  }
+
+  Status TakeEvidence(MemberId id, const json::object& message) {
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    const json::value* body = message.if_contains("body");
+    if (body == nullptr || !body->is_object()) return InvalidArgument("field 'body' is missing");
+    Feed(Evidence{id, static_cast<int>(attempt), StillOf(message), body->get_object()});
     return Status::Ok();
   }
 
@@ -371,9 +407,12 @@ class Shell final : public Coordinator {
       case Action::Kind::kDrain:
         return peer->Send("drain", {{"attempt", action.attempt},
                                     {"grace_ms", action.grace.count()},
+                                    {"signal", action.signal},
                                     {"text", action.text}});
       case Action::Kind::kKill:
         return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
+      case Action::Kind::kInspect:
+        return peer->Send("inspect", {{"attempt", action.attempt}});
       case Action::Kind::kAck:
         return peer->Send("ack", {{"attempt", action.attempt}});
       case Action::Kind::kRelease:
@@ -489,6 +528,7 @@ class Shell final : public Coordinator {
   const CoordinatorOptions options_;
   const std::string id_;
   const std::string token_;
+  const int resumes_;
   const std::filesystem::path logs_dir_;
   const std::function<void(const Status&)> on_end_;
   const TimePoint opened_at_ = RealClock::Get()->Now();

@@ -30,10 +30,11 @@ CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
 std::vector<Action> CoordinatorCore::Handle(const Event& event, Millis now) {
   now_ = std::max(now, now_);
   std::visit([this](const auto& one) { On(one); }, event);
+  SayWhetherItMoves();
   if (unsettled_) Settle();
   MaybeExit();
   // A heartbeat only puts deadlines off: the earlier one does no harm, and costs nothing here.
-  if (!std::holds_alternative<Heard>(event)) RecomputeDeadline();
+  if (rescan_ || !std::holds_alternative<Heard>(event)) RecomputeDeadline();
   return std::exchange(actions_, {});
 }
 
@@ -133,6 +134,10 @@ void CoordinatorCore::On(const Joined& event) {
   if (!chosen) return refuse(why_not);
   Task& task = tasks_[static_cast<size_t>(*chosen)];
   if (task.holder && task.holder->instance == event.instance) return Rejoin(*chosen, event);
+  if (task.final && resumes_ > 0 && !verdict_) {  // it had ended before the job was suspended
+    Do(Kind::kRelease).member = event.member;
+    return;
+  }
   if (task.final) return refuse(NameOf(*chosen) + " has ended already");
   if (verdict_) return refuse("the job has ended");
   if (event.has_program) {
@@ -219,7 +224,7 @@ void CoordinatorCore::On(const PortsLeased& event) {
   fact.host = event.host;
   fact.ports = event.ports;
   Record(std::move(fact));
-  if (generation_ == 0) {
+  if (gathering_) {
     unsettled_ = true;
     return;
   }
@@ -257,7 +262,7 @@ void CoordinatorCore::On(const Left& event) {
   Task& task = tasks_[static_cast<size_t>(*number)];
   task.holder->member = 0;
   if (task.final) return;
-  if (generation_ == 0) return LoseHolder(*number, "its launcher left");
+  if (gathering_) return LoseHolder(*number, "its launcher left");
   for (const Waiting& one : waiting_) {
     if (one.task == *number && one.hello.incarnation > task.holder->incarnation) {
       return LoseHolder(*number, "its launcher died");
@@ -310,8 +315,13 @@ void CoordinatorCore::PlaceWaiting(int number) {
 void CoordinatorCore::On(const Heard& event) {
   const auto number = TaskOf(event.member);
   if (!number) return;
-  Holder& holder = *tasks_[static_cast<size_t>(*number)].holder;
+  Task& task = tasks_[static_cast<size_t>(*number)];
+  Holder& holder = *task.holder;
   holder.heard = now_;
+  // Of whom it is not known whether he moves, it is taken that he does.
+  if (task.active && (!event.still || event.attempt == task.attempt)) {
+    Moved(&task, event.still.value_or(Millis(0)));
+  }
   if (std::exchange(holder.suspected, false)) {
     Do(Kind::kNote).text = NameOf(*number) + " is heard of again";
   }

@@ -34,8 +34,9 @@ class CoordinatorCore {
   // Applies the facts of an earlier coordinator. Once, before Begin. DataLoss if they do not fit
   // the job.
   Status Restore(const std::vector<Fact>& facts);
-  // Starts, or goes on after Restore.
-  std::vector<Action> Begin(Millis now);
+  // Starts, or goes on after Restore; what was suspended goes on if it was to be resumed more often
+  // than it was.
+  std::vector<Action> Begin(Millis now, int resumes = 0);
   // O(1) for Heard and, until all are there, for who joins; O(tasks) when something ends.
   std::vector<Action> Handle(const Event& event, Millis now);
   // When Handle(Tick) has something to do; none: never. May be early.
@@ -83,6 +84,7 @@ class CoordinatorCore {
     int results = 0;         // that the attempt reported
     bool final = false;      // and will not be started again
     bool ignored = false;    // its end counts as a good one, whatever it was
+    bool suspended = false;  // it was ended for the job's suspension
     bool exhausted = false;  // it was not started again only for limits.restarts
     bool retired = false;    // beyond what its role is to have: it leaves, or (final) has nobody
     int64_t ended_seq = 0;   // the fact of its last end
@@ -98,6 +100,9 @@ class CoordinatorCore {
     std::vector<uint16_t> ports;
     Millis kill_at{0};  // while draining
     bool killed = false;
+    Millis moved{0};                       // of the running attempt, as far as is known
+    bool asked = false;                    // what it is doing
+    std::optional<json::object> evidence;  // … its answer
   };
   static bool EndedWell(const Task& task) {
     return task.final && task.end && (task.ignored || task.end->ok());
@@ -169,6 +174,25 @@ class CoordinatorCore {
   void GiveUp(int task, const std::string& why);
   void FollowRoster();
 
+  // core_stall.cc: a job that stands still.
+  void On(const Evidence& event);
+  bool MayStall() const;
+  void Moved(Task* task, Millis still);
+  void SayWhetherItMoves();
+  void CheckStall();
+  void AskForEvidence();
+  void DeclareStalled();
+  void RestartStalled();
+  int RestartsOfStalls() const;  // as many are allowed
+  json::object EvidenceOf(const Task& task) const;
+  std::vector<int> Stillest() const;
+
+  // core_suspend.cc: a job that is to go on some day.
+  void On(const Suspend& event);
+  bool suspending() const { return decided_ == job::JobState::kSuspended; }
+  void ApplyResumed(const Fact& fact);
+  bool GoesOnAfterResume(const Task& task) const;
+
   // core_stop.cc: gathering, following, judging, stopping, deadlines.
   void On(const Tick& event);
   void On(const ControllerCame& event);
@@ -215,6 +239,9 @@ class CoordinatorCore {
   std::vector<Task> tasks_;
   int64_t seq_ = 0;
   int64_t generation_ = 0;
+  bool gathering_ = true;  // nobody has been started yet, or since the job was resumed
+  Millis gather_from_{0};
+  int resumes_ = 0;
   job::JobState job_state_ = job::JobState::kStarting;
   StopMode stop_ = StopMode::kNone;
   std::string stop_reason_;
@@ -234,7 +261,14 @@ class CoordinatorCore {
   std::vector<bool> regrouping_;       // by role: its tasks are being stopped to start together
   std::optional<Millis> regroup_due_;  // while any is
   Millis running_since_{0};
+  bool stalled_ = false;
+  Millis stalled_at_{0};
+  int stall_restarts_ = 0;
+  int64_t stall_seq_ =
+      0;  // the fact of the last stall: what is done about it waits until it is stored
   // Of this process.
+  Millis moved_{0};                   // any task, as far as is known
+  std::optional<Millis> inspecting_;  // until then launchers may say what they see
   std::unordered_map<MemberId, int> members_;
   std::vector<Waiting> waiting_;
   int controllers_ = 0;

@@ -38,6 +38,8 @@ int64_t CoordinatorCore::Record(Fact fact) {
 Action& CoordinatorCore::Do(Action::Kind kind, int task) {
   Action action;
   action.kind = kind;
+  // What is done about a stall is done when the evidence of it is stored.
+  if (kind == Action::Kind::kDrain || kind == Action::Kind::kKill) action.after = stall_seq_;
   action.task = task;
   if (task >= 0) action.member = MemberOf(task);
   actions_.push_back(std::move(action));
@@ -47,7 +49,8 @@ Action& CoordinatorCore::Do(Action::Kind kind, int task) {
 Status CoordinatorCore::Apply(const Fact& fact) {
   const bool of_one = fact.kind != Fact::Kind::kJob && fact.kind != Fact::Kind::kGeneration &&
                       fact.kind != Fact::Kind::kVerdict && fact.kind != Fact::Kind::kRestart &&
-                      fact.kind != Fact::Kind::kScale;
+                      fact.kind != Fact::Kind::kScale && fact.kind != Fact::Kind::kStalled &&
+                      fact.kind != Fact::Kind::kMoving && fact.kind != Fact::Kind::kResumed;
   rescan_ = rescan_ || !of_one;
   switch (fact.kind) {
     case Fact::Kind::kJob:
@@ -59,6 +62,7 @@ Status CoordinatorCore::Apply(const Fact& fact) {
       return Status::Ok();
     case Fact::Kind::kGeneration:
       generation_ = fact.generation;
+      gathering_ = false;
       std::fill(roster_changed_.begin(), roster_changed_.end(), false);
       if (generation_ == 1) running_since_ = fact.at;
       if (fact.restart) {
@@ -66,11 +70,22 @@ Status CoordinatorCore::Apply(const Fact& fact) {
         std::fill(regrouping_.begin(), regrouping_.end(), false);
       }
       return Status::Ok();
+    case Fact::Kind::kResumed:
+      ApplyResumed(fact);
+      return Status::Ok();
     case Fact::Kind::kVerdict:
       verdict_ = fact.verdict;
       job_state_ = fact.verdict.state;
       return Status::Ok();
+    case Fact::Kind::kStalled:
+    case Fact::Kind::kMoving:
+      stalled_ = fact.kind == Fact::Kind::kStalled;
+      stalled_at_ = fact.at;
+      if (stalled_) stall_seq_ = fact.seq;
+      if (fact.counted) ++stall_restarts_, ++restarts_;
+      return Status::Ok();
     default:
+      moved_ = std::max(moved_, fact.at);
       return ApplyToTask(fact);
   }
 }
@@ -125,7 +140,7 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       if (!task.holder) return DataLoss("a lease without a launcher");
       task.holder->leased = true;
       last_leased_ = fact.at;
-      if (generation_ > 0 && task.host.empty() && job_.roles[task.role].elastic() &&
+      if (!gathering_ && task.host.empty() && job_.roles[task.role].elastic() &&
           job_.roles[task.role].restart.scope != job::RestartScope::kTask) {
         roster_changed_[task.role] = true;
       }
@@ -140,6 +155,9 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       return Status::Ok();
     case Fact::Kind::kStarted:
       task.active = true;
+      task.moved = fact.at;
+      task.asked = false;
+      task.evidence.reset();
       task.ready = job_.roles[task.role].ready.by == job::ReadyBy::kStart;
       task.recalled = false;
       task.results = 0;
@@ -175,6 +193,7 @@ void CoordinatorCore::ApplyEnd(const Fact& fact, Task* task) {
   task->ended_seq = fact.seq;
   task->ignored = fact.ignored;
   task->exhausted = fact.exhausted;
+  task->suspended = suspending();
   restarted_ = restarted_ || fact.restart;
   task->recalled = false;
   task->why_ended = fact.end->ok() ? std::string() : fact.text;

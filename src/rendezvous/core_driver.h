@@ -29,13 +29,14 @@ inline job::Job Make(int workers, int servers) {
 // Drives a core by hand and keeps what it said.
 class Driver {
  public:
-  // `journal`: the facts of an earlier coordinator, from which this one goes on.
+  // `journal`: the facts of an earlier coordinator, from which this one goes on; `resumes`: how
+  // often it was to be resumed.
   explicit Driver(const job::Job& job, bool controller = true,
-                  const std::vector<Fact>& journal = {})
+                  const std::vector<Fact>& journal = {}, int resumes = 0)
       : core(job), facts(journal) {
     SHOAL_CHECK(core.Restore(journal).ok());
     if (!journal.empty()) now = journal.back().at;
-    Take(core.Begin(now));
+    Take(core.Begin(now, resumes));
     if (controller) Do(ControllerCame{});
   }
   void Do(const Event& event) { Take(core.Handle(event, now)); }

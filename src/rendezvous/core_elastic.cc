@@ -108,14 +108,16 @@ bool CoordinatorCore::NobodyYet(const Task& task) const {
 // Every role is whole, or has its `min` and nobody has come for a while.
 bool CoordinatorCore::MayBegin() const {
   if (AllLeased()) return true;
-  return EnoughLeased() && (now_ >= last_leased_ + limits_.last_call || now_ >= job_.limits.gather);
+  return EnoughLeased() &&
+         (now_ >= last_leased_ + limits_.last_call || now_ >= gather_from_ + job_.limits.gather);
 }
 
 bool CoordinatorCore::EnoughLeased() const {
   for (size_t r = 0; r < job_.roles.size(); ++r) {
     const RoleCount& count = counts_[r];
     const bool enough = job_.roles[r].elastic() && count.there >= job_.roles[r].least();
-    if (count.leased < count.tasks && !enough) return false;
+    const int needless = resumes_ > 0 ? count.final : 0;
+    if (count.leased + needless < count.tasks && !enough) return false;
   }
   return true;
 }
@@ -134,7 +136,7 @@ void CoordinatorCore::GiveUp(int number, const std::string& why) {
 // together cannot go on with others than they began with: they are started again, which counts
 // against nobody.
 void CoordinatorCore::FollowRoster() {
-  if (generation_ == 0 || stop_ != StopMode::kNone || decided_) return;
+  if (gathering_ || stop_ != StopMode::kNone || decided_) return;
   bool describe = false;
   for (size_t r = 0; r < job_.roles.size(); ++r) {
     if (!roster_changed_[r]) continue;

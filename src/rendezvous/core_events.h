@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,6 +41,16 @@ struct PortsLeased {
 };
 struct Heard {  // a heartbeat or anything else
   MemberId member = 0;
+  int attempt = -1;
+  // For how long that attempt's program has stood still (movement.h); none: that is not known.
+  std::optional<Millis> still = std::nullopt;
+};
+// What a program that stands still is doing (evidence.h): the answer to kInspect.
+struct Evidence {
+  MemberId member = 0;
+  int attempt = 0;
+  std::optional<Millis> still = std::nullopt;
+  json::object body;
 };
 // Its log lines are stored already.
 struct ProgramEnded {
@@ -74,6 +85,10 @@ struct Command {
   StopMode mode = StopMode::kDrain;
   std::string reason;
 };
+// All programs are to save and end, and to be started again some day, by another coordinator.
+struct Suspend {
+  std::string reason;
+};
 // How many tasks an elastic role is to have.
 struct Scale {
   std::string role;
@@ -94,9 +109,9 @@ struct LauncherRefused {
 };
 struct VerdictAcked {};
 
-using Event = std::variant<Joined, Left, PortsLeased, Heard, ProgramEnded, ProgramReady, PortStolen,
-                           ProgramResult, Tick, ControllerCame, ControllerWent, Command, Scale,
-                           LauncherLost, LauncherRefused, VerdictAcked>;
+using Event = std::variant<Joined, Left, PortsLeased, Heard, Evidence, ProgramEnded, ProgramReady,
+                           PortStolen, ProgramResult, Tick, ControllerCame, ControllerWent, Command,
+                           Suspend, Scale, LauncherLost, LauncherRefused, VerdictAcked>;
 
 // ---- Actions ------------------------------------------------------------------------------------
 
@@ -108,8 +123,9 @@ struct Action {
     kRefuse,    // text; close
     kStart,     // the program of `task`, `attempt`, in the current generation
     kDescribe,  // the current description to member, or to all (0)
-    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why
+    kDrain,     // SIGTERM now, SIGKILL after the grace; text: why; signal
     kKill,      // SIGKILL now
+    kInspect,   // say what the program of `attempt` is doing
     kAck,       // the end of `attempt` is stored
     kRelease,   // nothing is left to do for member: it may exit with 0
     kNote,      // text, to the controllers; not recorded
@@ -122,6 +138,7 @@ struct Action {
   int attempt = 0;
   bool lease = false;
   Millis grace{0};  // of kDrain
+  int signal = 0;   // of kDrain: before SIGTERM, which then follows after the grace; 0: none
   // Not before the fact of this number is on disk; 0: at once.
   int64_t after = 0;
   std::string text;
@@ -132,12 +149,15 @@ struct CoreLimits {
   Millis suspect{5'000};
   Millis dead{30'000};
   Millis controller_loss{5'000};
-  Millis controller_start{10'000};  // until the first one comes
-  Millis kill_again{5'000};         // a task that does not end after SIGKILL is given up as lost
-  Millis last_call{10'000};         // for more than an elastic role's min to join
-  Millis theft_grace{500};          // SIGTERM to SIGKILL where a port was stolen
-  int thefts = 50;                  // more than these in a job's life fail it
-  Millis linger{5'000};             // after the verdict, for its acknowledgement
+  Millis controller_start{10'000};   // until the first one comes
+  Millis kill_again{5'000};          // a task that does not end after SIGKILL is given up as lost
+  Millis last_call{10'000};          // for more than an elastic role's min to join
+  Millis theft_grace{500};           // SIGTERM to SIGKILL where a port was stolen
+  int thefts = 50;                   // more than these in a job's life fail it
+  Millis linger{5'000};              // after the verdict, for its acknowledgement
+  Millis evidence{5'000};            // for the launchers to say what a stalled job is doing
+  int inspected = 200;               // so many tasks of a stalled job are asked
+  size_t evidence_bytes = 16 << 10;  // of one task, kept
 };
 
 }  // namespace shoal::rendezvous

@@ -18,11 +18,13 @@ using Kind = Action::Kind;
 // A world of launchers that do what they are told, at random times, and die at random.
 class World {
  public:
-  explicit World(uint64_t seed) : random_(seed), driver_(RandomJob()) {}
+  explicit World(uint64_t seed)
+      : seed_(seed), random_(seed), driver_(std::make_unique<Driver>(RandomJob())) {}
 
   void Run() {
     for (int step = 0; step < 3000 && !exited_; ++step) {
       Step();
+      if (exited_ && driver_->core.job_state() == JobState::kSuspended) Resume();
       if (step % 50 == 7) CheckRestore();
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -63,6 +65,10 @@ class World {
       if (Roll(2) == 0) job.roles[0].after.roles = {"server"};
       if (Roll(3) == 0) job.roles[0].after.when = job::AfterWhen::kStarted;
     }
+    const job::OnStall stalls[] = {job::OnStall::kReport, job::OnStall::kRestart,
+                                   job::OnStall::kFail};
+    job.limits.stall = Millis(500);
+    job.limits.on_stall = stalls[Roll(3)];
     job.on_controller_loss = Roll(2) ? job::OnControllerLoss::kKeep : job::OnControllerLoss::kStop;
     return job;
   }
@@ -83,6 +89,7 @@ class World {
         return;
       case 6:
         if (Roll(60) == 0) {
+          if (Roll(2) != 0) return Do(Suspend{"somebody wants it"});
           Do(Command{Roll(2) ? StopMode::kDrain : StopMode::kStop, "somebody wants it"});
         }
         return;
@@ -97,22 +104,40 @@ class World {
         return EndProgram(Pick());
       default:
         for (const auto& one : launchers_) {
-          if (one->member != 0) Do(Heard{one->member});
+          if (one->member != 0) Do(Beat(*one));
         }
-        if (driver_.core.verdict()) Do(VerdictAcked{});
+        if (driver_->core.verdict()) Do(VerdictAcked{});
         if (Launcher* l = Pick(); l != nullptr && l->running && l->member != 0) {
           Do(ProgramReady{l->member, l->last_attempt});
         }
     }
   }
 
+  // Half of them stand still, one in twenty has moved.
+  Heard Beat(const Launcher& l) {
+    Heard beat{l.member, l.last_attempt, std::nullopt};
+    if (seed_ % 2 == 0) beat.still = Roll(20) == 0 ? Millis(0) : Millis(10'000);
+    return beat;
+  }
+
   void PassTime(Millis by) {
-    const Millis until = driver_.now + by;
-    while (driver_.core.NextDeadline() && *driver_.core.NextDeadline() <= until && !exited_) {
-      driver_.now = std::max(driver_.now, *driver_.core.NextDeadline());
+    const Millis until = driver_->now + by;
+    while (driver_->core.NextDeadline() && *driver_->core.NextDeadline() <= until && !exited_) {
+      driver_->now = std::max(driver_->now, *driver_->core.NextDeadline());
       Do(Tick{});
     }
-    driver_.now = until;
+    driver_->now = until;
+  }
+
+  // Another coordinator goes on from the journal, with other launchers.
+  void Resume() {
+    const job::Job job = driver_->core.job();
+    launchers_.clear();
+    incarnations_.clear();
+    pending_.clear();
+    exited_ = false;
+    driver_ = std::make_unique<Driver>(job, true, std::vector<Fact>(driver_->facts), ++resumes_);
+    ASSERT_EQ(driver_->core.job_state(), JobState::kStarting);
   }
 
   Launcher* Pick() {
@@ -121,7 +146,7 @@ class World {
   }
 
   void Spawn() {
-    const int task = Roll(driver_.core.task_count());
+    const int task = Roll(driver_->core.task_count());
     for (const auto& one : launchers_) {
       if (one->task == task) return;  // the engine makes a new one only for a dead one
     }
@@ -137,7 +162,7 @@ class World {
     if (l == nullptr || l->member != 0 || l->released) return;
     l->member = ++members_;
     l->told = false;
-    Do(Joined{l->member, driver_.core.role_of(l->task).name, driver_.core.index_of(l->task),
+    Do(Joined{l->member, driver_->core.role_of(l->task).name, driver_->core.index_of(l->task),
               l->incarnation, l->instance, 0, l->last_attempt, l->running || l->unacked});
   }
 
@@ -177,8 +202,8 @@ class World {
   }
 
   void Do(const Event& event) {
-    driver_.Do(event);
-    pending_.insert(pending_.end(), driver_.last.begin(), driver_.last.end());
+    driver_->Do(event);
+    pending_.insert(pending_.end(), driver_->last.begin(), driver_->last.end());
     if (handling_) return;
     handling_ = true;
     while (!pending_.empty()) {
@@ -204,6 +229,10 @@ class World {
       case Kind::kKill:
         if (l != nullptr && l->running && action.attempt == l->last_attempt) l->draining = true;
         return;
+      case Kind::kInspect:
+        ++inspections_;
+        if (l == nullptr || Roll(4) == 0) return;
+        return Do(Evidence{l->member, action.attempt, Millis(10'000), {{"last_line", "x"}}});
       case Kind::kAck:
         if (l != nullptr && action.attempt == l->last_attempt) l->unacked.reset();
         return;
@@ -225,7 +254,7 @@ class World {
   }
 
   void ObeyStart(const Action& action, Launcher* l) {
-    ASSERT_GT(driver_.core.generation(), 0);
+    ASSERT_GT(driver_->core.generation(), 0);
     if (l == nullptr || action.attempt <= l->last_attempt) return;
     ASSERT_EQ(l->task, action.task);
     ASSERT_FALSE(l->running) << "two programs of one task";
@@ -241,24 +270,24 @@ class World {
   // the facts went through their text.
   void CheckRestore() {
     std::vector<Fact> read;
-    for (const Fact& fact : driver_.facts) {
+    for (const Fact& fact : driver_->facts) {
       auto again = FactFromText(FactToText(fact));
       ASSERT_TRUE(again.ok()) << again.status().ToString();
       read.push_back(std::move(again).value());
     }
-    CoordinatorCore twin(driver_.core.job());
+    CoordinatorCore twin(driver_->core.job());
     ASSERT_TRUE(twin.Restore(read).ok());
-    EXPECT_EQ(twin.generation(), driver_.core.generation());
-    EXPECT_EQ(twin.job_state(), driver_.core.job_state());
-    EXPECT_EQ(twin.last_seq(), driver_.core.last_seq());
-    EXPECT_EQ(twin.verdict().has_value(), driver_.core.verdict().has_value());
+    EXPECT_EQ(twin.generation(), driver_->core.generation());
+    EXPECT_EQ(twin.job_state(), driver_->core.job_state());
+    EXPECT_EQ(twin.last_seq(), driver_->core.last_seq());
+    EXPECT_EQ(twin.verdict().has_value(), driver_->core.verdict().has_value());
     for (int task = 0; task < twin.task_count(); ++task) {
-      ASSERT_EQ(twin.state_of(task), driver_.core.state_of(task));
-      ASSERT_EQ(twin.attempt_of(task), driver_.core.attempt_of(task));
+      ASSERT_EQ(twin.state_of(task), driver_->core.state_of(task));
+      ASSERT_EQ(twin.attempt_of(task), driver_->core.attempt_of(task));
     }
-    ASSERT_EQ(twin.Cluster(), driver_.core.Cluster());
+    ASSERT_EQ(twin.Cluster(), driver_->core.Cluster());
     // And goes on from there by itself.
-    for (const Action& action : twin.Begin(driver_.now)) {
+    for (const Action& action : twin.Begin(driver_->now)) {
       ASSERT_NE(action.kind, Kind::kStart) << "nobody is connected to a new coordinator";
     }
   }
@@ -268,7 +297,11 @@ class World {
     std::map<int, bool> draining;
     int verdicts = 0;
     std::map<int, int> last_attempt;
-    for (const Fact& fact : driver_.facts) {
+    for (const Fact& fact : driver_->facts) {
+      if (fact.kind == Fact::Kind::kResumed) {
+        ASSERT_EQ(std::exchange(verdicts, 0), 1) << "resumed without a suspension";
+        draining.clear();
+      }
       ASSERT_EQ(verdicts, 0) << "a fact after the verdict";
       verdicts += fact.kind == Fact::Kind::kVerdict;
       CheckScopes(fact);
@@ -283,9 +316,9 @@ class World {
     }
     EXPECT_EQ(verdicts, 1);
     for (const auto& [task, restarts] : counted) {
-      EXPECT_LE(restarts, driver_.core.role_of(task).restart.limit);
+      EXPECT_LE(restarts, driver_->core.role_of(task).restart.limit);
     }
-    EXPECT_FALSE(driver_.core.verdict()->reason.empty());
+    EXPECT_FALSE(driver_->core.verdict()->reason.empty());
   }
 
   // Nobody of a scope that is started again runs on when the others' next attempt begins, and roles
@@ -293,13 +326,13 @@ class World {
   void CheckScopes(const Fact& fact) {
     if (fact.kind == Fact::Kind::kStarted) {
       ASSERT_FALSE(regrouping_[fact.task]) << "started before its scope was together";
-      const job::After& after = driver_.core.role_of(fact.task).after;
-      for (int task = 0; task < driver_.core.task_count() && !after.roles.empty(); ++task) {
-        if (driver_.core.role_of(task).name != after.roles[0] || over_[task]) continue;
+      const job::After& after = driver_->core.role_of(fact.task).after;
+      for (int task = 0; task < driver_->core.task_count() && !after.roles.empty(); ++task) {
+        if (driver_->core.role_of(task).name != after.roles[0] || over_[task]) continue;
         const bool ready =
-            ready_[task] || driver_.core.role_of(task).ready.by == job::ReadyBy::kStart;
+            ready_[task] || driver_->core.role_of(task).ready.by == job::ReadyBy::kStart;
         ASSERT_TRUE(active_[task] && (ready || after.when == job::AfterWhen::kStarted))
-            << "started before " << driver_.core.NameOf(task);
+            << "started before " << driver_->core.NameOf(task);
       }
       active_[fact.task] = true;
       ready_[fact.task] = false;
@@ -308,11 +341,18 @@ class World {
     if (fact.kind == Fact::Kind::kEnded) {
       active_[fact.task] = false;
       over_[fact.task] = !fact.restart;
+      suspended_[fact.task] = suspending_;
+    }
+    if (fact.kind == Fact::Kind::kJob && fact.decided == JobState::kSuspended) suspending_ = true;
+    if (fact.kind == Fact::Kind::kResumed) {
+      suspending_ = false;
+      regrouping_.clear();
+      for (const auto& [task, suspended] : suspended_) over_[task] = over_[task] && !suspended;
     }
     if (fact.kind == Fact::Kind::kRestart) {
-      for (int task = 0; task < driver_.core.task_count(); ++task) {
+      for (int task = 0; task < driver_->core.task_count(); ++task) {
         const bool in = fact.scope == job::RestartScope::kJob ||
-                        driver_.core.role_of(task).name == driver_.core.role_of(fact.task).name;
+                        driver_->core.role_of(task).name == driver_->core.role_of(fact.task).name;
         if (!in) continue;
         regrouping_[task] = true;
         ++regroups_;
@@ -328,12 +368,18 @@ class World {
 
  public:
   int regroups() const { return regroups_; }
+  int inspections() const { return inspections_; }
+  int resumes() const { return resumes_; }
 
  private:
-  std::map<int, bool> regrouping_, active_, ready_, over_;
+  std::map<int, bool> regrouping_, active_, ready_, over_, suspended_;
+  bool suspending_ = false;
+  int resumes_ = 0;
   int regroups_ = 0;
+  int inspections_ = 0;
+  const uint64_t seed_;
   std::mt19937_64 random_;
-  Driver driver_;
+  std::unique_ptr<Driver> driver_;
   std::vector<std::unique_ptr<Launcher>> launchers_;
   std::map<int, int> incarnations_;
   std::deque<Action> pending_;
@@ -344,15 +390,19 @@ class World {
 };
 
 TEST(CoreProperties, HoldInRandomOrders) {
-  int regroups = 0;
+  int regroups = 0, inspections = 0, resumes = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
     world.Run();
     if (HasFailure()) return;
     regroups += world.regroups();
+    inspections += world.inspections();
+    resumes += world.resumes();
   }
   EXPECT_GT(regroups, 100);  // it is no test of them otherwise
+  EXPECT_GT(inspections, 100);
+  EXPECT_GT(resumes, 30);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ bool CoordinatorCore::Blocked(int number) const {
 
 bool CoordinatorCore::StartIfDue(int number) {
   const Task& task = tasks_[static_cast<size_t>(number)];
-  if (generation_ == 0 || task.active || task.final || stop_ != StopMode::kNone) return false;
+  if (gathering_ || task.active || task.final || stop_ != StopMode::kNone) return false;
   if (!task.holder || !task.holder->leased || task.holder->member == 0 || task.due > now_) {
     return false;
   }
@@ -52,7 +52,7 @@ bool CoordinatorCore::StartIfDue(int number) {
 
 // Those whose turn it is now by the order of roles; their start may be the next one's turn.
 void CoordinatorCore::StartWaiting() {
-  bool started = generation_ > 0 && stop_ == StopMode::kNone;
+  bool started = !gathering_ && stop_ == StopMode::kNone;
   while (started) {
     started = false;
     for (int number = 0; number < task_count(); ++number) {
@@ -134,7 +134,8 @@ void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
   const Task& task = tasks_[static_cast<size_t>(number)];
   job::TaskEnd end = how.end;
   const bool recalled = task.recalled && stop_ == StopMode::kNone && !decided_;
-  if (task.state == job::TaskState::kDraining && (recalled || !end.ok())) {
+  // Of whom the job's suspension ends it does not matter how: it has not done its work.
+  if (suspending() || (task.state == job::TaskState::kDraining && (recalled || !end.ok()))) {
     end = job::CancelledEnd(job::Describe(end));
   }
   const auto kind = job::Classify(end, task.history.ooms);
@@ -190,8 +191,10 @@ void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
 // ---- Scopes -------------------------------------------------------------------------------------
 
 bool CoordinatorCore::AllLeased() const {
-  return std::all_of(counts_.begin(), counts_.end(),
-                     [](const RoleCount& one) { return one.leased == one.tasks; });
+  return std::all_of(counts_.begin(), counts_.end(), [this](const RoleCount& one) {
+    // Those who had ended before a suspension need no launcher any more.
+    return one.leased + (resumes_ > 0 ? one.final : 0) == one.tasks;
+  });
 }
 
 bool CoordinatorCore::InScope(const Task& task, job::RestartScope scope, size_t role) const {

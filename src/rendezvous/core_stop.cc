@@ -23,12 +23,19 @@ bool NeedsWhy(const job::TaskEnd& end) {
 
 }  // namespace
 
-std::vector<Action> CoordinatorCore::Begin(Millis now) {
+std::vector<Action> CoordinatorCore::Begin(Millis now, int resumes) {
   now_ = std::max(now, now_);
+  if (verdict_ && suspending() && resumes > resumes_) {
+    Fact fact = FactOf(Fact::Kind::kResumed, -1);
+    fact.replicas = resumes;
+    Record(std::move(fact));
+  }
   controller_due_ = now_ + limits_.controller_start;
   rescan_ = true;
+  moved_ = stalled_at_ = now_;  // who went on from a journal does not know of longer
   for (Task& task : tasks_) {
     if (task.holder) task.holder->heard = now_;
+    task.moved = now_;
   }
   if (seq_ == 0) {
     Fact fact = FactOf(Fact::Kind::kJob, -1);
@@ -88,7 +95,7 @@ void CoordinatorCore::On(const LauncherRefused& event) {
 
 void CoordinatorCore::Settle() {
   unsettled_ = false;
-  if (generation_ == 0 && stop_ == StopMode::kNone && !decided_) {
+  if (gathering_ && stop_ == StopMode::kNone && !decided_) {
     if (!MayBegin()) return;  // nothing has run, so nothing follows from anything
     IssueGeneration();
     Fact fact = FactOf(Fact::Kind::kJob, -1);
@@ -151,12 +158,15 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
   const Task& task = tasks_[static_cast<size_t>(number)];
   if (task.final || task.state == job::TaskState::kDraining) return false;
   if (task.active) {
+    const int signal = suspending() ? job_.roles[task.role].checkpoint_signal : 0;
     Fact fact = FactOf(Fact::Kind::kDraining, number);
     fact.text = why;
+    if (signal != 0) fact.due = now_ + 2 * job_.limits.stop_grace;
     Record(std::move(fact));
     Action& action = Do(Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = job_.limits.stop_grace;
+    action.signal = signal;
     action.text = why;
     return false;
   }
@@ -283,6 +293,7 @@ void CoordinatorCore::On(const Tick&) {
     FinishRegroup();
     StartWaiting();
     CheckJobDeadlines();
+    CheckStall();
   }
 }
 
@@ -334,14 +345,14 @@ std::string CoordinatorCore::MissingTasks() const {
 
 void CoordinatorCore::CheckJobDeadlines() {
   if (decided_) return;
-  if (generation_ == 0 && stop_ == StopMode::kNone && MayBegin()) {
+  if (gathering_ && stop_ == StopMode::kNone && MayBegin()) {
     unsettled_ = true;
     return;
   }
-  if (generation_ == 0 && now_ >= job_.limits.gather && stop_ == StopMode::kNone) {
+  if (gathering_ && now_ >= gather_from_ + job_.limits.gather && stop_ == StopMode::kNone) {
     return DecideVerdict(job::JobState::kFailed, MissingTasks(), false);
   }
-  for (int number = 0; generation_ > 0 && number < task_count(); ++number) {
+  for (int number = 0; !gathering_ && number < task_count(); ++number) {
     const Task& task = tasks_[static_cast<size_t>(number)];
     if (task.final || (task.holder && task.holder->leased)) continue;
     if (now_ < task.unplaced_at + job_.limits.gather) continue;
@@ -353,7 +364,7 @@ void CoordinatorCore::CheckJobDeadlines() {
                                                      " was lost, and no new launcher came within " +
                                                      FormatDuration(job_.limits.gather));
   }
-  if (job_.limits.deadline.count() > 0 && generation_ > 0 &&
+  if (job_.limits.deadline.count() > 0 && !gathering_ &&
       now_ >= running_since_ + job_.limits.deadline) {
     return DecideVerdict(job::JobState::kFailed, "the job exceeded its deadline of " +
                                                      FormatDuration(job_.limits.deadline) +
@@ -387,13 +398,14 @@ void CoordinatorCore::RecomputeDeadline() {
   }
   touched_.clear();
   if (decided_) return;
-  if (generation_ == 0 && stop_ == StopMode::kNone) at(job_.limits.gather);
-  if (generation_ == 0 && stop_ == StopMode::kNone && EnoughLeased()) {
+  if (gathering_ && stop_ == StopMode::kNone) at(gather_from_ + job_.limits.gather);
+  if (gathering_ && stop_ == StopMode::kNone && EnoughLeased()) {
     at(last_leased_ + limits_.last_call);
   }
-  if (job_.limits.deadline.count() > 0 && generation_ > 0) {
+  if (job_.limits.deadline.count() > 0 && !gathering_) {
     at(running_since_ + job_.limits.deadline);
   }
+  if (MayStall()) at(inspecting_.value_or(moved_ + job_.limits.stall));
   const bool keep = job_.on_controller_loss == job::OnControllerLoss::kKeep;
   if (!keep && controllers_ == 0) at(controller_due_);
 }
@@ -404,12 +416,12 @@ void CoordinatorCore::PutDeadline(int number) {
   const auto at = [this](Millis when) { next_ = std::min(next_.value_or(when), when); };
   if (task.holder) {
     at(task.holder->heard + (task.holder->suspected ? limits_.dead : limits_.suspect));
-  } else if (generation_ > 0 && !decided_) {
+  } else if (!gathering_ && !decided_) {
     at(task.unplaced_at + job_.limits.gather);
   }
   if (task.state == job::TaskState::kDraining) at(task.kill_at);
-  const bool startable = generation_ > 0 && !task.active && stop_ == StopMode::kNone &&
-                         task.holder && task.holder->leased && task.holder->member != 0;
+  const bool startable = !gathering_ && !task.active && stop_ == StopMode::kNone && task.holder &&
+                         task.holder->leased && task.holder->member != 0;
   // What another task holds up is looked at again when that has ended, not when time has passed.
   if (startable && (task.due > now_ || !Blocked(number))) at(task.due);
 }

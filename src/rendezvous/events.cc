@@ -17,14 +17,20 @@ JobEvent OfTask(const Fact& fact, const CoordinatorCore& core, job::TaskState st
   return event;
 }
 
+JobEvent OfJob(job::JobState state, const std::string& text) {
+  JobEvent event;
+  event.job_state = state;
+  event.text = text;
+  return event;
+}
+
 std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core) {
   JobEvent event;
   switch (fact.kind) {
     case Fact::Kind::kJob:
-      event.type = JobEvent::Type::kJob;
-      event.job_state = fact.state;
-      event.text = fact.text;
-      return event;
+      return OfJob(fact.state, fact.text);
+    case Fact::Kind::kResumed:
+      return OfJob(job::JobState::kStarting, "resumed");
     case Fact::Kind::kRestart:
     case Fact::Kind::kReady:
       event.type = JobEvent::Type::kNote;
@@ -59,6 +65,13 @@ std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core)
     case Fact::Kind::kResult:
       event = OfTask(fact, core, job::TaskState::kRunning);
       event.type = JobEvent::Type::kResult;
+      event.body = fact.body;
+      return event;
+    case Fact::Kind::kStalled:
+    case Fact::Kind::kMoving:
+      event.type =
+          fact.kind == Fact::Kind::kStalled ? JobEvent::Type::kStalled : JobEvent::Type::kMoving;
+      event.text = fact.text;
       event.body = fact.body;
       return event;
     case Fact::Kind::kVerdict:

@@ -13,11 +13,13 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kUnplaced, "unplaced"}, {Kind::kGeneration, "generation"}, {Kind::kStarted, "started"},
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
     {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
-    {Kind::kScale, "scale"},
+    {Kind::kScale, "scale"},       {Kind::kStalled, "stalled"},       {Kind::kMoving, "moving"},
+    {Kind::kResumed, "resumed"},
 };
 
 bool IsOfTask(Kind kind) {
-  return kind != Kind::kJob && kind != Kind::kGeneration && kind != Kind::kVerdict;
+  return kind != Kind::kJob && kind != Kind::kGeneration && kind != Kind::kVerdict &&
+         kind != Kind::kStalled && kind != Kind::kMoving && kind != Kind::kResumed;
 }
 
 void PutJob(const Fact& fact, json::object* object) {
@@ -146,7 +148,8 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       fact->stolen = GetBoolOr(object, "stolen", false);
       return Status::Ok();
     }
-    case Kind::kScale: {
+    case Kind::kScale:
+    case Kind::kResumed: {
       TRY_ASSIGN(fact->replicas, GetSmall(object, "replicas"));
       return Status::Ok();
     }
@@ -154,9 +157,15 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       fact->restart = GetBoolOr(object, "restart", false);
       fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
       return Status::Ok();
+    case Kind::kStalled: {
+      fact->counted = GetBoolOr(object, "counted", false);
+      TRY_ASSIGN(fact->body, GetObject(object, "body"));
+      return Status::Ok();
+    }
     case Kind::kUnplaced:
     case Kind::kStarted:
     case Kind::kReady:
+    case Kind::kMoving:
       return Status::Ok();
   }
   return Status::Ok();
@@ -187,9 +196,12 @@ std::string FactToText(const Fact& fact) {
   }
   if (fact.kind == Kind::kLeased) PutLease(fact, &object);
   if (fact.kind == Kind::kGeneration) object["generation"] = fact.generation;
-  if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult) object["body"] = fact.body;
+  if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult || fact.kind == Kind::kStalled) {
+    object["body"] = fact.body;
+  }
+  if (fact.kind == Kind::kStalled && fact.counted) object["counted"] = true;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
-  if (fact.kind == Kind::kScale) object["replicas"] = fact.replicas;
+  if (fact.kind == Kind::kScale || fact.kind == Kind::kResumed) object["replicas"] = fact.replicas;
   const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;
   if (may_restart && fact.restart) object["restart"] = true;
   if (fact.kind == Kind::kRestart) {

@@ -46,7 +46,10 @@ struct Fact {
                   // again
     kResult,      // task, attempt, body: what the program reported as its result
     kScale,       // task: the first of its role, replicas, text: the role is to have so many
-    kVerdict,     // verdict
+    kStalled,  // text, body = {"tasks": […]}: what each is doing; counted: all are started again
+    kMoving,   // text: it is stalled no more
+    kResumed,  // replicas: how often the job was resumed; what was suspended goes on
+    kVerdict,  // verdict
   };
   Kind kind = Kind::kJob;
   int64_t seq = 0;                  // 1, 2, 3 …
@@ -81,7 +84,8 @@ struct Fact {
   // True for what must be on disk before anybody is told (design.md §6.5): ends, results and the
   // verdict. The others only have to survive the coordinator's own death.
   bool durable() const {
-    return kind == Kind::kEnded || kind == Kind::kVerdict || kind == Kind::kResult;
+    return kind == Kind::kEnded || kind == Kind::kVerdict || kind == Kind::kResult ||
+           kind == Kind::kStalled;
   }
 };
 

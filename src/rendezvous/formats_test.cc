@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "rendezvous/commit.h"
 #include "rendezvous/description.h"
+#include "rendezvous/fact.h"
 #include "rendezvous/journal.h"
 #include "rendezvous/log_segment.h"
 #include "rendezvous/log_spool.h"
@@ -258,7 +259,32 @@ TEST(Events, RoundTripThroughJson) {
   ASSERT_TRUE(read.ok()) << read.status().ToString();
   EXPECT_FALSE(read->verdict.gathered);
   EXPECT_EQ(read->verdict.tasks[0].attempts, 2);
+  verdict.verdict.state = job::JobState::kSuspended;
+  EXPECT_EQ(EventFromJson(EventToJson(verdict))->verdict.state, job::JobState::kSuspended);
+  verdict.verdict.state = job::JobState::kRunning;
+  EXPECT_FALSE(EventFromJson(EventToJson(verdict)).ok());
   EXPECT_FALSE(EventFromJson({{"event", "task"}, {"seq", 1}}).ok());
+}
+
+TEST(Events, AStallKeepsItsEvidence) {
+  JobEvent event;
+  event.type = JobEvent::Type::kStalled;
+  event.text = "stalled: …";
+  event.body = {{"tasks", json::array{json::object{{"role", "ps"}, {"still_ms", 7}}}}};
+  const auto read = EventFromJson(EventToJson(event));
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(read->body, event.body);
+  EXPECT_EQ(read->text, event.text);
+  Fact fact;
+  fact.kind = Fact::Kind::kStalled;
+  fact.body = event.body;
+  fact.counted = true;
+  const auto again = FactFromText(FactToText(fact));
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(again->body, event.body);
+  EXPECT_TRUE(again->counted);
+  EXPECT_FALSE(FactFromText(R"({"fact":"stalled","seq":1,"ms":0,"body":[]})").ok());
+  EXPECT_FALSE(FactFromText(R"({"fact":"resumed","seq":1,"ms":0,"replicas":-1})").ok());
 }
 
 TEST(DescriptionFormat, ComesBackWhole) {

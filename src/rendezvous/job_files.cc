@@ -1,5 +1,7 @@
 #include "rendezvous/job_files.h"
 
+#include <charconv>
+
 #include "base/file.h"
 #include "job/json.h"
 #include "rendezvous/link.h"
@@ -16,6 +18,12 @@ Result<JobFiles> ReadJobFiles(const std::string& job_dir) {
   TRY_ASSIGN(files.id, ReadFile(job_dir + "/id", 4096));
   while (!files.id.empty() && files.id.back() == '\n') files.id.pop_back();
   TRY_ASSIGN(files.token, ReadTokenFile(job_dir));
+  if (const auto resumes = ReadFile(job_dir + "/resumes", 64); resumes.ok()) {
+    const char* const end = resumes->data() + resumes->size();
+    if (std::from_chars(resumes->data(), end, files.resumes).ec != std::errc()) {
+      return DataLoss(job_dir + "/resumes: expected a number");
+    }
+  }
   return files;
 }
 

@@ -101,9 +101,28 @@ class TaskLauncher final : public Launcher {
 
   json::object Heartbeat() const {
     if (!running()) return {};
-    return {{"attempt", attempt_},
-            {"rss_bytes", run_->usage().memory_bytes},
-            {"cpu_seconds", run_->usage().cpu_seconds}};
+    json::object beat{{"attempt", attempt_},
+                      {"rss_bytes", run_->usage().memory_bytes},
+                      {"cpu_seconds", run_->usage().cpu_seconds}};
+    AddStill(&beat);
+    return beat;
+  }
+
+  void AddStill(json::object* message) const {
+    const auto still = run_->still();
+    if (still) {
+      (*message)["still_ms"] =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*still).count();
+    }
+  }
+
+  Status Inspect(const json::object& message) {
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    if (!running() || attempt != attempt_) return Status::Ok();
+    json::object evidence{{"attempt", attempt_}, {"body", run_->Inspect()}};
+    AddStill(&evidence);
+    link_->Send("evidence", std::move(evidence));
+    return Status::Ok();
   }
 
   Status Received(const std::string& type, const json::object& message) {
@@ -118,6 +137,7 @@ class TaskLauncher final : public Launcher {
       return Status::Ok();
     }
     if (type == "ack") return Acked(message);
+    if (type == "inspect") return Inspect(message);
     if (type == "release") {
       released_ = true;
       MaybeLeave();
@@ -250,7 +270,10 @@ class TaskLauncher final : public Launcher {
     LogInfo("{}: {}", how, GetStringOr(message, "text", ""));
     if (how == "drain") {
       TRY_ASSIGN(const int64_t grace, GetInt(message, "grace_ms"));
-      run_->Drain(std::chrono::milliseconds(grace));
+      const int64_t signal = GetIntOr(message, "signal", 0);
+      if (signal < 0 || signal >= NSIG)
+        return InvalidArgument("field 'signal' is out of its range");
+      run_->Drain(std::chrono::milliseconds(grace), static_cast<int>(signal));
     } else {
       run_->Kill();
     }

@@ -1,6 +1,7 @@
 #include "rendezvous/orders.h"
 
 #include "dialect/dialect.h"
+#include "rendezvous/movement.h"
 
 namespace shoal::rendezvous {
 
@@ -75,6 +76,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   PrepareFirst(place, core.job(), role.resources.gpu, &start);
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;
+  start.watch_ms = WatchInterval(core.job().limits.stall).count();
   start.grace_ms = core.job().limits.stop_grace.count();
   return start;
 }
@@ -87,7 +89,8 @@ Result<Event> ControllerEvent(const std::string& type, const json::object& messa
     if (mode == "drain") return Event(Command{StopMode::kDrain, reason});
     if (mode == "stop") return Event(Command{StopMode::kStop, reason});
     if (mode == "kill") return Event(Command{StopMode::kKill, reason});
-    return InvalidArgument("field 'mode': expected drain, stop or kill");
+    if (mode == "suspend") return Event(Suspend{reason});
+    return InvalidArgument("field 'mode': expected drain, stop, kill or suspend");
   }
   if (type == "scale") {
     TRY_ASSIGN(const std::string role, GetString(message, "role"));

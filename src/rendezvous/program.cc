@@ -61,10 +61,11 @@ class TreeProgram final : public Program {
     return WatchOutput();
   }
 
-  void Drain(Duration grace) override {
+  void Drain(Duration grace, int signal) override {
     if (std::exchange(draining_, true)) return;
-    (void)tree_->Signal(SIGTERM);  // fails only if it has ended, which is what is wanted
-    kill_timer_ = loop_->After(grace, [this] { Kill(); });
+    if (signal == 0) return Terminate(grace);
+    (void)tree_->Signal(signal);
+    kill_timer_ = loop_->After(grace, [this, grace] { Terminate(grace); });
   }
 
   void Kill() override { tree_->KillAll(); }
@@ -102,6 +103,11 @@ class TreeProgram final : public Program {
 
   void Unwatch() {
     for (Output& one : outputs_) loop_->Cancel(std::exchange(one.watch, 0));
+  }
+
+  void Terminate(Duration grace) {
+    (void)tree_->Signal(SIGTERM);  // fails only if it has ended, which is what is wanted
+    kill_timer_ = loop_->After(grace, [this] { Kill(); });
   }
 
   enum class Read { kSome, kNothing, kEnd };

@@ -49,8 +49,9 @@ class Program {
   // Kills what is left.
   virtual ~Program() = default;
 
-  // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace. Again: nothing.
-  virtual void Drain(Duration grace) = 0;
+  // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace; with a signal (0:
+  // none) first that one, SIGTERM after the grace, and SIGKILL after another. Again: nothing.
+  virtual void Drain(Duration grace, int signal) = 0;
   // SIGKILL to the whole tree.
   virtual void Kill() = 0;
   virtual void Resume() = 0;

@@ -245,6 +245,7 @@ json::object ToJson(const StartMessage& message) {
     object["ready"] = ReadyToJson(message.ready, message.port);
   }
   if (!message.on_log.empty()) object["on_log"] = ToJson(message.on_log);
+  if (message.watch_ms > 0) object["watch_ms"] = message.watch_ms;
   return object;
 }
 
@@ -267,6 +268,7 @@ Result<StartMessage> StartFromJson(const json::object& object) {
   }
   if (const json::value* ready = object.if_contains("ready")) TRY(ReadReady(*ready, &message));
   if (object.contains("on_log")) TRY(ReadTexts(object, "on_log", &message.on_log));
+  message.watch_ms = GetIntOr(object, "watch_ms", 0);
   return message;
 }
 

@@ -89,6 +89,7 @@ struct StartMessage {
   job::Ready ready;                 // how to see that it serves
   uint16_t port = 0;                // … at this port
   std::vector<std::string> on_log;  // lines that end it
+  int64_t watch_ms = 0;             // look so often whether it moves (movement.h); 0: never
 };
 json::object ToJson(const StartMessage& message);
 Result<StartMessage> StartFromJson(const json::object& object);

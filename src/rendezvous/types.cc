@@ -14,6 +14,8 @@ constexpr std::pair<JobEvent::Type, std::string_view> kEventTypes[] = {
     {JobEvent::Type::kProgram, "program"},
     {JobEvent::Type::kUsage, "usage"},
     {JobEvent::Type::kScaled, "scaled"},
+    {JobEvent::Type::kStalled, "stalled"},
+    {JobEvent::Type::kMoving, "moving"},
     {JobEvent::Type::kNote, "note"},
     {JobEvent::Type::kVerdict, "verdict"},
 };
@@ -100,7 +102,9 @@ json::object VerdictToJson(const Verdict& verdict) {
 Result<Verdict> VerdictFromJson(const json::object& object) {
   Verdict verdict;
   TRY(ReadState(object, &verdict.state));
-  if (!job::IsFinal(verdict.state)) return InvalidArgument("a verdict's state must be final");
+  if (!job::IsFinal(verdict.state) && verdict.state != job::JobState::kSuspended) {
+    return InvalidArgument("a verdict's state must be final, or suspended");
+  }
   TRY_ASSIGN(verdict.reason, GetString(object, "reason"));
   verdict.gathered = GetBoolOr(object, "gathered", true);
   const json::value* tasks = object.if_contains("tasks");
@@ -156,6 +160,10 @@ json::object EventToJson(const JobEvent& event) {
       object["role"] = event.role;
       object["body"] = event.body;
       break;
+    case JobEvent::Type::kStalled:
+      object["body"] = event.body;
+      break;
+    case JobEvent::Type::kMoving:
     case JobEvent::Type::kNote:
       break;
     case JobEvent::Type::kVerdict:

@@ -25,7 +25,8 @@ struct TaskResult {
   std::optional<job::TaskEnd> end;  // of the last attempt; none if it never ran
 };
 
-// verdict.json. `state` is kSucceeded, kFailed or kCancelled.
+// verdict.json. `state` is kSucceeded, kFailed or kCancelled; or kSuspended, which is no end of the
+// job, but one of its coordinator.
 struct Verdict {
   job::JobState state = job::JobState::kSucceeded;
   std::string reason;    // one true sentence, for success too
@@ -38,6 +39,9 @@ Result<Verdict> VerdictFromJson(const json::object& object);
 
 // Begins the note that answers a Client::Scale that is refused; then the role, ": " and why.
 inline constexpr const char* kNotScaled = "not scaled: ";
+
+// Likewise of a Client::Suspend.
+inline constexpr const char* kNotSuspended = "not suspended: ";
 
 // One thing that happened. Which fields mean something depends on the type.
 struct JobEvent {
@@ -52,6 +56,8 @@ struct JobEvent {
     kProgram,     // role, index, attempt, body: a program's own {"event":…}
     kUsage,       // role, index, attempt, rss_bytes, cpu_seconds
     kScaled,      // role, body = {"replicas":…}: so many tasks its role is to have from now on
+    kStalled,     // text, body = {"tasks": […]}: nothing moves, and what each task is doing
+    kMoving,      // text: it moves again
     kNote,        // text: a sentence for people ("worker 3 has not been heard of for 5 s")
     kVerdict,     // verdict
   };

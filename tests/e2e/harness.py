@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import unittest
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.environ.get("SHOAL_SOURCE") or os.path.abspath(os.path.join(_HERE, "..", ".."))
@@ -124,11 +125,11 @@ class Home:
         process.log = log
         return process
 
-    def run(self, *arguments, seconds=60, env=None, **options):
+    def run(self, *arguments, seconds=60, env=None, cwd=None, **options):
         """Runs `shoal ARGUMENTS` to its end: (exit code, standard output, standard error). -9 when it took too long."""
         try:
             done = subprocess.run([self.binary, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, env=self.environ(env), cwd=self.root, check=False,
+                                  stderr=subprocess.PIPE, env=self.environ(env), cwd=cwd or self.root, check=False,
                                   timeout=seconds * PATIENCE, **options)
         except subprocess.TimeoutExpired as e:
             return -9, (e.stdout or b"").decode("utf-8", "replace"), (e.stderr or b"").decode("utf-8", "replace")
@@ -256,3 +257,17 @@ def read_vectors(path):
     if data[at:].strip(b"\n"):
         raise ValueError(f"{path}: {len(data) - at} bytes after the last vector")
     return vectors
+
+
+class JobsTest(unittest.TestCase):
+    """Tests that run job files in a home of their own."""
+
+    def setUp(self):
+        self.home = Home()
+        self.addCleanup(self.home.__exit__)
+
+    def go(self, text, *arguments):
+        """Runs a job to its end and sees that nothing is left: exit code, standard output, standard error."""
+        done = self.home.run("run", self.home.write("job.yaml", text), *arguments)
+        self.assertEqual(self.home.leftovers(), [])
+        return done

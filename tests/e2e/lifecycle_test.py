@@ -76,17 +76,7 @@ roles:
 """
 
 
-class LifecycleTest(unittest.TestCase):
-    def setUp(self):
-        self.home = harness.Home()
-        self.addCleanup(self.home.__exit__)
-
-    def go(self, text, *arguments):
-        """Runs a job to its end and sees that nothing is left: exit code, standard output, standard error."""
-        done = self.home.run("run", self.home.write("job.yaml", text), *arguments)
-        self.assertEqual(self.home.leftovers(), [])
-        return done
-
+class LifecycleTest(harness.JobsTest):
     def test_clients_start_when_the_service_answers(self):
         code, out, err = self.go(SERVICE)
         self.assertEqual(code, 0, out + err)

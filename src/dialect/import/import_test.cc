@@ -141,6 +141,23 @@ TEST(TfJob, RestartPoliciesKeepTheirMeaning) {
   EXPECT_EQ(Import(head + Replica("Worker", 1, "OnFailure")).limits.restarts, 4);
 }
 
+TEST(TfJob, DynamicWorkersMayFailAndRecordsHaveTheirTime) {
+  const std::string replicas = "  tfReplicaSpecs:\n" + Replica("Worker", 3, "Never");
+  const auto fixed = Import(kTfJob + replicas);
+  EXPECT_FALSE(fixed.roles[0].elastic());
+  EXPECT_EQ(fixed.limits.keep_records.count(), 0);
+  const auto dynamic = Import(
+      kTfJob +
+      std::string("  enableDynamicWorker: true\n  runPolicy: {ttlSecondsAfterFinished: 60}\n") +
+      replicas);
+  EXPECT_EQ(dynamic.roles[0].min_replicas, 1);
+  EXPECT_EQ(dynamic.limits.keep_records, std::chrono::seconds(60));
+  // At once, as there: 0 would be for ever here.
+  const auto gone =
+      Import(kTfJob + std::string("  runPolicy: {ttlSecondsAfterFinished: 0}\n") + replicas);
+  EXPECT_EQ(gone.limits.keep_records, std::chrono::seconds(1));
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");

@@ -79,8 +79,6 @@ constexpr Unkept kSpec[] = {
 
 constexpr Unkept kRunPolicy[] = {
     {"managedBy", "which controller runs the job", "Shoal does", true},
-    {"ttlSecondsAfterFinished", "when the finished job's record is deleted",
-     "records and logs stay until they are removed", true},
 };
 
 constexpr Unkept kScheduling[] = {
@@ -148,6 +146,7 @@ class Reader {
   std::string backoff_field_;
   std::optional<int> min_available_;
   job::Place available_place_;
+  bool dynamic_ = false;  // enableDynamicWorker
   std::optional<int> min_workers_;
   std::optional<int> max_workers_;
   std::optional<int> max_restarts_;
@@ -180,14 +179,8 @@ void Reader::ReadRunPolicy(Section* policy, bool inlined) {
                  "'true' held the job back until somebody resumes it; not kept: it starts when the "
                  "queue lets it; run it when it shall start");
   }
-  if (!inlined) return policy->Rest(kRunPolicy);
-  if (policy->Has("ttlSecondsAfterFinished")) {
-    policy->Take("ttlSecondsAfterFinished");
-    policy->Lose("ttlSecondsAfterFinished",
-                 "said when the finished job's record is deleted; not kept: records and logs stay "
-                 "until they are removed",
-                 true);
-  }
+  ReadTtl(policy, builder_);
+  if (!inlined) policy->Rest(kRunPolicy);
 }
 
 void Reader::ReadScheduling(Section* scheduling) {
@@ -214,13 +207,8 @@ void Reader::ReadElastic(Section* spec) {
        true},
       {"metrics", "when the number of workers changes", "it changes when you say so"},
   };
-  if (spec->Flag("enableDynamicWorker").value_or(false)) {
-    spec->set_at("roles.worker");
-    spec->Lose("enableDynamicWorker",
-               "'true' let workers come, go and fail without ending the job; not kept: all workers "
-               "are there from the start, and one that fails for good fails the job");
-    spec->set_at("");
-  }
+  // Workers come, go and fail without ending the job.
+  dynamic_ = spec->Flag("enableDynamicWorker").value_or(false);
   auto elastic = spec->Sub("elasticPolicy");
   if (!elastic) return;
   elastic->set_at("roles.worker.min");
@@ -380,6 +368,7 @@ void Reader::ReadSuccess(Section* spec) {
 
 void Reader::Finish() {
   job::Role* worker = builder_->FindRole("worker");
+  if (dynamic_ && worker != nullptr && worker->replicas > 1) worker->min_replicas = 1;
   if (min_workers_ && worker != nullptr) worker->min_replicas = *min_workers_;
   if (max_workers_ && worker != nullptr && *max_workers_ > worker->replicas) {
     worker->max_replicas = *max_workers_;

@@ -365,6 +365,13 @@ std::string ExpandReferences(const std::string& text,
   return out;
 }
 
+void ReadTtl(Section* section, JobBuilder* builder) {
+  const auto seconds = section->Integer("ttlSecondsAfterFinished", 0, 3'153'600'000);
+  if (!seconds) return;
+  // 0 there is at once, here for ever.
+  builder->job()->limits.keep_records = std::chrono::seconds(std::max<int64_t>(1, *seconds));
+}
+
 void ReadMetadata(Section* document, JobBuilder* builder) {
   document->Take("apiVersion");
   document->Take("kind");

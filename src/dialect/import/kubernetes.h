@@ -18,6 +18,9 @@ std::optional<double> ParseQuantity(std::string_view text);
 // metadata: the job's name; the rest is told.
 void ReadMetadata(Section* document, JobBuilder* builder);
 
+// ttlSecondsAfterFinished: for how long the job's record is kept after its end.
+void ReadTtl(Section* section, JobBuilder* builder);
+
 struct PodOptions {
   std::vector<std::string> containers;  // names of the one that matters; else the first
   std::string framework_port;           // a port of this name is the framework's own

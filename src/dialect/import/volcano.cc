@@ -16,8 +16,6 @@ constexpr int kForEver = 1000;
 
 constexpr Unkept kSpec[] = {
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
-    {"ttlSecondsAfterFinished", "when the finished job's record is deleted",
-     "records and logs stay until they are removed", true},
     {"priorityClassName", "how important the job is", "set priority"},
     {"volumes", "volumes of all pods", "tasks see the machine's own files"},
     {"runningEstimate", "how long it will run", "set limits.deadline to bound it", true},
@@ -97,6 +95,7 @@ void Reader::Run() {
   if (!spec) return document_.Wrong("spec", "got no spec, expected one with tasks");
   max_retry_ = static_cast<int>(spec->Integer("maxRetry", 0, kForEver).value_or(3));
   if (const auto queue = spec->Text("queue")) builder_->job()->queue = *queue;
+  ReadTtl(&*spec, builder_);
   ReadPlugins(&*spec);
   policies_ = ReadPolicies(&*spec);
   if (!spec->Has("tasks")) spec->Wrong("", "got no tasks, expected a list of them");

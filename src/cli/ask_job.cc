@@ -1,0 +1,96 @@
+#include "cli/ask_job.h"
+
+#include <csignal>
+#include <memory>
+
+#include "controller/process_identity.h"
+#include "net/loop.h"
+#include "rendezvous/client.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::JobRecord;
+
+constexpr Duration kDialFor = std::chrono::seconds(5);
+
+// One wish for one job; everything belongs to the thread that calls Go.
+class Asking {
+ public:
+  Asking(Session* session, std::string id, JobWish wish, std::string reason)
+      : session_(session), id_(std::move(id)), wish_(wish), reason_(std::move(reason)) {}
+
+  Result<JobRecord> Go() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      loop_.WatchSignal(
+          signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
+    TRY_ASSIGN(watch_, session_->store().Watch([this] { loop_.Post([this] { Look(); }); }));
+    Ask();
+    loop_.Post([this] { Look(); });
+    loop_.Run();
+    client_.reset();
+    TRY(status_);
+    return session_->store().GetJob(id_);
+  }
+
+ private:
+  void Finish(Status status) {
+    status_ = std::move(status);
+    loop_.Stop();
+  }
+  void Look() {
+    const Result<JobRecord> job = session_->store().GetJob(id_);
+    if (!job.ok()) return Finish(job.status());
+    const bool rests = job->state == job::JobState::kSuspended;
+    if (rests || job::IsFinal(job->state)) Finish(Status::Ok());
+  }
+  void Ask() {
+    rendezvous::ClientOptions options;
+    options.job_dir = session_->home().job_dir(id_).string();
+    options.logs = false;
+    options.controller = false;
+    options.give_up_after = kDialFor;
+    rendezvous::ClientCallbacks callbacks;
+    callbacks.on_event = [this](const rendezvous::JobEvent& event) {
+      using Type = rendezvous::JobEvent::Type;
+      if (event.type == Type::kVerdict) OnCoordinatorGone();
+      const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
+      if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));
+    };
+    callbacks.on_closed = [this](const Status& status) {
+      // Refused, not gone: waiting would change nothing.
+      if (status.code() == Code::kUnauthenticated) return Finish(status.With("job " + id_));
+      OnCoordinatorGone();
+    };
+    client_ = rendezvous::Client::Connect(&loop_, std::move(options), std::move(callbacks));
+    if (wish_ == JobWish::kKill) client_->Kill(reason_);
+    if (wish_ == JobWish::kDrain) client_->Drain(reason_);
+    if (wish_ == JobWish::kSuspend) client_->Suspend(reason_);
+  }
+  // If its controller lives, that one stores the end; if not, we do.
+  void OnCoordinatorGone() {
+    const Result<JobRecord> job = session_->store().GetJob(id_);
+    if (!job.ok()) return Finish(job.status());
+    if (controller::IsAlive(job->owner)) return;
+    if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
+    Look();
+  }
+
+  Session* const session_;
+  const std::string id_;
+  const JobWish wish_;
+  const std::string reason_;
+  net::Loop loop_;
+  std::unique_ptr<controller::Store::Watcher> watch_;
+  std::unique_ptr<rendezvous::Client> client_;
+  Status status_;
+};
+
+}  // namespace
+
+Result<JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
+                         const std::string& reason) {
+  return Asking(session, id, wish, reason).Go();
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,20 @@
+// Asks a job's coordinator to end or suspend it, whoever started it, and waits until that is
+// stored. Used by `shoal stop` and `shoal suspend`.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "cli/session.h"
+#include "controller/types.h"
+
+namespace shoal::cli {
+
+enum class JobWish : uint8_t { kDrain, kKill, kSuspend };
+
+// Returns when the job has ended or is suspended: what was wished, or what came before it.
+// Unauthenticated; FailedPrecondition if it cannot be suspended any more; Cancelled by a signal.
+Result<controller::JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
+                                     const std::string& reason);
+
+}  // namespace shoal::cli

@@ -1,0 +1,67 @@
+// `shoal suspend JOB`: lets a job save and end, to go on with `shoal resume`.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/ask_job.h"
+#include "cli/commands.h"
+#include "cli/job_json.h"
+#include "cli/report.h"
+#include "cli/session.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::JobRecord;
+using job::JobState;
+
+Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
+  TRY_ASSIGN(const JobRecord job, session->store().FindJob(prefix));
+  if (job.state == JobState::kSuspended) return job;
+  if (job::IsFinal(job.state)) {
+    return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
+  }
+  if (job.state == JobState::kPending) {
+    return FailedPrecondition("job " + job.id +
+                              " waits to be started and holds nothing; `shoal stop` ends it");
+  }
+  return AskJob(session, job.id, JobWish::kSuspend, "suspended by `shoal suspend`");
+}
+
+int Suspend(const Context& context, const std::string& prefix) {
+  const Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return Complain(session.status());
+  const Result<JobRecord> job = SuspendJob(session->get(), prefix);
+  if (!job.ok()) return Complain(job.status());
+  if (context.json) {
+    (void)PrintOut(ToText(JobToJson(*job, false)) + "\n");
+  } else if (job->state == JobState::kSuspended) {
+    (void)PrintOut(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
+  } else {
+    (void)PrintOut(job->id + " " + std::string(job::NameOf(job->state)) +
+                   " before that: " + job->reason + "\n");
+  }
+  return 0;
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal suspend word2vec-7f3a9c    its tasks save and end; memory, processors and GPUs are free
+  shoal resume word2vec-7f3a9c     and it goes on from its last checkpoint
+
+Every task gets its role's 'checkpoint_signal', if it has one, then SIGTERM, then SIGKILL, each after
+'limits: stop_grace'. Record, logs and checkpoints are kept; the command that ran the job ends with
+130. Returns when nothing of it runs. What a program has not saved it computes again.)help";
+
+}  // namespace
+
+void AddSuspend(CLI::App& app, Run* chosen) {
+  auto prefix = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("suspend", "Let a job save, end its tasks, keep it for later");
+  sub->add_option("JOB", *prefix, "The job, or the beginning of its name")->required();
+  sub->footer(kFooter);
+  sub->callback([prefix, chosen] {
+    *chosen = [prefix](const Context& context) { return Suspend(context, *prefix); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,125 @@
+"""Jobs that are suspended and resumed: nothing of them runs meanwhile, and they go on where they were. SHOAL_BIN names the binary."""
+import json
+import os
+import signal
+import unittest
+
+import harness
+
+# Counts, and saves on SIGUSR1; ends at 3 of the second attempt.
+COUNTING = """\
+name: counting
+roles:
+  worker:
+    replicas: 2
+    checkpoint_signal: SIGUSR1
+    command: [sh, -c, 'at=$SHOAL_JOB_DIR/saved-$SHOAL_INDEX;
+      test -f $at && { echo on from $(cat $at) in $(pwd); exit 0; };
+      trap "echo attempt $SHOAL_ATTEMPT > $at; exit 1" USR1; echo up; while :; do sleep 0.02; done']
+limits: {stop_grace: 5s}
+"""
+HUGE = """\
+name: huge
+roles:
+  worker: {resources: {memory: @MEMORY@}, command: [sh, -c, "echo up; @DO@"]}
+"""
+TRAINING = """\
+name: training
+framework: shoal
+learn: {algorithm: word2vec, dim: 32, epochs: 60, min_count: 1, seed: 1}
+data: {train: @TEXT@}
+roles: {server: 1, worker: 2}
+checkpoint: {every: 100ms}
+outputs: {model: @MODEL@}
+"""
+
+
+class SuspendTest(harness.JobsTest):
+    def begin(self, text, name="job.yaml"):
+        job = self.home.start("run", self.home.write(name, text))
+        self.assertTrue(harness.poll_until(lambda: harness.said(job).count("| up") > 0 or "running" in harness.said(job), 30),
+                        harness.said(job))
+        return job
+
+    def state(self, name):
+        return json.loads(self.home.run("show", name, "--json")[1])["state"]
+
+    def suspend(self, name, job):
+        code, out, err = self.home.run("suspend", name)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("goes on", out)
+        self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
+        self.assertEqual(self.state(name), "suspended")
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_a_job_goes_on_where_it_saved(self):
+        job = self.begin(COUNTING)
+        self.assertTrue(harness.poll_until(lambda: harness.said(job).count("| up") == 2, 30))
+        self.suspend("counting", job)
+        self.assertIn("suspended", self.home.run("jobs")[1])
+        code, out, err = self.home.run("suspend", "counting")
+        self.assertEqual(code, 0, err)
+        code, out, err = self.home.run("resume", "counting", cwd="/")
+        self.assertEqual(code, 0, out + err)
+        for index in range(2):
+            self.assertIn(f"worker-{index} | on from attempt 0 in {self.home.root}", out)
+        self.assertNotIn("| up", out)
+        self.assertEqual(self.state("counting"), "succeeded")
+        self.assertEqual(self.home.leftovers(), [])
+        code, out, err = self.home.run("resume", "counting")
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("is not suspended, but succeeded", err)
+        code, out, err = self.home.run("suspend", "counting")
+        self.assertEqual(code, 1, out + err)
+
+    def test_what_it_held_is_free_for_others(self):
+        with open("/proc/meminfo", encoding="ascii") as f:
+            total = int(f.readline().split()[1]) * 1024
+        memory = f"{total * 6 // 10 >> 20}Mi"
+        job = self.begin(HUGE.replace("@MEMORY@", memory).replace("@DO@", "while :; do sleep 0.02; done"))
+        self.suspend("huge", job)
+        code, out, err = self.home.run("run", self.home.write("other.yaml", HUGE.replace("name: huge", "name: other").replace(
+            "@MEMORY@", memory).replace("@DO@", "exit 0")))
+        self.assertEqual(code, 0, out + err)
+        code, out, err = self.home.run("stop", "huge")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(self.state("huge"), "cancelled")
+
+    def test_a_suspended_job_stays_so_whoever_dies(self):
+        job = self.begin(COUNTING)
+        # The command that holds it is killed: the job runs on for a while, unattended.
+        os.kill(job.pid, signal.SIGKILL)
+        job.wait(timeout=10)
+        code, out, err = self.home.run("suspend", "counting")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.state("counting"), "suspended")
+        self.assertEqual(self.home.leftovers(), [])
+        # And the one that goes on, before it has come far.
+        going = self.home.start("resume", "counting")
+        harness.poll_until(lambda: self.home.processes(), 10)
+        os.kill(going.pid, signal.SIGKILL)
+        going.wait(timeout=10)
+        self.assertTrue(harness.poll_until(lambda: self.state("counting") in ("suspended", "succeeded", "cancelled"), 30))
+        self.assertEqual(self.home.leftovers(15), [])
+
+    def test_a_trainer_goes_on_from_its_checkpoint(self):
+        text = self.home.write("text.txt", "the quick brown fox jumps over the lazy dog and runs \n" * 20000)
+        model = self.home.path("vectors")
+        job = self.home.start("run", self.home.write("training.yaml", TRAINING.replace("@TEXT@", text).replace("@MODEL@", model)))
+        checkpoints = lambda: [d for d in self.home.job_dirs() if os.path.exists(os.path.join(d, "checkpoints"))
+                               and any(os.path.exists(os.path.join(d, "checkpoints", c, "manifest.json"))
+                                       for c in os.listdir(os.path.join(d, "checkpoints")))]
+        self.assertTrue(harness.poll_until(checkpoints, 30), harness.said(job))
+        code, out, err = self.home.run("suspend", "training")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
+        code, out, err = self.home.run("resume", "training", "--json")
+        self.assertEqual(code, 0, out + err)
+        events = [json.loads(line) for line in out.splitlines()]
+        self.assertTrue(any("restored_checkpoint" in event.get("body", {}) for event in events), out)
+        self.assertTrue(os.path.exists(os.path.join(model, "vectors.bin")))
+        self.assertEqual(self.home.leftovers(outputs=[model]), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
