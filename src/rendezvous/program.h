@@ -51,6 +51,8 @@ class Program {
 
   // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace. Again: nothing.
   virtual void Drain(Duration grace) = 0;
+  // To the programs' groups; nothing if they have ended.
+  virtual void Signal(int signal) = 0;
   // SIGKILL to the whole tree.
   virtual void Kill() = 0;
   virtual void Resume() = 0;
