@@ -29,11 +29,11 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 
 class Case:
     """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, how its faults end,
-    and how many steps make 8 s."""
+    how many steps make 8 s, and which faults are not tried."""
 
-    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS, settings=None):
+    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS, settings=None, without=()):
         self.job, self.environment, self.ready, self.steps = job, environment, ready, steps
-        self.settings = settings or {}
+        self.settings, self.without = settings or {}, without
         self.worker, self.server, self.ends = worker, server, ends
 
     def expected(self, fault):
@@ -56,7 +56,8 @@ CASES = {
     "XGBoost 3 (rabit, JSON)": Case("xgboost/train.yaml", "xgboost", 3, ends={}),
     "XGBoost 1.7 (rabit, binary)": Case("xgboost/train.yaml", "xgboost1", 3, ends={}),
     "Open MPI (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "openmpi"}),
-    "MPICH (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "mpich"}),
+    # MPICH's mpiexec itself goes on waiting for ranks that wait for one that has exited without MPI_Abort.
+    "MPICH (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "mpich"}, without=("wrong exit",)),
     "Horovod (PyTorch, Gloo)": Case("horovod/train.yaml", "horovod", 3, ends={}),
     "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40),
 }
@@ -177,7 +178,8 @@ def selection(only, environments):
     chosen = []
     for framework, case in CASES.items():
         for fault in FAULTS:
-            if fault == "ps killed" and case.server is None or case.environment not in environments:
+            if (fault == "ps killed" and case.server is None or fault in case.without
+                    or case.environment not in environments):
                 continue
             if not only or any(o in (framework, f"{framework}/{fault}") or o == f"/{fault}" for o in only):
                 chosen.append((framework, fault))
