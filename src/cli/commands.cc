@@ -31,6 +31,7 @@ const std::vector<Command>& Commands() {
       {"tables", "Jobs", AddTables},
       {"ps-server", "Jobs", AddPsServer},
       {"rabit-tracker", "Jobs", AddRabitTracker},
+      {"horovod-rendezvous", "Jobs", AddHorovodRendezvous},
       {"nearest", "Models", AddNearest},
       {"analogy", "Models", AddAnalogy},
       {"evaluate", "Models", AddEvaluate},
@@ -41,6 +42,8 @@ const std::vector<Command>& Commands() {
       {"coordinator", "", AddCoordinator},
       {"task", "", AddTask},
       {"prepare", "", AddPrepare, WordsBeforeCommand},
+      {"mpi-worker", "", AddMpiWorker},
+      {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
       {"learn", "", AddLearn},
   };
   return commands;

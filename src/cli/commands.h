@@ -26,6 +26,7 @@ void AddForward(CLI::App& app, Run* chosen);
 void AddTables(CLI::App& app, Run* chosen);
 void AddPsServer(CLI::App& app, Run* chosen);
 void AddRabitTracker(CLI::App& app, Run* chosen);
+void AddHorovodRendezvous(CLI::App& app, Run* chosen);
 
 void AddNearest(CLI::App& app, Run* chosen);
 void AddAnalogy(CLI::App& app, Run* chosen);
@@ -40,6 +41,8 @@ void AddVersion(CLI::App& app, Run* chosen);
 void AddCoordinator(CLI::App& app, Run* chosen);
 void AddTask(CLI::App& app, Run* chosen);
 void AddPrepare(CLI::App& app, Run* chosen);
+void AddMpiWorker(CLI::App& app, Run* chosen);
+void AddMpiAgent(CLI::App& app, Run* chosen);
 
 // Own words of a command line that goes on with another program's: up to and with "--".
 int WordsBeforeCommand(int argc, const char* const* argv);

@@ -1,6 +1,6 @@
-// `shoal prepare [--files] [--gpus N] -- COMMAND…`: makes the job's files and virtual environment
-// on this host, takes GPUs, and becomes the command. Started by launchers in the place of a task's
-// program, not by people, hence hidden.
+// `shoal prepare [--files] [--gpus N] [--mpi] -- COMMAND…`: makes the job's files and virtual
+// environment on this host, takes GPUs, makes what mpirun needs, and becomes the command. Started
+// by launchers in the place of a task's program, not by people, hence hidden.
 
 #include "rendezvous/prepare.h"
 
@@ -21,6 +21,7 @@
 #include "controller/state_home.h"
 #include "host/blob_cache.h"
 #include "host/gpu_lease.h"
+#include "rendezvous/mpi_launch.h"
 
 namespace shoal::cli {
 namespace {
@@ -36,6 +37,7 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(200);
 struct Arguments {
   bool files = false;
   bool if_there = false;
+  bool mpi = false;
   int gpus = 0;
 };
 
@@ -64,6 +66,19 @@ Status PrepareTaskFiles(const Arguments& arguments) {
   ::setenv("VIRTUAL_ENV", prepared.env.c_str(), 1);
   ::setenv("PATH", (prepared.env / "bin").string().append(":").append(Variable("PATH")).c_str(), 1);
   ::unsetenv("PYTHONHOME");
+  return Status::Ok();
+}
+
+// The user's own settings stay.
+Status PrepareTaskForMpi() {
+  rendezvous::MpiPlace place;
+  place.scratch = Variable("SHOAL_SCRATCH");
+  place.hosts = Variable("SHOAL_MPI_HOSTS");
+  std::error_code error;
+  place.program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return FailedPrecondition("/proc/self/exe: " + error.message());
+  TRY_ASSIGN(const auto variables, rendezvous::PrepareMpi(place));
+  for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 0);
   return Status::Ok();
 }
 
@@ -119,6 +134,7 @@ int Prepare(const std::vector<std::string>& command, const Arguments& arguments)
     return Complain(InvalidArgument("got no command, expected `shoal prepare -- COMMAND`"));
   Status status = arguments.gpus > 0 ? TakeTaskGpus(arguments.gpus) : Status::Ok();
   if (status.ok() && arguments.files) status = PrepareTaskFiles(arguments);
+  if (status.ok() && arguments.mpi) status = PrepareTaskForMpi();
   if (status.ok()) return Become(command);
   if (!arguments.if_there) (void)Complain(status);
   return 1;
@@ -132,6 +148,7 @@ void AddPrepare(CLI::App& app, Run* chosen) {
       app.add_subcommand("prepare", "Make what a task needs here, then become its program");
   sub->add_flag("--files", arguments->files, "The job's files, which become the current directory");
   sub->add_flag("--if-there", arguments->if_there, "Fail while they are still being made");
+  sub->add_flag("--mpi", arguments->mpi, "What mpirun needs to reach the job's workers");
   sub->add_option("--gpus", arguments->gpus, "So many GPUs")->check(CLI::Range(0, 1024));
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Prepare(context.rest, *arguments); };

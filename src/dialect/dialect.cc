@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "dialect/horovod_env.h"
+#include "dialect/mpi_env.h"
 #include "dialect/ps_lite_env.h"
 #include "dialect/pytorch_env.h"
 #include "dialect/rabit_env.h"
@@ -22,8 +24,10 @@ const Dialect* const* Table(size_t* size) {
   static const PsLiteDialect ps_lite;
   static const SparkDialect spark;
   static const RabitDialect rabit;
-  static const Dialect* const table[] = {&shoal,   &generic, &tensorflow, &pytorch,
-                                         &ps_lite, &spark,   &rabit};
+  static const MpiDialect mpi;
+  static const HorovodDialect horovod;
+  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite,
+                                         &spark, &rabit,   &mpi,        &horovod};
   *size = std::size(table);
   return table;
 }
@@ -143,7 +147,7 @@ Result<std::vector<Environment>> RenderProcesses(const job::Job& job,
   const job::Role* role = job.FindRole(task.role);
   if (role == nullptr) return InvalidArgument("role '" + task.role + "' is not in the job");
   std::vector<Environment> processes(1);
-  if (role->processes <= 1) return processes;
+  if (role->processes <= 1 || !dialect->StartsProcesses()) return processes;
   processes.clear();
   for (int rank = 0; rank < role->processes; ++rank) {
     Environment whole = env;

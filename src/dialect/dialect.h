@@ -40,6 +40,8 @@ class Dialect {
  public:
   virtual ~Dialect() = default;
   virtual job::Framework framework() const = 0;
+  // False if the framework starts a task's `processes` itself, so that the launcher starts one.
+  virtual bool StartsProcesses() const { return true; }
   // Adds this framework's own variables for one task; the common SHOAL_… ones are there already.
   virtual Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
                               const TaskContext& task, Environment* env) const = 0;

@@ -222,10 +222,6 @@ TEST(Environment, ErrorsSayWhatToDo) {
   EXPECT_EQ(env.status().code(), Code::kResourceExhausted);
   EXPECT_NE(env.status().message().find("SHOAL_DATA"), std::string::npos);
   EXPECT_NE(env.status().message().find("a directory or a pattern"), std::string::npos);
-  job.framework = job::Framework::kHorovod;
-  EXPECT_EQ(RenderEnvironment(job, TwoRoles(), Context("worker", 0)).status().message(),
-            "framework horovod is not supported yet, expected one of shoal, generic, tensorflow, "
-            "pytorch, ps-lite, spark, rabit; with generic its programs read the SHOAL_ variables");
 }
 
 TEST(ClusterText, IsLeftOutOfTheEnvironmentBeyondOneVariable) {

@@ -249,6 +249,90 @@ TEST(Rabit, WorkersFindTheirTracker) {
   EXPECT_EQ(processes->at(1), (Environment{{"DMLC_TASK_ID", "3"}, {"SHOAL_LOCAL_RANK", "1"}}));
 }
 
+const Environment kReach = {
+    {"OMPI_MCA_plm", "rsh"},
+    {"OMPI_MCA_plm_rsh_no_tree_spawn", "1"},
+    {"OMPI_MCA_orte_leave_session_attached", "1"},
+    {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+    {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    {"PRTE_MCA_plm", "ssh"},
+    {"PRTE_MCA_plm_ssh_no_tree_spawn", "1"},
+    {"PRTE_MCA_prte_leave_session_attached", "1"},
+    {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+    {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    {"HYDRA_LAUNCHER", "ssh"},
+    {"HYDRA_ENV", "none"},
+    {"I_MPI_HYDRA_BOOTSTRAP", "ssh"},
+};
+
+TEST(Mpi, TheLauncherFindsHostsAndSlots) {
+  const job::Job job = Parsed("framework: mpi\nroles: {worker: {replicas: 2, processes: 3}}\n");
+  Environment launcher = kReach;
+  launcher["SHOAL_MPI_HOSTS"] = "worker-0:3 worker-1:3";
+  EXPECT_EQ(Added(job, "launcher", 0), launcher);
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{{"SHOAL_MPI_HOST", "0.0.0.0"}}));
+  // mpirun starts them.
+  const ClusterDescription cluster = ClusterOf(job);
+  const auto env = RenderEnvironment(job, cluster, Task("worker", 1));
+  const auto processes = RenderProcesses(job, cluster, Task("worker", 1), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(*processes, std::vector<Environment>(1));
+}
+
+TEST(Mpi, WorkersOfOneMachineShareItsCoresAndStayOnIt) {
+  const job::Job job = Parsed(
+      "framework: mpi\nenv: {HYDRA_IFACE: eth7}\nroles: {worker: {replicas: 3, min: 1}, web: 1}\n");
+  ClusterDescription cluster = ClusterOf(job);
+  for (ClusterRole& role : cluster.roles) {
+    for (Member& member : role.members) member.host = "127.0.0.1";
+  }
+  cluster.roles[1].members[1].host = "";  // not there
+  Environment launcher = kReach;
+  launcher.insert({{"SHOAL_MPI_HOSTS", "worker-0:1 worker-2:1"},
+                   {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                   {"OMPI_MCA_mpi_yield_when_idle", "1"},
+                   {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+                   {"OMPI_MCA_oob_tcp_if_include", "127.0.0.0/8"},
+                   {"OMPI_MCA_btl_tcp_if_include", "127.0.0.0/8"}});
+  EXPECT_EQ(Added(job, cluster, Task("launcher", 0)), launcher);
+  EXPECT_EQ(Added(job, cluster, Task("worker", 2)),
+            (Environment{{"SHOAL_MPI_HOST", "127.0.0.1"}, {"UCX_NET_DEVICES", "lo"}}));
+  EXPECT_EQ(Added(job, cluster, Task("web", 0)), Environment());
+}
+
+TEST(Horovod, RanksFindTheirGroupsAndTheStore) {
+  const job::Job job = Parsed(
+      "framework: horovod\nroles: {chief: {replicas: 1, processes: 3},"
+      " worker: {replicas: 2, processes: 2}, board: {follows: worker}}\n");
+  EXPECT_EQ(Added(job, "rendezvous", 0),
+            (Environment{{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.1.0"},
+                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "1000"},
+                         {"SHOAL_HOROVOD_HOSTS", "chief-0:3 worker-0:2 worker-1:2"}}));
+  EXPECT_EQ(Added(job, "board", 0), Environment());
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "10.0.1.0"},
+                                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "1000"},
+                                         {"HOROVOD_CONTROLLER", "gloo"},
+                                         {"HOROVOD_CPU_OPERATIONS", "gloo"},
+                                         {"HOROVOD_HOSTNAME", "worker-1"},
+                                         {"HOROVOD_RANK", "5"},
+                                         {"HOROVOD_SIZE", "7"},
+                                         {"HOROVOD_LOCAL_RANK", "0"},
+                                         {"HOROVOD_LOCAL_SIZE", "2"},
+                                         {"HOROVOD_CROSS_RANK", "2"},
+                                         {"HOROVOD_CROSS_SIZE", "3"},
+                                         {"OMP_NUM_THREADS", "1"},
+                                     }));
+  const ClusterDescription cluster = ClusterOf(job);
+  const auto env = RenderEnvironment(job, cluster, Task("chief", 0));
+  const auto processes = RenderProcesses(job, cluster, Task("chief", 0), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(processes->at(2), (Environment{{"HOROVOD_RANK", "2"},
+                                           {"HOROVOD_LOCAL_RANK", "2"},
+                                           {"HOROVOD_CROSS_SIZE", "1"},
+                                           {"SHOAL_LOCAL_RANK", "2"}}));
+}
+
 TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
   const job::Job job = Parsed(
       "framework: ps-lite\nenv: {PS_HEARTBEAT_TIMEOUT: \"60\", DMLC_NODE_HOST: me}\n"

@@ -41,4 +41,33 @@ Result<uint16_t> FirstPort(const job::Job& job, const std::string& role, const M
                          " needs one: leave out its `ports`, or name one");
 }
 
+std::string Slots(const job::Job& job, const ClusterDescription& cluster,
+                  const std::vector<std::string>& roles) {
+  std::string text;
+  for (const std::string& name : roles) {
+    const job::Role* role = job.FindRole(name);
+    const ClusterRole* members = cluster.FindRole(name);
+    if (role == nullptr || members == nullptr) continue;
+    for (size_t i = 0; i < members->members.size(); ++i) {
+      if (members->members[i].host.empty()) continue;
+      if (!text.empty()) text += ' ';
+      text += name + "-" + std::to_string(i) + ":" + std::to_string(role->processes);
+    }
+  }
+  return text;
+}
+
+bool IsLoopback(std::string_view host) {
+  return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
+bool AllOnLoopback(const ClusterDescription& cluster) {
+  for (const ClusterRole& role : cluster.roles) {
+    for (const Member& member : role.members) {
+      if (!member.host.empty() && !IsLoopback(member.host)) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace shoal::dialect

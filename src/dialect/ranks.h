@@ -1,4 +1,4 @@
-// Numbers for the frameworks whose processes are numbered through (pytorch, horovod, mpi, rabit),
+// Numbers for the frameworks whose processes are numbered through (pytorch, horovod, rabit, mpi),
 // and addresses as a framework's programs read them.
 #pragma once
 
@@ -28,5 +28,15 @@ std::optional<Ranks> RanksOf(const job::Job& job, const ClusterDescription& clus
 
 // The member's first port; InvalidArgument if it has none, which says that the framework needs one.
 Result<uint16_t> FirstPort(const job::Job& job, const std::string& role, const Member& member);
+
+// "worker-0:2 worker-1:2": the tasks of these roles that are there, each with its role's
+// `processes`.
+std::string Slots(const job::Job& job, const ClusterDescription& cluster,
+                  const std::vector<std::string>& roles);
+
+// True for addresses of this machine alone.
+bool IsLoopback(std::string_view host);
+// True if everybody of the job is at one.
+bool AllOnLoopback(const ClusterDescription& cluster);
 
 }  // namespace shoal::dialect

@@ -212,8 +212,8 @@ constexpr Field kFields[] = {
 
   {.path = "success", .type = Type::kSection,
    .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody; with "
-               "tensorflow the chief's, or worker 0's beside parameter servers; with pytorch, mpi, "
-               "horovod and rabit of all that are ranked",
+               "tensorflow the chief's, or worker 0's beside parameter servers; with pytorch, "
+               "horovod and rabit of all that are ranked; with mpi the launcher's",
    .doc = "When the job has succeeded: exactly one of `all`, `any`, `first`, `count`."},
   {.path = "success.all", .type = Type::kRoles, .fallback = "-",
    .doc = "When every task of these roles has ended well.",

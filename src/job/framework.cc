@@ -17,7 +17,7 @@ constexpr PortPreset kPorts[] = {
     {Framework::kTensorflow, "evaluator", "grpc"}, {Framework::kPsLite, "scheduler", "ps"},
     {Framework::kPsLite, "server", "ps"},          {Framework::kPsLite, "worker", "ps"},
     {Framework::kPytorch, "", "master"},           {Framework::kSpark, "master", "rpc"},
-    {Framework::kSpark, "worker", "rpc"},
+    {Framework::kSpark, "worker", "rpc"},          {Framework::kMpi, "worker", "mpi"},
 };
 
 constexpr std::string_view kTensorflowVariables[] = {"TF_CONFIG"};
@@ -55,6 +55,26 @@ constexpr std::string_view kRabitVariables[] = {
     "DMLC_ROLE",        "DMLC_TASK_ID",      "DMLC_NUM_ATTEMPT",
 };
 
+constexpr std::string_view kHorovodVariables[] = {
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
+    "HOROVOD_LOCAL_RANK",
+    "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_RANK",
+    "HOROVOD_CROSS_SIZE",
+    "HOROVOD_HOSTNAME",
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+    "HOROVOD_GLOO_RENDEZVOUS_PORT",
+    "HOROVOD_CONTROLLER",
+    "HOROVOD_CPU_OPERATIONS",
+    "SHOAL_HOROVOD_HOSTS",
+};
+
+constexpr std::string_view kMpiVariables[] = {
+    "SHOAL_MPI_HOSTS",
+    "SHOAL_MPI_HOST",
+};
+
 template <size_t n>
 bool IsIn(const std::string_view (&list)[n], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -75,12 +95,12 @@ std::vector<std::string> RankedRoles(const Job& job) {
 }
 
 bool CountsRanks(Framework framework) {
-  return framework == Framework::kPytorch || framework == Framework::kMpi ||
-         framework == Framework::kHorovod || framework == Framework::kRabit;
+  return framework == Framework::kPytorch || framework == Framework::kHorovod ||
+         framework == Framework::kRabit;
 }
 
 bool RestartsWhole(Framework framework) {
-  return CountsRanks(framework) || framework == Framework::kPsLite;
+  return CountsRanks(framework) || framework == Framework::kMpi || framework == Framework::kPsLite;
 }
 
 bool IsSetByFramework(Framework framework, std::string_view variable) {
@@ -95,6 +115,10 @@ bool IsSetByFramework(Framework framework, std::string_view variable) {
       return IsIn(kSparkVariables, variable);
     case Framework::kRabit:
       return IsIn(kRabitVariables, variable);
+    case Framework::kHorovod:
+      return IsIn(kHorovodVariables, variable);
+    case Framework::kMpi:
+      return IsIn(kMpiVariables, variable);
     default:
       return false;
   }

@@ -12,12 +12,12 @@
 
 namespace shoal::job {
 
-// The roles whose processes the frameworks that count (pytorch, horovod, mpi, rabit) number
+// The roles whose processes the frameworks that count (pytorch, horovod, rabit) number
 // through, in that order: `master` or `chief`, then `worker`; in a job that has none of these, all
 // roles that follow nobody, in the file's order.
 std::vector<std::string> RankedRoles(const Job& job);
 
-// True for frameworks whose processes are numbered through.
+// True for frameworks whose processes are numbered through. Those of mpi are too, but by mpirun.
 bool CountsRanks(Framework framework);
 
 // True for frameworks whose processes cannot go on when one of them was lost and came back, so that

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "job/parse.h"
+#include "job/policy.h"
 
 namespace shoal::job {
 namespace {
@@ -121,6 +122,43 @@ TEST(Framework, RabitGetsATrackerThatFollowsTheWorkers) {
   EXPECT_EQ(own.FindRole("tracker")->command, std::vector<std::string>{"mine"});
   EXPECT_EQ(own.success.roles, std::vector<std::string>{"tree"});
   EXPECT_NE(ErrorOf("framework: rabit\nroles: {worker: 2, tracker: 2}\n").find("one tracker"),
+            std::string::npos);
+}
+
+TEST(Framework, HorovodGetsAStoreThatFollowsTheWorkers) {
+  const Job job = Parsed("framework: horovod\nroles: {worker: 2}\n");
+  const Role* store = job.FindRole("rendezvous");
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->command, (std::vector<std::string>{"@shoal", "horovod-rendezvous"}));
+  EXPECT_EQ(store->follows, "worker");
+  EXPECT_EQ(store->ports, (std::vector<Port>{{"rendezvous", false}}));
+  EXPECT_EQ(store->restart.scope, RestartScope::kJob);
+  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"worker"}, 0}));
+}
+
+TEST(Framework, MpiGetsALauncherThatTheWorkersFollow) {
+  const Job job = Parsed("framework: mpi\nroles: {worker: {replicas: 2, ports: [metrics]}}\n");
+  const Role* launcher = job.FindRole("launcher");
+  ASSERT_NE(launcher, nullptr);
+  EXPECT_EQ(launcher->command, std::vector<std::string>{});  // the job's
+  EXPECT_EQ(launcher->ports, std::vector<Port>{});
+  EXPECT_EQ(launcher->restart.scope, RestartScope::kJob);
+  // MPICH's word for what others say by 128 and the signal.
+  ASSERT_EQ(launcher->on_log.size(), 1u);
+  EXPECT_EQ(launcher->on_log[0].action, EndAction::kRetry);
+  EXPECT_TRUE(LineMatches(launcher->on_log[0].line,
+                          "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"));
+  const Job never =
+      Parsed("framework: mpi\nroles: {launcher: {restart: {when: never}}, worker: 2}\n");
+  EXPECT_TRUE(never.FindRole("launcher")->on_log.empty());
+  const Role* worker = job.FindRole("worker");
+  EXPECT_EQ(worker->command, (std::vector<std::string>{"@shoal", "mpi-worker"}));
+  EXPECT_EQ(worker->follows, "launcher");
+  EXPECT_EQ(worker->ports, (std::vector<Port>{{"metrics", false}, {"mpi", false}}));
+  EXPECT_EQ(job.success, (Success{SuccessRule::kAll, {"launcher"}, 0}));
+  EXPECT_NE(ErrorOf("framework: mpi\nroles: {launcher: 1}\n").find("got no role worker"),
+            std::string::npos);
+  EXPECT_NE(ErrorOf("framework: mpi\nroles: {launcher: 2, worker: 2}\n").find("calls mpirun"),
             std::string::npos);
 }
 

@@ -59,6 +59,7 @@ const std::vector<Follower>& Followers() {
       {Framework::kPsLite, "server", {"worker"}},
       {Framework::kSpark, "master", {"driver"}},
       {Framework::kSpark, "worker", {"driver"}},
+      {Framework::kMpi, "worker", {"launcher"}},
   };
   return followers;
 }
@@ -125,20 +126,50 @@ void AddScheduler(Job* job) {
   job->roles.insert(job->roles.begin(), std::move(scheduler));
 }
 
-// Rabit's tracker is a task of the job, stopped after the workers, and started again with them
-// (docs/adr/0060).
-void AddTracker(Draft* draft) {
+// What the ranks of a framework meet by is a task of the job, of a program of ours, stopped after
+// the workers and started again with them (docs/adr/0060).
+struct Meeting {
+  Framework framework;
+  const char* role;
+  const char* command;
+};
+
+constexpr Meeting kMeetings[] = {{Framework::kRabit, "tracker", "rabit-tracker"},
+                                 {Framework::kHorovod, "rendezvous", "horovod-rendezvous"}};
+
+void AddMeeting(Draft* draft, const Meeting& meeting) {
   Job& job = draft->job;
-  if (job.framework != Framework::kRabit) return;
+  if (job.framework != meeting.framework) return;
+  const std::string name = meeting.role;
   const std::vector<std::string> ranked = RankedRoles(job);
-  if (Find(&job, "tracker") == nullptr) job.roles.emplace(job.roles.begin())->name = "tracker";
-  Role* tracker = Find(&job, "tracker");
-  if (!draft->Has("roles.tracker.command")) tracker->command = {"@shoal", "rabit-tracker"};
-  if (!draft->Has("roles.tracker.ports")) tracker->ports = {{"tracker", false}};
-  if (draft->Has("roles.tracker.follows")) return;
+  if (Find(&job, name) == nullptr) job.roles.emplace(job.roles.begin())->name = name;
+  Role* role = Find(&job, name);
+  if (!draft->Has("roles." + name + ".command")) role->command = {"@shoal", meeting.command};
+  if (!draft->Has("roles." + name + ".ports")) role->ports = {{name, false}};
+  if (draft->Has("roles." + name + ".follows")) return;
   const auto leader = std::find_if(ranked.rbegin(), ranked.rend(),
-                                   [](const std::string& role) { return role != "tracker"; });
-  if (leader != ranked.rend()) tracker->follows = *leader;
+                                   [&](const std::string& one) { return one != name; });
+  if (leader != ranked.rend()) role->follows = *leader;
+}
+
+// `launcher` is the user's line with mpirun; workers are the hosts that it starts ranks on
+// (docs/adr/0070).
+void AddMpiRoles(Draft* draft) {
+  Job& job = draft->job;
+  if (job.framework != Framework::kMpi) return;
+  if (Find(&job, "launcher") == nullptr) job.roles.emplace(job.roles.begin())->name = "launcher";
+  // For a rank that signal 9 has ended MPICH's mpiexec exits with 9, as for one that exited with 9.
+  Role* launcher = Find(&job, "launcher");
+  if (launcher->restart.when == RestartWhen::kTransient && !draft->Has("roles.launcher.on_log")) {
+    launcher->on_log = {
+        {"*APPLICATION TERMINATED WITH THE EXIT STRING: *(signal *)*", EndAction::kRetry}};
+  }
+  Role* worker = Find(&job, "worker");
+  if (worker == nullptr) return;
+  if (!draft->Has("roles.worker.command")) worker->command = {"@shoal", "mpi-worker"};
+  const bool there = std::any_of(worker->ports.begin(), worker->ports.end(),
+                                 [](const Port& port) { return port.name == "mpi"; });
+  if (!there) worker->ports.push_back({"mpi", false});
 }
 
 // A standalone cluster inside the job: its master and workers are Spark's own programs, `driver` is
@@ -167,6 +198,7 @@ std::vector<std::string> Leaders(const Job& job) {
     }
   }
   if (job.framework == Framework::kSpark && job.FindRole("driver") != nullptr) return {"driver"};
+  if (job.framework == Framework::kMpi && job.FindRole("launcher") != nullptr) return {"launcher"};
   if (job.FindRole("worker") != nullptr) return {"worker"};
   std::vector<std::string> leaders;
   for (const Role& role : job.roles) {
@@ -195,8 +227,9 @@ void Complete(Draft* draft) {
   }
   if (job.framework == Framework::kShoal) AddShoalRoles(draft);
   AddScheduler(&job);
-  AddTracker(draft);
+  for (const Meeting& meeting : kMeetings) AddMeeting(draft, meeting);
   AddSparkRoles(draft);
+  AddMpiRoles(draft);
   AddFollowers(draft);
   AddPorts(draft);
   for (Role& role : job.roles) {

@@ -30,6 +30,9 @@ constexpr Bound kBounds[] = {
     {Framework::kSpark, "driver", 1, 1, true, "the driver is the program whose end is the job's"},
     {Framework::kSpark, "worker", 1, kMany, true, "workers run what the driver asks for"},
     {Framework::kSpark, "master", 1, 1, false, "one master leads the cluster"},
+    {Framework::kHorovod, "rendezvous", 1, 1, false, "one store lets the ranks meet"},
+    {Framework::kMpi, "launcher", 1, 1, false, "its program calls mpirun"},
+    {Framework::kMpi, "worker", 1, kMany, true, "mpirun starts the ranks in them"},
     {Framework::kRabit, "tracker", 1, 1, false, "one tracker gives out the ranks"},
 };
 

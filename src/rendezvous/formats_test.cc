@@ -180,7 +180,7 @@ TEST(LastLine, IsTheLastWithText) {
   LastLine last;
   last.Feed("first\nsec");
   EXPECT_EQ(last.text(), "sec");
-  last.Feed("ond\n\n  \n");
+  last.Feed("ond\n\n  \n-----\n");
   EXPECT_EQ(last.text(), "second");
   last.Feed(std::string(1000, 'x'));
   EXPECT_EQ(last.text().size(), 200u);

@@ -64,7 +64,7 @@ class SocketLink final : public Link {
     socket_ = std::move(socket);
     client_nonce_.clear();
     auth_timer_ = loop_->After(kAuthLimit, [this] {
-      Failed(DeadlineExceeded("the coordinator did not finish its greeting in time"));
+      Failed(DeadlineExceeded(options_.who + " did not finish its greeting in time"));
     });
     socket_->Start([this](std::string_view bytes, bool text) { Received(bytes, text); },
                    [this](const Status& status) { Closed(status); });
@@ -73,8 +73,8 @@ class SocketLink final : public Link {
   void Closed(const Status& status) {
     const std::string reason = socket_->close_reason();
     if (reason == "ended") return GiveUp(Status::Ok());
-    if (!reason.empty()) return Failed(Unavailable("the coordinator closed: " + reason));
-    Failed(status.ok() ? Unavailable("the coordinator closed the connection") : status);
+    if (!reason.empty()) return Failed(Unavailable(options_.who + " closed: " + reason));
+    Failed(status.ok() ? Unavailable(options_.who + " closed the connection") : status);
   }
 
   void Received(std::string_view bytes, bool text) {
@@ -86,7 +86,7 @@ class SocketLink final : public Link {
     }
     std::string type;
     auto message = ParseMessage(bytes, &type);
-    if (!message.ok()) return Failed(message.status().With("the coordinator's message"));
+    if (!message.ok()) return Failed(message.status().With("a message of " + options_.who));
     if (up_) {
       const auto callbacks = callbacks_;
       if (type != "heartbeat") callbacks->on_message(type, *message);
@@ -100,7 +100,7 @@ class SocketLink final : public Link {
     if (type == "challenge" && client_nonce_.empty()) {
       server_nonce_ = GetStringOr(message, "nonce", "");
       if (GetIntOr(message, "protocol", 0) != kProtocolVersion || !IsHex64(server_nonce_)) {
-        return GiveUp(FailedPrecondition("the coordinator speaks another version of the protocol"));
+        return GiveUp(FailedPrecondition(options_.who + " speaks another version of the protocol"));
       }
       client_nonce_ = RandomHex(32);
       socket_->SendText(
@@ -112,7 +112,7 @@ class SocketLink final : public Link {
       const std::string proof = GetStringOr(message, "proof", "");
       const std::string expected = ServerProof(options_.token, server_nonce_, client_nonce_);
       if (!EqualInConstantTime(proof, expected)) {
-        return Failed(Unauthenticated("who answers is not this job's coordinator"));
+        return Failed(Unauthenticated("who answers is not " + options_.who + " of this job"));
       }
       GoUp();
     } else if (type == "error") {
@@ -123,7 +123,7 @@ class SocketLink final : public Link {
       if (token && !was_up_) return GiveUp(error);
       Failed(error);
     } else {
-      Failed(FailedPrecondition("the coordinator's greeting is out of order"));
+      Failed(FailedPrecondition("the greeting of " + options_.who + " is out of order"));
     }
   }
 
@@ -144,7 +144,7 @@ class SocketLink final : public Link {
   void BeatLater() {
     heartbeat_timer_ = loop_->After(options_.heartbeat, [this] {
       if (RealClock::Get()->Now() - heard_at_ > options_.silence) {
-        return Failed(Unavailable("nothing was heard of the coordinator for " +
+        return Failed(Unavailable("nothing was heard of " + options_.who + " for " +
                                   FormatDuration(options_.silence)));
       }
       Send("heartbeat", callbacks_->heartbeat ? callbacks_->heartbeat() : json::object());

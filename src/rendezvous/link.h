@@ -33,6 +33,7 @@ struct LinkOptions {
   // Asked before every dial; an error is retried.
   std::function<Result<CoordinatorAddress>()> find;
   std::string token;
+  std::string who = "the coordinator";  // for messages
   // Since the start, or since the connection was lost. 0: one attempt.
   Duration give_up_after = std::chrono::seconds(30);
   Duration heartbeat = std::chrono::seconds(1);

@@ -9,6 +9,13 @@ namespace {
 
 constexpr size_t kLastLineBytes = 200;
 
+// A letter, a digit, or a byte of either beyond ASCII: rules of '-' or '=' say nothing.
+bool IsText(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || (byte >= '0' && byte <= '9') ||
+         ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+}
+
 }  // namespace
 
 void LogSpool::Append(int attempt, std::string_view bytes) {
@@ -67,7 +74,7 @@ void LastLine::Feed(std::string_view bytes) {
     const size_t room = kLastLineBytes - std::min(kLastLineBytes, current_.size());
     current_.append(part.substr(0, room));
     if (end == std::string_view::npos) return;
-    if (current_.find_first_not_of(" \t\r") != std::string::npos) last_ = current_;
+    if (std::any_of(current_.begin(), current_.end(), IsText)) last_ = current_;
     current_.clear();
     bytes.remove_prefix(end + 1);
   }

@@ -50,7 +50,8 @@ class LogSpool {
   int64_t offset_ = 0;
 };
 
-// The last non-empty line of what is fed, for "its last line was: …". Keeps at most 200 bytes.
+// The last line with a letter or digit of what is fed, for "its last line was: …". Keeps at most
+// 200 bytes.
 class LastLine {
  public:
   void Feed(std::string_view bytes);

@@ -21,16 +21,20 @@ json::object WelcomeOrder(const CoordinatorCore& core, int task, bool lease,
 namespace {
 
 // What the program's own processes do before they become it: make the job's files (prepare.h), take
-// GPUs.
-void PrepareFirst(const JobPlace& place, const job::Job& job, int gpus, StartMessage* start) {
+// GPUs, make what mpirun needs (mpi_launch.h).
+void PrepareFirst(const JobPlace& place, const job::Job& job, const job::Role& role,
+                  StartMessage* start) {
   const bool files = !job.files.empty();
-  if (place.program.empty() || (!files && gpus == 0)) {
+  const bool mpi = job.framework == job::Framework::kMpi && role.name == "launcher";
+  const int gpus = role.resources.gpu;
+  if (place.program.empty() || (!files && gpus == 0 && !mpi)) {
     start->work_dir = job.files;
     return;
   }
   std::vector<std::string> words = {place.program, "prepare"};
   if (files) words.emplace_back("--files");
   if (gpus > 0) words.insert(words.end(), {"--gpus", std::to_string(gpus)});
+  if (mpi) words.emplace_back("--mpi");
   words.emplace_back("--");
   start->argv.insert(start->argv.begin(), words.begin(), words.end());
   if (!files || start->ready.command.empty()) return;
@@ -73,7 +77,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }
   for (const job::LogRule& rule : role.on_log) start.on_log.push_back(rule.line);
-  PrepareFirst(place, core.job(), role.resources.gpu, &start);
+  PrepareFirst(place, core.job(), role, &start);
   start.cpu = role.resources.cpu;
   start.memory_bytes = role.resources.memory_bytes;
   start.watch_ms = WatchInterval(core.job().limits.stall).count();

@@ -68,6 +68,7 @@ class TreeProgram final : public Program {
     kill_timer_ = loop_->After(grace, [this, grace] { Terminate(grace); });
   }
 
+  void Signal(int signal) override { (void)tree_->Signal(signal); }
   void Kill() override { tree_->KillAll(); }
 
   void Resume() override {

@@ -52,6 +52,8 @@ class Program {
   // SIGTERM to the programs' groups now, SIGKILL to the tree after the grace; with a signal (0:
   // none) first that one, SIGTERM after the grace, and SIGKILL after another. Again: nothing.
   virtual void Drain(Duration grace, int signal) = 0;
+  // To the programs' groups; nothing if they have ended.
+  virtual void Signal(int signal) = 0;
   // SIGKILL to the whole tree.
   virtual void Kill() = 0;
   virtual void Resume() = 0;

@@ -75,7 +75,7 @@ class MarathonTest(ImportTest):
 
 
 class MpiTest(ImportTest):
-    def test_all_ranks_start_on_this_machine(self):
+    def test_ranks_start_in_the_workers(self):
         if shutil.which("mpirun") is None:
             self.skipTest("there is no mpirun")
         code, out, err = self.run_file(os.path.join(EXAMPLES, "mpijob.yaml"))

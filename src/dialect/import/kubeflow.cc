@@ -41,13 +41,7 @@ const std::vector<Kind>& Kinds() {
        "pytorchjob-port",
        "OnFailure",
        {"Master", "Worker"}},
-      {"MPIJob",
-       "mpiReplicaSpecs",
-       Framework::kGeneric,
-       "mpi",
-       "",
-       "Never",
-       {"Launcher", "Worker"}},
+      {"MPIJob", "mpiReplicaSpecs", Framework::kMpi, "mpi", "", "Never", {"Launcher", "Worker"}},
       // Its programs read MASTER_ADDR, RANK and WORLD_SIZE, as PyTorch's do, and start their
       // tracker themselves.
       {"XGBoostJob",
@@ -389,33 +383,22 @@ void Reader::Finish() {
   if (kind_.name == "MPIJob") FinishMpi();
 }
 
-// On one machine mpirun starts all ranks itself; the workers were pods that waited for its daemons.
+// The workers are hosts of mpirun, whose daemons reach them through Shoal; what they ran to be
+// reached is not needed.
 void Reader::FinishMpi() {
   job::Job& job = *builder_->job();
-  job::Role* launcher = builder_->FindRole("launcher");
-  const job::Role* worker = builder_->FindRole("worker");
-  if (launcher == nullptr || worker == nullptr) return;
-  const int ranks = worker->replicas * slots_;
-  job::Resources& sum = launcher->resources;
-  sum.cpu += worker->resources.cpu * worker->replicas;
-  sum.memory_bytes = std::min(sum.memory_bytes + worker->resources.memory_bytes * worker->replicas,
-                              job::kMaxMemoryBytes);
-  sum.gpu = std::min(sum.gpu + worker->resources.gpu * worker->replicas, job::kMaxGpus);
-  launcher->env.try_emplace("OMPI_MCA_rmaps_base_oversubscribe", "1");
-  launcher->env.try_emplace("OMPI_ALLOW_RUN_AS_ROOT", "1");
-  launcher->env.try_emplace("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-  if (IsMpiLine(launcher->command) && MpiProcesses(launcher->command) == 0) {
-    launcher->command.insert(launcher->command.begin() + 1, {"-np", std::to_string(ranks)});
+  job::Role* worker = builder_->FindRole("worker");
+  if (builder_->FindRole("launcher") == nullptr || worker == nullptr || worker->replicas == 0) {
+    job.framework = Framework::kGeneric;  // its mpirun starts ranks beside itself
+    return;
   }
-  document_.set_at("roles.launcher");
-  document_.Lose("spec", std::to_string(worker->replicas) +
-                             (worker->replicas == 1 ? " worker" : " workers") + " waited, with " +
-                             std::to_string(slots_) + (slots_ == 1 ? " slot" : " slots") +
-                             " each, for mpirun to start ranks in them; not kept: the launcher's "
-                             "mpirun starts all ranks on its own machine, with the workers' "
-                             "resources added to its own");
-  const size_t index = static_cast<size_t>(worker - job.roles.data());
-  job.roles.erase(job.roles.begin() + static_cast<ptrdiff_t>(index));
+  worker->processes = slots_;
+  worker->command.clear();
+  document_.set_at("roles.worker");
+  document_.Lose("spec",
+                 "the workers waited for mpirun to come by ssh or kubectl; kept: its daemons come "
+                 "through Shoal, and a worker's own command is not needed",
+                 true);
 }
 
 class Kubeflow final : public Importer {

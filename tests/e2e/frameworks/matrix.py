@@ -29,10 +29,11 @@ SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 
 class Case:
     """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, how its faults end,
-    and how many steps make 8 s."""
+    how many steps make 8 s, and which faults are not tried."""
 
-    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS):
+    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS, settings=None, without=()):
         self.job, self.environment, self.ready, self.steps = job, environment, ready, steps
+        self.settings, self.without = settings or {}, without
         self.worker, self.server, self.ends = worker, server, ends
 
     def expected(self, fault):
@@ -54,6 +55,10 @@ CASES = {
     "MXNet dist_sync (ps-lite)": Case("mxnet/kvstore.yaml", "mxnet", 5, server="server-0", ends={}),
     "XGBoost 3 (rabit, JSON)": Case("xgboost/train.yaml", "xgboost", 3, ends={}),
     "XGBoost 1.7 (rabit, binary)": Case("xgboost/train.yaml", "xgboost1", 3, ends={}),
+    "Open MPI (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "openmpi"}),
+    # MPICH's mpiexec itself goes on waiting for ranks that wait for one that has exited without MPI_Abort.
+    "MPICH (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "mpich"}, without=("wrong exit",)),
+    "Horovod (PyTorch, Gloo)": Case("horovod/train.yaml", "horovod", 3, ends={}),
     "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40),
 }
 
@@ -74,9 +79,16 @@ def victims(home, task):
     """The program of a task: the process of it that no other process of it has started."""
     role, index = task.rsplit("-", 1)
     found = [p for p in home.processes() if p.environ.get("SHOAL_ROLE") == role and p.environ.get("SHOAL_INDEX") == index
-             and p.argv and re.match("python|java", os.path.basename(p.argv[0]))]
+             and p.argv and re.match("python|java|ring$", os.path.basename(p.argv[0]))]
     pids = {p.pid for p in found}
     return [p for p in found if p.ppid not in pids]
+
+
+def preloaded(home):
+    """What sitecustomize.py does in Python, for programs in C."""
+    library = home.path("inject.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, os.path.join(HERE, "inject", "exit.c"), "-lpthread"], check=True)
+    return library
 
 
 def do_fault(home, process, case, fault, exit_file):
@@ -122,7 +134,9 @@ def run(binary, framework, fault, verbose=False):
         exit_file = home.path("exit-now")
         path = os.path.join(CACHE, case.environment, "bin") + ":" + os.environ["PATH"]
         settings = {"PYTHONPATH": os.path.join(HERE, "inject"), "STEPS": case.steps, "PAUSE": PAUSE,
-                    "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.worker}
+                    "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.worker, **case.settings}
+        if case.environment == "mpi":
+            settings["LD_PRELOAD"] = preloaded(home)
         options = [word for name, value in settings.items() for word in ("--set", f"env.{name}={value}")]
         begin = time.monotonic()
         process = home.start("run", os.path.join("examples", case.job), *options, env={"PATH": path})
@@ -164,7 +178,8 @@ def selection(only, environments):
     chosen = []
     for framework, case in CASES.items():
         for fault in FAULTS:
-            if fault == "ps killed" and case.server is None or case.environment not in environments:
+            if (fault == "ps killed" and case.server is None or fault in case.without
+                    or case.environment not in environments):
                 continue
             if not only or any(o in (framework, f"{framework}/{fault}") or o == f"/{fault}" for o in only):
                 chosen.append((framework, fault))

@@ -1,0 +1,31 @@
+// `shoal horovod-rendezvous`: what role `rendezvous` of a job of framework horovod runs. By itself
+// it serves programs that were started by hand.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/report.h"
+#include "rendezvous/horovod_server.h"
+
+namespace shoal::cli {
+
+void AddHorovodRendezvous(CLI::App& app, Run* chosen) {
+  CLI::App* const sub =
+      app.add_subcommand("horovod-rendezvous", "Be the store by which Horovod's ranks meet");
+  const auto options = std::make_shared<rendezvous::StoreServerOptions>();
+  sub->add_option("--hosts", options->hosts, "Who has how many ranks: \"worker-0:2 worker-1:2\"")
+      ->envname("SHOAL_HOROVOD_HOSTS")
+      ->required();
+  sub->add_option("--host", options->host, "Numeric address to listen at")
+      ->envname("HOROVOD_GLOO_RENDEZVOUS_ADDR");
+  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+      ->envname("HOROVOD_GLOO_RENDEZVOUS_PORT");
+  sub->callback([chosen, options] {
+    *chosen = [options](const Context& /*context*/) {
+      const Status status = rendezvous::RunStoreServer(*options);
+      return status.ok() ? 0 : Complain(status);
+    };
+  });
+}
+
+}  // namespace shoal::cli
