@@ -31,6 +31,8 @@ constexpr int kNotDelivered = 77;
 constexpr size_t kLinkHighWater = 1 << 20;
 // Between two words to the coordinator on how far a log that is written here has grown.
 constexpr auto kGrowthGap = std::chrono::milliseconds(20);
+// So often a program is believed that its port was taken, when nobody is found who has it.
+constexpr int kBelieve = 3;
 constexpr auto kLastWords = std::chrono::seconds(2);  // to deliver an end after SIGTERM
 
 class TaskLauncher final : public Launcher {
@@ -270,8 +272,9 @@ class TaskLauncher final : public Launcher {
     for (auto& [lease, plain] : leases_) {
       if (plain) lease.Release();
     }
-    AttemptSpec spec{std::move(start), options_.job_dir, job_id_,           role_, index_, host_,
-                     Ports(),          cluster_,         options_.isolation};
+    AttemptSpec spec{
+        std::move(start),   options_.job_dir,    job_id_, role_, index_, host_, Ports(), cluster_,
+        options_.isolation, believed_ < kBelieve};
     AttemptCallbacks calls;
     calls.on_log = [this](std::string_view text) { return Printed(text); };
     calls.on_report = [this](const json::object& report) { Reported(report); };
@@ -383,6 +386,7 @@ class TaskLauncher final : public Launcher {
   }
 
   void AttemptEnded(EndedMessage ended) {
+    believed_ += run_->believed() ? 1 : 0;
     // It is in the middle of its last callback.
     ending_ = std::move(run_);
     loop_->Post([this, alive = alive_] {
@@ -472,6 +476,7 @@ class TaskLauncher final : public Launcher {
   int64_t grown_told_ = 0;            // on this connection
   net::Loop::Id growth_timer_ = 0;
   bool stolen_told_ = false;           // on this connection
+  int believed_ = 0;                   // thefts, on programs' words only
   bool ready_told_ = false;            // on this connection
   std::vector<json::object> results_;  // of the attempt; told again on every connection
   size_t unsent_reports_from_ = 0;
