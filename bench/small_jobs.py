@@ -4,7 +4,8 @@ Durable commits are counted by strace (fsync, fdatasync, sync_file_range, msync 
 followers' row: how long after the last worker's end its follower is told (SIGTERM arrives) and how long after it is gone,
 by the followers' and workers' own clocks. Start: until the last of 4 tasks has written down that it runs, beside `mpirun` of the
 same where there is one. Cancel: `shoal stop` of 16 tasks that ignore SIGTERM no longer than they must, until the last process is
-gone. Logs: processor seconds of everything but the printing task itself, a GB of lines.
+gone. Logs: processor seconds, a GB of lines, of each of Shoal's processes (sampled from /proc until they end), beside `cat` from
+the same pipe into a file, which is what the kernel takes for the two copies.
 """
 import os
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import measure
@@ -160,27 +162,65 @@ def cancel_of_sixteen(folder):
     return 1e3 * (time.monotonic() - begin)
 
 
+def busy_seconds(folder, seen):
+    """Writes down the processor seconds of every process of Shoal's that has `folder` in its environment."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if folder.encode() not in f.read():
+                    continue
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                words = f.read().split(b"\0")
+            if words[0] == measure.SHOAL.encode():
+                seen[words[1].decode(), pid] = sum(_thread_seconds(pid))
+        except OSError:
+            pass  # it has ended
+
+
+def _thread_seconds(pid):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as f:
+            yield int(f.read().split()[0]) / 1e9
+
+
 def log_cost(folder):
-    """(processor seconds a GB beyond what `yes` and `head` need themselves, GB/s) of one task's lines."""
-    line = "x" * 99
-    begin = os.times()
-    subprocess.run(["sh", "-c", f"yes '{line}' | head -c {_LOG_BYTES} > /dev/null"], check=True)
-    middle = os.times()
+    """Processor seconds a GB of the launcher, the coordinator and the controller, for one task's lines, and GB/s."""
     path = os.path.join(folder, "job.yaml")
     with open(path, "w", encoding="utf-8") as f:
-        f.write(_LINES.format(line=line, bytes=_LOG_BYTES))
-    started = time.monotonic()
-    subprocess.run([measure.SHOAL, "run", "-q", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, env={**os.environ, "SHOAL_HOME": os.path.join(folder, "home")}, check=True)
+        f.write(_LINES.format(line="x" * 99, bytes=_LOG_BYTES))
+    seen, started = {}, time.monotonic()
+    job = subprocess.Popen([measure.SHOAL, "run", "-q", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, env={**os.environ, "SHOAL_HOME": os.path.join(folder, "home")})
+    over = threading.Event()
+
+    def watch():
+        while not over.wait(0.02):
+            busy_seconds(folder, seen)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    code = job.wait()
     seconds = time.monotonic() - started
-    end = os.times()
+    over.set()
+    watcher.join()
     kept = sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(os.path.join(folder, "home", "jobs"))
-               for name in names if os.path.basename(place) == "logs" or "/logs" in place)
-    if kept < _LOG_BYTES:
-        sys.exit(f"{kept} of {_LOG_BYTES} bytes of the log were kept")
-    spent = (end.children_user + end.children_system) - (middle.children_user + middle.children_system)
-    own = (middle.children_user + middle.children_system) - (begin.children_user + begin.children_system)
-    return (spent - own) / (_LOG_BYTES / 1e9), _LOG_BYTES / 1e9 / seconds
+               for name in names if os.path.basename(place) == "logs")
+    if code != 0 or kept != _LOG_BYTES:
+        sys.exit(f"shoal run ended with {code}; {kept} of {_LOG_BYTES} bytes of the log were kept")
+    cost = [sum(s for (kind, _), s in seen.items() if kind == one) / (_LOG_BYTES / 1e9) for one in ("task", "coordinator", "run")]
+    return (*cost, _LOG_BYTES / 1e9 / seconds)
+
+
+def cat_cost(folder):
+    """Processor seconds a GB of `cat` from the same pipe into a file, and GB/s."""
+    line = "x" * 99
+    with subprocess.Popen(["sh", "-c", f"yes '{line}' | head -c {_LOG_BYTES}"], stdout=subprocess.PIPE) as printer:
+        started = time.monotonic()
+        with open(os.path.join(folder, "out"), "wb") as out:
+            cat = subprocess.Popen(["cat"], stdin=printer.stdout, stdout=out)
+        _, _, used = os.wait4(cat.pid, 0)
+        seconds = time.monotonic() - started
+    return (used.ru_utime + used.ru_stime) / (_LOG_BYTES / 1e9), _LOG_BYTES / 1e9 / seconds
 
 
 def in_folder(function):
@@ -212,13 +252,14 @@ def main():
     options = measure.arguments(__doc__, "small-jobs").parse_args()
     rows = [("plain shell", plain), ("first", in_folder(lambda f: run_job(f, _TRUE))),
             ("used", in_folder(in_used_home(4))), ("follow", in_folder(stop_times)),
-            ("start", in_folder(start_by_shoal)), ("cancel", in_folder(cancel_of_sixteen)), ("logs", in_folder(log_cost))]
+            ("start", in_folder(start_by_shoal)), ("cancel", in_folder(cancel_of_sixteen)), ("logs", in_folder(log_cost)), ("cat", in_folder(cat_cost))]
     if shutil.which("mpirun"):
         rows.append(("mpirun", in_folder(start_by_mpirun)))
     results = measure.interleave(rows, options.rounds)
     syncs = in_folder(lambda f: count_syncs(f, 4))()
     used = [s for runs in results["used"] for s in runs]
     told, over = zip(*results["follow"])
+    log, cat = ([measure.median(column) for column in zip(*results[row])] for row in ("logs", "cat"))
     cells = [
         ["4 × `true`, sh and wait, ms", 1e3 * measure.median(results["plain shell"]), None],
         ["4 × `true`, `shoal run`, ms", 1e3 * measure.median(used), "120"],
@@ -230,11 +271,15 @@ def main():
         ["follower gone and command over, ms", measure.median(over), "200"],
         ["4 tasks running, ms", measure.median(results["start"]), "80"],
         ["16 tasks cancelled, last process gone, ms", measure.median(results["cancel"]), "1,000"],
-        ["lines of one task, processor seconds a GB", measure.median([one[0] for one in results["logs"]]), "1"],
-        ["the same, MB/s", 1e3 * measure.median([one[1] for one in results["logs"]]), None],
+        ["lines of one task, processor seconds a GB: launcher", log[0], "1"],
+        ["… coordinator", log[1], None],
+        ["… controller", log[2], None],
+        ["… `cat` from the same pipe into a file", cat[0], None],
+        ["lines of one task, MB/s", 1e3 * log[3], None],
+        ["… `cat`, MB/s", 1e3 * cat[1], None],
     ]
     if "mpirun" in results:
-        cells.insert(-3, ["the same by `mpirun`, ms", measure.median(results["mpirun"]), None])
+        cells.insert(-7, ["the same by `mpirun`, ms", measure.median(results["mpirun"]), None])
     lines = measure.table(["what", "median", "reach"], cells)
     measure.finish("small-jobs", options, {"results": results, "syncs": syncs}, [lines])
 

@@ -35,6 +35,7 @@ class Foreground {
       : context_(context),
         session_(session),
         job_(std::move(job)),
+        quiet_(KindOf(context, options) == DisplayKind::kQuiet),
         display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
 
   // `id`: of a suspended job that is to go on; empty: this is a new one.
@@ -75,8 +76,10 @@ class Foreground {
       display_->OnState(state, why);
     };
     observer.on_event = [this](const rendezvous::JobEvent& event) { display_->OnEvent(event); };
-    observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
-                             std::string_view bytes) { display_->OnLog(key, offset, bytes); };
+    if (!quiet_) {  // who shows no lines has none sent
+      observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
+                               std::string_view bytes) { display_->OnLog(key, offset, bytes); };
+    }
     observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
     observer.on_end = [this](const controller::JobRecord& record) {
       record_ = record;
@@ -107,6 +110,7 @@ class Foreground {
   const Context context_;
   Session* const session_;
   const job::Job job_;
+  const bool quiet_;
   net::Loop loop_;
   const std::unique_ptr<Display> display_;
   std::unique_ptr<controller::JobRun> run_;

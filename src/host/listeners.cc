@@ -2,10 +2,13 @@
 // descriptors in /proc/<pid>/fd. See port_lease.h.
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -36,8 +39,10 @@ std::string AddressOf(std::string_view hex) {
   return text;
 }
 
+enum class Which : uint8_t { kListening, kAll };
+
 // Listeners come first in these files, so reading ends at the first socket in another state.
-void ReadListening(const char* path, std::vector<ListeningSocket>* found) {
+void ReadSockets(const char* path, Which which, std::vector<ListeningSocket>* found) {
   constexpr std::string_view kListen = "0A";
   std::ifstream file(path);
   std::string line;
@@ -51,7 +56,7 @@ void ReadListening(const char* path, std::vector<ListeningSocket>* found) {
     ListeningSocket socket;
     fields >> skip >> local >> skip >> state >> skip >> skip >> skip >> socket.uid >> skip >>
         socket.inode;
-    if (state != kListen) break;
+    if (which == Which::kListening && state != kListen) break;
     const size_t colon = local.find(':');
     if (colon == std::string::npos) continue;
     std::from_chars(local.data() + colon + 1, local.data() + local.size(), socket.port, 16);
@@ -60,11 +65,33 @@ void ReadListening(const char* path, std::vector<ListeningSocket>* found) {
   }
 }
 
-std::vector<ListeningSocket> AllListening() {
+std::vector<ListeningSocket> Sockets(Which which) {
   std::vector<ListeningSocket> sockets;
-  ReadListening("/proc/net/tcp", &sockets);
-  ReadListening("/proc/net/tcp6", &sockets);
+  ReadSockets("/proc/net/tcp", which, &sockets);
+  ReadSockets("/proc/net/tcp6", which, &sockets);
   return sockets;
+}
+
+// Whether a bind with this option alone fails because of another socket. Each is let through by
+// those of its own kind only, and a lease is of both kinds.
+bool IsInTheWay(int option, uint16_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  for (const int family : {AF_INET6, AF_INET}) {
+    const UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    if (!fd.valid() || ::setsockopt(fd.get(), SOL_SOCKET, option, &on, sizeof on) != 0) continue;
+    const bool v6 = family == AF_INET6;
+    const auto* address =
+        v6 ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
+    if (::bind(fd.get(), address, v6 ? sizeof six : sizeof four) == 0) return false;
+    if (errno == EADDRINUSE) return true;
+  }
+  return false;
 }
 
 bool IsUserOf(uid_t uid, const std::vector<pid_t>& tree) {
@@ -113,7 +140,7 @@ pid_t OwnerOf(uint64_t inode, const std::vector<pid_t>& first) {
 
 std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pids) {
   std::vector<Listener> listeners;
-  for (const ListeningSocket& socket : AllListening()) {
+  for (const ListeningSocket& socket : Sockets(Which::kListening)) {
     if (socket.port != port) continue;
     const pid_t pid = OwnerOf(socket.inode, pids);
     listeners.push_back(
@@ -122,9 +149,16 @@ std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pid
   return listeners;
 }
 
+bool IsHeldUnseen(uint16_t port) {
+  const std::vector<ListeningSocket> sockets = Sockets(Which::kAll);
+  const bool seen = std::any_of(sockets.begin(), sockets.end(),
+                                [port](const ListeningSocket& one) { return one.port == port; });
+  return !seen && (IsInTheWay(SO_REUSEADDR, port) || IsInTheWay(SO_REUSEPORT, port));
+}
+
 std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>& ports) {
   std::vector<std::vector<uint64_t>> inodes(ports.size());
-  for (const ListeningSocket& socket : AllListening()) {
+  for (const ListeningSocket& socket : Sockets(Which::kListening)) {
     for (size_t i = 0; i < ports.size(); ++i) {
       if (ports[i] == socket.port) inodes[i].push_back(socket.inode);
     }

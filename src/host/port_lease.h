@@ -69,6 +69,12 @@ std::vector<Listener> FindListeners(uint16_t port, const std::vector<pid_t>& pid
 // tcp6 up to the last listener, once for all ports.
 std::vector<std::vector<uint64_t>> ListeningSockets(const std::vector<uint16_t>& ports);
 
+// Whether somebody holds a port on which nobody listens: with a socket that is only bound, and so
+// stands in no table. A lease of this user's does not count. For when the programs that may use the
+// port have ended; while their closed connections keep it (TIME_WAIT) nobody can tell, and it is
+// false. Cost: all of /proc/net/tcp and tcp6, two binds.
+bool IsHeldUnseen(uint16_t port);
+
 enum class PortOwner : uint8_t { kNobody, kTree, kStranger };
 
 // Whether the tree's own processes, and only they, listen on the port. `stranger` gets who does

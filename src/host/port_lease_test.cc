@@ -135,6 +135,39 @@ TEST(Listeners, TellsOursFromAStranger) {
   }
 }
 
+// Binds with one option (0: none) without listening.
+UniqueFd Hold(uint16_t port, int option) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (option != 0) ::setsockopt(fd.get(), SOL_SOCKET, option, &on, sizeof on);
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&four), sizeof four), 0);
+  return fd;
+}
+
+TEST(Listeners, WhoOnlyHoldsAPortIsFoundToo) {
+  PortLease lease = TakeAny();
+  const uint16_t port = lease.port();
+  EXPECT_FALSE(IsHeldUnseen(port));  // the lease itself
+  for (const int option : {SO_REUSEADDR, SO_REUSEPORT}) {
+    const UniqueFd holder = Hold(port, option);
+    EXPECT_TRUE(IsHeldUnseen(port)) << option;
+  }
+  EXPECT_FALSE(IsHeldUnseen(port));
+  {
+    UniqueFd listener;
+    ASSERT_EQ(Serve(AF_INET, true, port, SO_REUSEADDR, &listener), 0);
+    EXPECT_FALSE(IsHeldUnseen(port));  // that one is seen
+  }
+  lease.Release();
+  EXPECT_FALSE(IsHeldUnseen(port));
+  const UniqueFd holder = Hold(port, 0);
+  EXPECT_TRUE(IsHeldUnseen(port));
+}
+
 TEST(Listeners, SocketsOfSeveralPortsAtOnce) {
   PortLease one = TakeAny();
   PortLease two = TakeAny();

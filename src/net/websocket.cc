@@ -35,6 +35,9 @@ namespace {
 using WebSocketStream = websocket::stream<beast::tcp_stream, false>;
 
 constexpr auto kCloseLimit = std::chrono::seconds(2);
+// A client's messages are masked in pieces of this size, each a write of its own: room for a log
+// frame.
+constexpr size_t kMaskBuffer = 68 << 10;
 constexpr uint32_t kHeaderLimit = 8192;
 constexpr auto kRefusalLimit = std::chrono::seconds(1);
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);  // when descriptors ran out
@@ -238,6 +241,7 @@ void Configure(WebSocketStream& stream, const WebSocketLimits& limits) {
   stream.set_option(timeout);
   stream.read_message_max(limits.message_bytes);
   stream.auto_fragment(false);
+  stream.write_buffer_bytes(kMaskBuffer);
 }
 
 std::unique_ptr<WebSocket> MakeWebSocket(Loop* loop, std::unique_ptr<WebSocketStream> stream,

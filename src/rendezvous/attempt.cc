@@ -72,6 +72,7 @@ class TaskAttempt final : public Attempt {
   bool running() const override { return program_ != nullptr && !ended_; }
   bool ready() const override { return ready_; }
   const std::string& stolen() const override { return stolen_; }
+  bool believed() const override { return believed_; }
   const host::Usage& usage() const override { return usage_; }
   std::optional<Duration> still() const override {
     if (spec_.start.watch_ms <= 0 || !running()) return std::nullopt;
@@ -262,6 +263,10 @@ class TaskAttempt final : public Attempt {
     if (log_rule_ >= 0 && end.ok()) end = Killed(SIGTERM, "for a line that it printed");
     // It may have failed for it before anybody looked.
     if (stolen_.empty() && !end.ok()) stolen_ = TakenPort(spec_.ports);
+    if (stolen_.empty() && !end.ok() && spec_.believe) {
+      stolen_ = TakenPortByWord(spec_.ports, output_.last_line(exit.process));
+      believed_ = !stolen_.empty();
+    }
     if (processes_ > 1 && !end.ok()) end.process = exit.process;
     Finish(std::move(end), exit.process);
   }
@@ -287,6 +292,7 @@ class TaskAttempt final : public Attempt {
   int log_rule_ = -1;      // of on_log, that a line matched first
   std::string not_ready_;  // why it was killed
   std::string stolen_;
+  bool believed_ = false;
   bool ready_ = false;
   bool ended_ = false;
   host::Usage usage_;

@@ -33,6 +33,7 @@ struct AttemptSpec {
   std::vector<uint16_t> ports;  // leased for the task
   std::string cluster;          // the description's text
   host::Isolation isolation;
+  bool believe = false;  // a last line that says that an address is in use
 };
 
 struct AttemptCallbacks {
@@ -70,6 +71,8 @@ class Attempt {
   virtual bool ready() const = 0;
   // Who listens on one of the task's ports; empty: nobody but it.
   virtual const std::string& stolen() const = 0;
+  // That somebody listens there is the program's word only.
+  virtual bool believed() const = 0;
   // As it was sampled last, at most a second ago.
   virtual const host::Usage& usage() const = 0;
   // For how long it has stood still (movement.h); nothing if nobody asked to watch that.

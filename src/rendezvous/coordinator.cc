@@ -67,6 +67,7 @@ class Shell final : public Coordinator {
 
   Status Open() {
     TRY(MakeDirectories(logs_dir_, 0700));
+    TRY_ASSIGN(logs_at_, LogPlace(logs_dir_));
     TRY_ASSIGN(Ledger::Opened opened,
                Ledger::Open(loop_, options_.job_dir, options_.commit_delay, LedgerCalls()));
     ledger_ = std::move(opened.ledger);
@@ -264,6 +265,8 @@ class Shell final : public Coordinator {
     } else if (type == "ready") {
       TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
       Feed(ProgramReady{id, static_cast<int>(attempt)});
+    } else if (type == "log_grew") {
+      return LogGrew(id, message);
     } else if (type == "report") {
       if (task) return Report(id, *task, message);
     } else {
@@ -330,15 +333,29 @@ class Shell final : public Coordinator {
   // The launcher's own place and name count, not what the frame says.
   Status StoreLog(MemberId id, std::string_view bytes) {
     TRY_ASSIGN(const LogFrame frame, DecodeLogFrame(bytes));
-    const auto task = core_.TaskOf(id);
-    if (!task) return FailedPrecondition("log lines came before the welcome");
-    const LogKey key = KeyOf(*task, frame.key.attempt);
-    if (key.attempt > core_.attempt_of(*task)) {
-      return InvalidArgument("log lines of an attempt that was never started");
-    }
+    TRY_ASSIGN(const LogKey key, StartedLog(id, frame.key.attempt));
     feed_.LogGrew(key, task_logs_.Store(key, frame.offset, frame.bytes));
     if (task_logs_.AckDue(key)) AckLog(id, key);
     return Status::Ok();
+  }
+
+  // It has written them itself, where this coordinator would have.
+  Status LogGrew(MemberId id, const json::object& message) {
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
+    TRY_ASSIGN(const LogKey key, StartedLog(id, attempt));
+    const int64_t there = task_logs_.Written(key, bytes);
+    if (there > 0) feed_.LogGrew(key, there);
+    return Status::Ok();
+  }
+
+  Result<LogKey> StartedLog(MemberId id, int64_t attempt) const {
+    const auto task = core_.TaskOf(id);
+    if (!task) return FailedPrecondition("log lines came before the welcome");
+    if (attempt < 0 || attempt > core_.attempt_of(*task)) {
+      return InvalidArgument("log lines of an attempt that was never started");
+    }
+    return KeyOf(*task, static_cast<int>(attempt));
   }
 
   void AckLog(MemberId id, const LogKey& key) {
@@ -459,6 +476,7 @@ class Shell final : public Coordinator {
       });
       return;
     }
+    start->logs_at = logs_at_;
     peer->SendShared(describer_.frame(), false);
     peer->Send("start", ToJson(*start));
   }
@@ -535,6 +553,7 @@ class Shell final : public Coordinator {
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WallTime started_;
   Millis base_{0};
+  std::string logs_at_;  // LogPlace
 
   CoordinatorCore core_;
   std::unique_ptr<Ledger> ledger_;

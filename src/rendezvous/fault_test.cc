@@ -77,6 +77,57 @@ TEST(Faults, AKilledCoordinatorIsStartedAgainAndTheProgramsNeverNotice) {
   }
 }
 
+// Prints the numbers from 1 to 200,000, some 40 times a second (50 MB), until the file `stop`
+// exists in the job's directory.
+constexpr const char* kFlood =
+    "while [ ! -e \"$SHOAL_JOB_DIR/stop\" ]; do seq 1 200000; sleep 0.02; done; echo end";
+
+void ExpectRounds(const std::string& log) {
+  std::string round;
+  for (int i = 1; i <= 200'000; ++i) round += std::to_string(i) + "\n";
+  size_t at = 0;
+  for (; log.compare(at, round.size(), round) == 0; at += round.size()) {
+  }
+  EXPECT_GT(at, 0u);
+  EXPECT_EQ(log.substr(at), "end\n");
+}
+
+// 0: writes its log itself. 1: the coordinator writes it. 2: it begins itself, until its disk
+// fails.
+TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
+  Bench bench(JobOf({ShellRole("worker", 3, kFlood)}));
+  bench.StartController();
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1) ::setenv("SHOAL_FAULTS", "launcher.log=EIO@1", 1);
+    if (i == 2) ::setenv("SHOAL_FAULTS", "launcher.log=EIO@20", 1);
+    bench.SpawnLauncher("worker", i);
+    ::unsetenv("SHOAL_FAULTS");
+  }
+  for (int round = 0; round < 3; ++round) {
+    const pid_t coordinator = bench.SpawnCoordinator();
+    std::vector<size_t> before;
+    for (int i = 0; i < 3; ++i) before.push_back(bench.LogOf("worker", i).size());
+    ASSERT_TRUE(bench.Until([&] {
+      for (int i = 0; i < 3; ++i) {
+        if (bench.LogOf("worker", i).size() <= before[static_cast<size_t>(i)] + 2'000'000) {
+          return false;
+        }
+      }
+      return true;
+    }));
+    bench.KillProcess(coordinator, SIGKILL);
+  }
+  ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/stop", "", 0600, false).ok());
+  bench.SpawnCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(bench.Count("worker", i, TaskState::kRunning), 1);
+    ExpectRounds(bench.LogOf("worker", i));
+    EXPECT_TRUE(bench.LogOf("worker", i) == bench.Segment("worker", i));
+  }
+  EXPECT_TRUE(bench.logs_contiguous);
+}
+
 TEST(Faults, AKilledLauncherIsATransientLossAndTheNewOneGetsAGeneration) {
   job::Role server = ShellRole("server", 1, "echo attempt $SHOAL_ATTEMPT; exec sleep 1000");
   server.ports = {{"ps", false}};
@@ -278,6 +329,8 @@ TEST_F(Hostile, WithTheTokenButNonsense) {
   for (const std::string& second :
        {std::string("garbage"), Message("nonsense"), Message("ended", {{"attempt", -1}}),
         Message("leased", {{"host", ""}, {"ports", json::array{99999}}}),
+        Message("log_grew", {{"attempt", 7}, {"bytes", 100}}),  // it was never started
+        Message("log_grew", {{"attempt", -1}, {"bytes", "x"}}),
         Message("report", {{"attempt", 0}})}) {
     Stranger stranger(&bench_);
     TaskHello hello;

@@ -13,6 +13,7 @@
 #include "rendezvous/log_segment.h"
 #include "rendezvous/log_spool.h"
 #include "rendezvous/protocol.h"
+#include "rendezvous/task_logs.h"
 #include "rendezvous/types.h"
 
 namespace shoal::rendezvous {
@@ -138,6 +139,46 @@ TEST(LogSegment, EachByteIsStoredOnceHoweverOftenItIsSent) {
   EXPECT_EQ(ReadLog(dir->path(), key, 7, 10).value_or("x"), "");
 }
 
+TEST(LogSegment, ADirectoryIsKnownAgainByWhateverPath) {
+  const auto dir = TempDir::Create();
+  const auto other = TempDir::Create();
+  const auto place = LogPlace(dir->path());
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(*LogPlace(dir->path() / ".." / dir->path().filename()), *place);
+  EXPECT_NE(*LogPlace(other->path()), *place);
+  EXPECT_FALSE(LogPlace(dir->path() / "none").ok());
+}
+
+TEST(TaskLogs, OfWhatALauncherSaysItWroteCountsWhatIsThereAndIsSynced) {
+  const auto dir = TempDir::Create();
+  TaskLogs logs(dir->path(), [](const LogKey&, const Status&) { ADD_FAILURE(); });
+  const LogKey key{"worker", 0, 0};
+  EXPECT_EQ(logs.Written(key, 5), 0);
+  logs.Finish(key);  // it printed nothing: that makes no file
+  EXPECT_FALSE(std::filesystem::exists(dir->path() / LogFileName(key)));
+  {
+    auto log = LogWriter::Open(dir->path(), key);
+    ASSERT_TRUE(log.ok());
+    EXPECT_EQ(log->Append(0, "abc").value_or(-1), 3);
+  }
+  EXPECT_EQ(logs.Written(key, 2), 2);
+  EXPECT_EQ(logs.Written(key, int64_t{1} << 50), 3);
+  EXPECT_EQ(logs.Written(key, -1), 0);
+  logs.Finish(key);
+  std::vector<int> fds;
+  const auto held = logs.TakeFinished(&fds);
+  EXPECT_EQ(fds.size(), 1u);
+  EXPECT_EQ(logs.Store(key, 3, "d"), 4);  // and goes on at its end, should the launcher's disk fail
+}
+
+TEST(LogSpool, BeginsWhereTheRestIsStored) {
+  LogSpool spool;
+  spool.Begin(2, 100);
+  spool.Append(2, "abc");
+  EXPECT_EQ(spool.Next()->offset, 100);
+  EXPECT_EQ(spool.log_bytes(2), 103);
+}
+
 TEST(LogSpool, SendsAgainWhatWasNotAcknowledged) {
   LogSpool spool;
   spool.Append(0, "one ");
@@ -182,6 +223,13 @@ TEST(LastLine, IsTheLastWithText) {
   EXPECT_EQ(last.text(), "sec");
   last.Feed("ond\n\n  \n-----\n");
   EXPECT_EQ(last.text(), "second");
+  last.Feed("third\n\t\n");
+  last.Feed("\n");
+  EXPECT_EQ(last.text(), "third");
+  last.Feed("a\nb\n\nfourth\n \nfif");
+  EXPECT_EQ(last.text(), "fif");
+  last.Feed("\r\n\n");
+  EXPECT_EQ(last.text(), "fif\r");
   last.Feed(std::string(1000, 'x'));
   EXPECT_EQ(last.text().size(), 200u);
 }

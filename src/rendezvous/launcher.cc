@@ -2,12 +2,16 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "host/port_lease.h"
@@ -16,6 +20,7 @@
 #include "rendezvous/description.h"
 #include "rendezvous/job_files.h"
 #include "rendezvous/link.h"
+#include "rendezvous/log_segment.h"
 #include "rendezvous/log_spool.h"
 #include "rendezvous/protocol.h"
 
@@ -24,6 +29,10 @@ namespace {
 
 constexpr int kNotDelivered = 77;
 constexpr size_t kLinkHighWater = 1 << 20;
+// Between two words to the coordinator on how far a log that is written here has grown.
+constexpr auto kGrowthGap = std::chrono::milliseconds(20);
+// So often a program is believed that its port was taken, when nobody is found who has it.
+constexpr int kBelieve = 3;
 constexpr auto kLastWords = std::chrono::seconds(2);  // to deliver an end after SIGTERM
 
 class TaskLauncher final : public Launcher {
@@ -35,9 +44,15 @@ class TaskLauncher final : public Launcher {
         token_(std::move(token)),
         on_end_(std::move(on_end)),
         role_(options_.role),
-        index_(options_.index) {}
+        index_(options_.index) {
+    struct stat info {};
+    if (options_.copy_fd >= 0 && ::fstat(options_.copy_fd, &info) == 0) copy_mode_ = info.st_mode;
+  }
 
-  ~TaskLauncher() override { loop_->Cancel(end_timer_); }
+  ~TaskLauncher() override {
+    loop_->Cancel(end_timer_);
+    loop_->Cancel(growth_timer_);
+  }
 
   void Open() {
     LinkOptions link;
@@ -62,6 +77,7 @@ class TaskLauncher final : public Launcher {
       welcomed_ = false;
       spool_.Rewind();
       ready_told_ = stolen_told_ = false;
+      grown_told_ = 0;
       for (Ended& one : ended_) one.sent = false;
     };
     calls.on_given_up = [this](const Status& why) { GivenUp(why); };
@@ -81,6 +97,7 @@ class TaskLauncher final : public Launcher {
  private:
   struct Ended {
     EndedMessage message;
+    bool here = false;  // its log was written here
     bool sent = false;
   };
 
@@ -204,6 +221,7 @@ class TaskLauncher final : public Launcher {
           EncodeLogFrame({role_, index_, chunk->attempt}, chunk->offset, chunk->bytes));
     }
     SendResults();
+    TellGrowth();
     if (running() && run_->ready() && !std::exchange(ready_told_, true)) {
       link_->Send("ready", {{"attempt", attempt_}});
     }
@@ -213,6 +231,7 @@ class TaskLauncher final : public Launcher {
     for (Ended& one : ended_) {
       if (one.sent || !spool_.AllSent(one.message.attempt)) continue;
       one.sent = true;
+      if (one.here) SendGrowth(one.message.attempt, one.message.log_bytes);
       link_->Send("ended", ToJson(one.message));
     }
   }
@@ -247,13 +266,15 @@ class TaskLauncher final : public Launcher {
     if (start.attempt <= attempt_ || run_ || stopping_) return Status::Ok();
     attempt_ = start.attempt;
     ready_told_ = stolen_told_ = false;
+    BeginLog(start.logs_at);
     results_.clear();
     unsent_reports_from_ = 0;
     for (auto& [lease, plain] : leases_) {
       if (plain) lease.Release();
     }
-    AttemptSpec spec{std::move(start), options_.job_dir, job_id_,           role_, index_, host_,
-                     Ports(),          cluster_,         options_.isolation};
+    AttemptSpec spec{
+        std::move(start),   options_.job_dir,    job_id_, role_, index_, host_, Ports(), cluster_,
+        options_.isolation, believed_ < kBelieve};
     AttemptCallbacks calls;
     calls.on_log = [this](std::string_view text) { return Printed(text); };
     calls.on_report = [this](const json::object& report) { Reported(report); };
@@ -281,19 +302,73 @@ class TaskLauncher final : public Launcher {
   }
 
   bool Printed(std::string_view text) {
+    if (WrittenHere(text)) {
+      if (!S_ISREG(copy_mode_)) Copy(text);
+      TellGrowth();
+      return true;
+    }
     spool_.Append(attempt_, text);
     Copy(text);
     Pump();
     return spool_.bytes() < kSpoolLimit;
   }
 
+  // ---- A log that is written here ----
+
+  std::filesystem::path LogsDir() const { return std::filesystem::path(options_.job_dir) / "logs"; }
+
+  // `place` is the coordinator's: a file is made with the first line.
+  void BeginLog(const std::string& place) {
+    segment_.reset();
+    grown_told_ = 0;
+    const auto ours = LogPlace(LogsDir());
+    here_ = ours.ok() && *ours == place;
+  }
+
+  // False: it must go to the coordinator, which then says why it cannot be stored, if so.
+  bool WrittenHere(std::string_view text) {
+    if (!here_) return false;
+    const Status status = WriteHere(text);
+    if (status.ok()) return true;
+    LogWarning("cannot write the log here: {}; the coordinator gets it", status.message());
+    here_ = false;
+    if (segment_) spool_.Begin(attempt_, segment_->size());
+    return false;
+  }
+
+  Status WriteHere(std::string_view text) {
+    TRY(FaultPoint("launcher.log"));
+    if (!segment_) {
+      TRY_ASSIGN(LogWriter writer, LogWriter::Open(LogsDir(), {role_, index_, attempt_}));
+      segment_.emplace(std::move(writer));
+    }
+    return segment_->Append(segment_->size(), text).status();
+  }
+
+  // Not for every line: followers read many at once, and a word costs more than a line.
+  void TellGrowth() {
+    if (!here_ || !segment_ || growth_timer_ != 0 || !welcomed_ || !link_->up()) return;
+    if (segment_->size() == grown_told_) return;
+    grown_told_ = segment_->size();
+    SendGrowth(attempt_, grown_told_);
+    growth_timer_ = loop_->After(kGrowthGap, [this] {
+      growth_timer_ = 0;
+      TellGrowth();
+    });
+  }
+
+  void SendGrowth(int attempt, int64_t bytes) {
+    link_->Send("log_grew", {{"attempt", attempt}, {"bytes", bytes}});
+  }
+
   // To our own output, as far as its reader keeps up: the program never waits for that.
   void Copy(std::string_view bytes) const {
-    constexpr size_t kAtomic = 4096;
+    // A pipe that has room has it for so much at least; a file for everything.
+    const size_t atomic = S_ISREG(copy_mode_) ? bytes.size() : 4096;
     while (options_.copy_fd >= 0 && !bytes.empty()) {
       pollfd out{options_.copy_fd, POLLOUT, 0};
       if (::poll(&out, 1, 0) != 1 || (out.revents & POLLOUT) == 0) return;
-      const size_t take = std::min(bytes.size(), kAtomic);
+      const size_t take = std::min(bytes.size(), atomic);
       if (::write(options_.copy_fd, bytes.data(), take) != static_cast<ssize_t>(take)) return;
       bytes.remove_prefix(take);
     }
@@ -311,13 +386,17 @@ class TaskLauncher final : public Launcher {
   }
 
   void AttemptEnded(EndedMessage ended) {
+    believed_ += run_->believed() ? 1 : 0;
     // It is in the middle of its last callback.
     ending_ = std::move(run_);
     loop_->Post([this, alive = alive_] {
       if (*alive) ending_.reset();
     });
-    ended.log_bytes = spool_.log_bytes(ended.attempt);
-    ended_.push_back({std::move(ended)});
+    const bool here = here_ && segment_;
+    ended.log_bytes = here ? segment_->size() : spool_.log_bytes(ended.attempt);
+    here_ = false;
+    segment_.reset();
+    ended_.push_back({std::move(ended), here});
     Pump();
     if (stopping_) LeaveSoon();
   }
@@ -378,6 +457,7 @@ class TaskLauncher final : public Launcher {
   const std::string token_;
   const std::function<void(int)> on_end_;
   const std::string instance_ = RandomHex(8);
+  mode_t copy_mode_ = 0;
   AliveFlag alive_owner_;
   const std::shared_ptr<bool> alive_ = alive_owner_.flag;
 
@@ -391,7 +471,12 @@ class TaskLauncher final : public Launcher {
   std::string cluster_;
   int attempt_ = -1;
   LogSpool spool_;
+  bool here_ = false;                 // the attempt's log is written by us
+  std::optional<LogWriter> segment_;  // once it has a line
+  int64_t grown_told_ = 0;            // on this connection
+  net::Loop::Id growth_timer_ = 0;
   bool stolen_told_ = false;           // on this connection
+  int believed_ = 0;                   // thefts, on programs' words only
   bool ready_told_ = false;            // on this connection
   std::vector<json::object> results_;  // of the attempt; told again on every connection
   size_t unsent_reports_from_ = 0;

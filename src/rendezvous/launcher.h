@@ -24,7 +24,9 @@ struct LauncherOptions {
   // job.json says.
   Duration coordinator_timeout = std::chrono::seconds(30);
   host::Isolation isolation;
-  int copy_fd = -1;  // what the program prints goes here too, as far as it does not block; -1: no
+  // What the program prints goes here too, as far as it does not block; -1: no. Not into a file
+  // when the log itself is written here.
+  int copy_fd = -1;
 };
 
 class Launcher {

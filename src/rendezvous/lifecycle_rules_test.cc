@@ -209,6 +209,45 @@ TEST(Order, ACommandSeesTheTasksEnvironment) {
   EXPECT_EQ(RunAll(&bench).state, JobState::kSucceeded) << bench.verdict->reason;
 }
 
+job::Job OneWithAPort(const std::string& script, bool plain) {
+  job::Role role = ShellRole("worker", 1, script);
+  role.ports = {{"main", plain}};
+  role.restart.when = job::RestartWhen::kNever;
+  return JobOf({role});
+}
+
+TEST(Ports, WhoOnlyHoldsAPortIsFoundWhenTheProgramHasFailed) {
+  Bench bench(
+      OneWithAPort("test $SHOAL_ATTEMPT = 0 || exit 0; echo up; "
+                   "while [ ! -e \"$SHOAL_JOB_DIR/held\" ]; do sleep 0.01; done; exit 1",
+                   true));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.StartAllLaunchers();
+  ASSERT_TRUE(bench.Until([&] { return !bench.LogOf("worker", 0).empty(); }));
+  const uint16_t port = bench.coordinator_->core().Cluster().roles[0].members[0].ports[0];
+  const UniqueFd holder(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  ASSERT_EQ(::bind(holder.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/held", "", 0600, false).ok());
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_NE(bench.coordinator_->core().Cluster().roles[0].members[0].ports[0], port);
+}
+
+TEST(Ports, AProgramIsBelievedAFewTimesThatItsPortWasTaken) {
+  for (const int attempts : {3, 9}) {
+    Bench bench(OneWithAPort("test $SHOAL_ATTEMPT = " + std::to_string(attempts) +
+                                 " && exit 0; echo 'bind: Address already in use'; exit 7",
+                             false));
+    EXPECT_EQ(RunAll(&bench).state, attempts == 3 ? JobState::kSucceeded : JobState::kFailed);
+    EXPECT_EQ(bench.verdict->tasks[0].attempts, 4);
+    if (attempts != 9) continue;
+    EXPECT_THAT(bench.verdict->reason, testing::HasSubstr("exited with 7"));
+  }
+}
+
 TEST(Ports, AThiefIsNamedAndAllStartAgainElsewhere) {
   job::Role role = ShellRole("worker", 2,
                              "echo at $SHOAL_PORT; test $SHOAL_ATTEMPT = 0 || exit 0; "

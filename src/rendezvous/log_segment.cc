@@ -42,6 +42,14 @@ std::optional<LogKey> ParseLogFileName(std::string_view name) {
   return LogKey{std::string(name.substr(0, dash)), *index, *attempt};
 }
 
+Result<std::string> LogPlace(const std::filesystem::path& directory) {
+  TRY_ASSIGN(std::string place, ReadFile("/proc/sys/kernel/random/boot_id", 64));
+  while (!place.empty() && place.back() == '\n') place.pop_back();
+  struct stat info {};
+  if (::stat(directory.c_str(), &info) != 0) return ErrnoStatus(errno, directory.string());
+  return place + " " + std::to_string(info.st_dev) + " " + std::to_string(info.st_ino);
+}
+
 Result<LogWriter> LogWriter::Open(const std::filesystem::path& directory, const LogKey& key) {
   TRY_ASSIGN(UniqueFd fd, OpenFile(directory / LogFileName(key), O_WRONLY | O_CREAT, 0600));
   struct stat info {};

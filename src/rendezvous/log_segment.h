@@ -1,5 +1,6 @@
-// Log segments: what one attempt of one task printed, byte for byte, in DIR/logs. The coordinator
-// writes them; the controller's log store and `shoal logs` read them, also while they grow
+// Log segments: what one attempt of one task printed, byte for byte, in DIR/logs. The task's
+// launcher writes them where it sees the coordinator's directory, else the coordinator; the
+// controller's log store and `shoal logs` read them, also while they grow
 // (docs/formats/rendezvous.md, "Log segments").
 #pragma once
 
@@ -27,6 +28,11 @@ struct LogKey {
 std::string LogFileName(const LogKey& key);
 // None for a file of another kind.
 std::optional<LogKey> ParseLogFileName(std::string_view name);
+
+// Names a directory as long as this machine is up: its boot, device and inode, which are the same
+// through every mount and every path. Whoever finds the same for a directory of his own sees that
+// one.
+Result<std::string> LogPlace(const std::filesystem::path& directory);
 
 // Appends; one writer a segment. Not thread-safe.
 class LogWriter {

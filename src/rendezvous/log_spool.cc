@@ -16,7 +16,14 @@ bool IsText(char c) {
          ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
 }
 
+bool HasText(std::string_view line) { return std::any_of(line.begin(), line.end(), IsText); }
+
 }  // namespace
+
+void LogSpool::Begin(int attempt, int64_t offset) {
+  attempt_ = attempt;
+  offset_ = offset;
+}
 
 void LogSpool::Append(int attempt, std::string_view bytes) {
   if (attempt != attempt_) {
@@ -68,15 +75,28 @@ void LogSpool::AckAll(int attempt) {
 }
 
 void LastLine::Feed(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const size_t end = bytes.find('\n');
-    const std::string_view part = bytes.substr(0, end);
+  const auto add = [this](std::string_view part) {
     const size_t room = kLastLineBytes - std::min(kLastLineBytes, current_.size());
     current_.append(part.substr(0, room));
-    if (end == std::string_view::npos) return;
-    if (std::any_of(current_.begin(), current_.end(), IsText)) last_ = current_;
-    current_.clear();
-    bytes.remove_prefix(end + 1);
+  };
+  const size_t first = bytes.find('\n');
+  add(bytes.substr(0, first));
+  if (first == std::string_view::npos) return;
+  if (HasText(current_)) last_ = current_;
+  bytes.remove_prefix(first + 1);
+  current_.clear();
+  // Of many lines only the last one with text counts, so they are looked at from the end.
+  const size_t last = bytes.rfind('\n');
+  add(bytes.substr(last == std::string_view::npos ? 0 : last + 1));
+  for (size_t end = last; end != std::string_view::npos;) {
+    const size_t before = end == 0 ? std::string_view::npos : bytes.rfind('\n', end - 1);
+    const size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view line = bytes.substr(begin, std::min(end - begin, kLastLineBytes));
+    if (HasText(line)) {
+      last_ = line;
+      return;
+    }
+    end = before;
   }
 }
 

@@ -1,4 +1,5 @@
-// What a program printed and the coordinator has not yet acknowledged. Used by launcher.cc.
+// What a program printed and the coordinator has not yet acknowledged. Used by launcher.cc where it
+// cannot write the log itself.
 //
 // Bounded by who fills it: above kSpoolLimit the launcher stops reading the program's pipe, so the
 // program waits, and nothing is lost.
@@ -23,6 +24,8 @@ class LogSpool {
     std::string bytes;
   };
 
+  // What is appended to the attempt's log begins at this offset: the rest of it is stored.
+  void Begin(int attempt, int64_t offset);
   // Appends to the log of an attempt; attempts come in order. Chunks are at most kMaxLogData long.
   void Append(int attempt, std::string_view bytes);
   // The next chunk to send, and marks it sent; null if all were. Valid until the next call of Ack.

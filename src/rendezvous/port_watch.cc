@@ -1,6 +1,8 @@
 #include "rendezvous/port_watch.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "host/port_lease.h"
@@ -87,11 +89,22 @@ std::string TakenPort(const std::vector<uint16_t>& ports) {
   const auto sockets = host::ListeningSockets(ports);
   for (size_t i = 0; i < ports.size(); ++i) {
     host::Listener thief;
-    if (sockets[i].empty()) continue;
-    if (host::CheckPortOwner(ports[i], {}, &thief) != host::PortOwner::kStranger) continue;
-    return "its port " + std::to_string(ports[i]) + " is taken: " + Describe(thief);
+    const std::string taken = "its port " + std::to_string(ports[i]) + " is taken: ";
+    if (sockets[i].empty()) {
+      if (host::IsHeldUnseen(ports[i])) return taken + "somebody holds it without listening";
+    } else if (host::CheckPortOwner(ports[i], {}, &thief) == host::PortOwner::kStranger) {
+      return taken + Describe(thief);
+    }
   }
   return {};
+}
+
+std::string TakenPortByWord(const std::vector<uint16_t>& ports, std::string_view last_line) {
+  if (ports.empty() || last_line.find(std::strerror(EADDRINUSE)) == std::string_view::npos)
+    return {};
+  std::string names;
+  for (const uint16_t port : ports) names += (names.empty() ? "" : ", ") + std::to_string(port);
+  return "its port " + names + " is taken: it said so, and whoever had it has let it go";
 }
 
 }  // namespace shoal::rendezvous

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,8 +35,12 @@ class PortWatch {
   virtual ~PortWatch() = default;
 };
 
-// After a program's end: who listens on one of its ports all the same, as a sentence; empty if
-// nobody does.
+// After a program's bad end: who has one of its ports, as a sentence; empty if nobody does.
+// Somebody listens, or holds it without listening.
 std::string TakenPort(const std::vector<uint16_t>& ports);
+
+// The same by the program's own word: its last line says that an address is in use, and whoever had
+// it has gone since. It may be about a port that is none of these; so believe it a few times only.
+std::string TakenPortByWord(const std::vector<uint16_t>& ports, std::string_view last_line);
 
 }  // namespace shoal::rendezvous

@@ -12,7 +12,12 @@
 namespace shoal::rendezvous {
 namespace {
 
-constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kReadBytes = 256 << 10;
+constexpr size_t kTurnBytes = 1 << 20;  // of one program before others have their turn
+// A program that prints without pause would wake us for each of its writes: who prints again so
+// soon after we have read, and less than kMuch, is read so much later.
+constexpr auto kNap = std::chrono::milliseconds(1);
+constexpr size_t kMuch = 256 << 10;
 constexpr size_t kReportLine = 4096;
 constexpr int kOutputPipe = 1 << 20;
 
@@ -35,7 +40,9 @@ class TreeProgram final : public Program {
       : loop_(loop), callbacks_(std::move(callbacks)) {}
 
   ~TreeProgram() override {
-    for (const net::Loop::Id id : {report_watch_, exit_watch_, kill_timer_}) loop_->Cancel(id);
+    for (const net::Loop::Id id : {report_watch_, exit_watch_, kill_timer_, nap_timer_}) {
+      loop_->Cancel(id);
+    }
     for (const Output& one : outputs_) loop_->Cancel(one.watch);
   }
 
@@ -49,7 +56,7 @@ class TreeProgram final : public Program {
                            i == 0 ? &spec.stderr_fd : &spec.further[i - 1].stderr_fd};
       *fds[0] = *fds[1] = output.out.get();
       writers.push_back(std::move(output.out));
-      outputs_.push_back({std::move(output.in), 0});
+      outputs_.push_back({std::move(output.in)});
     }
     spec.inherited.push_back({report.out.get(), kReportFd});
     TRY_ASSIGN(tree_, host::ProcessTree::Start(spec, isolation));
@@ -75,8 +82,7 @@ class TreeProgram final : public Program {
     if (!paused_) return;
     paused_ = false;
     if (exit_) return Finish();
-    const Status status = WatchOutput();
-    if (!status.ok()) LogError("the program's output: {}", status.message());
+    WatchOrSay();
   }
 
   Result<host::Usage> Sample() override { return tree_->Sample(); }
@@ -86,20 +92,50 @@ class TreeProgram final : public Program {
  private:
   struct Output {
     UniqueFd in;
-    net::Loop::Id watch = 0;  // 0: at its end, or paused
+    net::Loop::Id watch = 0;  // 0: at its end, paused, or for the time of a nap
     bool ended = false;
+    TimePoint read_at{};
   };
 
   Status WatchOutput() {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (outputs_[i].ended || outputs_[i].watch != 0) continue;
-      TRY_ASSIGN(outputs_[i].watch, loop_->WatchReadable(outputs_[i].in.get(), [this, i] {
-        outputs_[i].ended = ReadOutput(i) == Read::kEnd;
-        if (outputs_[i].ended) loop_->Cancel(std::exchange(outputs_[i].watch, 0));
-        if (paused_) Unwatch();
-      }));
+      TRY_ASSIGN(outputs_[i].watch, loop_->WatchReadable(outputs_[i].in.get(),
+                                                         [this, i] { Readable(&outputs_[i], i); }));
     }
     return Status::Ok();
+  }
+
+  void Readable(Output* one, size_t process) {
+    const size_t before = read_bytes_;
+    Read last = Read::kSome;
+    // A block that is not full has emptied the pipe.
+    for (size_t full = 1; last == Read::kSome && !paused_ && full * kReadBytes <= kTurnBytes;
+         ++full) {
+      const size_t so_far = read_bytes_;
+      last = ReadOutput(process);
+      if (read_bytes_ - so_far < kReadBytes) break;
+    }
+    one->ended = last == Read::kEnd;
+    if (one->ended) loop_->Cancel(std::exchange(one->watch, 0));
+    if (paused_) return Unwatch();
+    const TimePoint now = RealClock::Get()->Now();
+    const bool busy = now - std::exchange(one->read_at, now) < 2 * kNap;
+    if (busy && !one->ended && read_bytes_ - before < kMuch) Nap();
+  }
+
+  void Nap() {
+    Unwatch();
+    if (nap_timer_ != 0) return;
+    nap_timer_ = loop_->After(kNap, [this] {
+      nap_timer_ = 0;
+      if (!paused_ && !exit_) WatchOrSay();
+    });
+  }
+
+  void WatchOrSay() {
+    const Status status = WatchOutput();
+    if (!status.ok()) LogError("the program's output: {}", status.message());
   }
 
   void Unwatch() {
@@ -115,11 +151,13 @@ class TreeProgram final : public Program {
 
   // One block of what a process printed.
   Read ReadOutput(size_t process) {
-    const ssize_t got = ::read(outputs_[process].in.get(), block_, sizeof block_);
+    const ssize_t got = ::read(outputs_[process].in.get(), block_.get(), kReadBytes);
     if (got < 0 && errno == EINTR) return Read::kSome;
     if (got < 0 && errno == EAGAIN) return Read::kNothing;
     if (got <= 0) return Read::kEnd;
-    paused_ = !callbacks_.on_output(static_cast<int>(process), {block_, static_cast<size_t>(got)});
+    read_bytes_ += static_cast<size_t>(got);
+    paused_ =
+        !callbacks_.on_output(static_cast<int>(process), {block_.get(), static_cast<size_t>(got)});
     return Read::kSome;
   }
 
@@ -156,6 +194,7 @@ class TreeProgram final : public Program {
   void Ended() {
     loop_->Cancel(std::exchange(exit_watch_, 0));
     loop_->Cancel(std::exchange(kill_timer_, 0));
+    loop_->Cancel(std::exchange(nap_timer_, 0));
     exit_ = tree_->Wait(std::chrono::seconds(1)).value_or(host::ProcessExit{});
     if (!paused_) Finish();
   }
@@ -188,7 +227,9 @@ class TreeProgram final : public Program {
   net::Loop::Id report_watch_ = 0;
   net::Loop::Id exit_watch_ = 0;
   net::Loop::Id kill_timer_ = 0;
-  char block_[kReadBytes];
+  net::Loop::Id nap_timer_ = 0;
+  size_t read_bytes_ = 0;  // in all
+  const std::unique_ptr<char[]> block_ = std::make_unique_for_overwrite<char[]>(kReadBytes);
 };
 
 }  // namespace

@@ -246,6 +246,7 @@ json::object ToJson(const StartMessage& message) {
   }
   if (!message.on_log.empty()) object["on_log"] = ToJson(message.on_log);
   if (message.watch_ms > 0) object["watch_ms"] = message.watch_ms;
+  if (!message.logs_at.empty()) object["logs_at"] = message.logs_at;
   return object;
 }
 
@@ -269,6 +270,7 @@ Result<StartMessage> StartFromJson(const json::object& object) {
   if (const json::value* ready = object.if_contains("ready")) TRY(ReadReady(*ready, &message));
   if (object.contains("on_log")) TRY(ReadTexts(object, "on_log", &message.on_log));
   message.watch_ms = GetIntOr(object, "watch_ms", 0);
+  message.logs_at = GetStringOr(object, "logs_at", "");
   return message;
 }
 

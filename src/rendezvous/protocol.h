@@ -90,6 +90,9 @@ struct StartMessage {
   uint16_t port = 0;                // … at this port
   std::vector<std::string> on_log;  // lines that end it
   int64_t watch_ms = 0;             // look so often whether it moves (movement.h); 0: never
+  // LogPlace of where the logs are: whoever sees it writes its own there. Empty: the coordinator
+  // does.
+  std::string logs_at;
 };
 json::object ToJson(const StartMessage& message);
 Result<StartMessage> StartFromJson(const json::object& object);

@@ -1,5 +1,6 @@
 #include "rendezvous/task_logs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -10,6 +11,12 @@ namespace {
 constexpr int64_t kAckEvery = 64 << 10;
 
 }  // namespace
+
+int64_t TaskLogs::Written(const LogKey& key, int64_t bytes) const {
+  std::error_code error;
+  const uintmax_t there = std::filesystem::file_size(directory_ / LogFileName(key), error);
+  return error ? 0 : std::clamp<int64_t>(bytes, 0, static_cast<int64_t>(there));
+}
 
 int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view bytes) {
   auto found = open_.find(key);
@@ -52,6 +59,13 @@ std::vector<LogKey> TaskLogs::Unacked() const {
 }
 
 void TaskLogs::Finish(const LogKey& key) {
+  std::error_code error;
+  if (!open_.contains(key) && std::filesystem::exists(directory_ / LogFileName(key), error)) {
+    auto writer = LogWriter::Open(directory_, key);
+    if (!writer.ok()) return Lost(key, writer.status());
+    const int64_t size = writer->size();
+    open_.emplace(key, Open{std::move(writer).value(), size});
+  }
   if (open_.contains(key)) finished_.insert(key);
 }
 

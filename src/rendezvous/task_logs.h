@@ -25,6 +25,8 @@ class TaskLogs {
            std::function<void(const LogKey&, const Status&)> on_lost)
       : directory_(std::move(directory)), on_lost_(std::move(on_lost)) {}
 
+  // A launcher says that it has written its log up to `bytes` itself; gives what of it is there.
+  int64_t Written(const LogKey& key, int64_t bytes) const;
   // Stores bytes at an offset; gives the log's length.
   int64_t Store(const LogKey& key, int64_t offset, std::string_view bytes);
   // True if so much was stored since the last acknowledgement that one is due.
@@ -34,7 +36,7 @@ class TaskLogs {
   // Open logs with bytes that were not acknowledged.
   std::vector<LogKey> Unacked() const;
 
-  // The attempt has ended: its log is to be synced with the next commit.
+  // The attempt has ended: its log, whoever wrote it, is to be synced with the next commit.
   void Finish(const LogKey& key);
   // Adds the descriptors of finished logs, which stay open as long as what is returned.
   std::shared_ptr<void> TakeFinished(std::vector<int>* fds);
