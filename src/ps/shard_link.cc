@@ -80,8 +80,24 @@ Result<std::shared_ptr<ShardLink>> ShardDialler::DialAt(const std::string& addre
   TRY_ASSIGN(Dialled dialled, (local ? inproc_ : tcp_)->Dial(address, hello, timeout));
   if (welcome != nullptr) *welcome = dialled.welcome;
   auto link = std::make_shared<ShardLink>(std::move(dialled.link));
+  std::lock_guard lock(mu_);
+  if (stopped_) return Unavailable("the server stops");
+  std::erase_if(links_, [](const auto& one) { return one.expired(); });
+  links_.push_back(link);
   link->Start();
   return link;
+}
+
+void ShardDialler::Stop() {
+  std::vector<std::weak_ptr<ShardLink>> links;
+  {
+    std::lock_guard lock(mu_);
+    stopped_ = true;
+    links.swap(links_);
+  }
+  for (const auto& weak : links) {
+    if (const auto link = weak.lock()) link->OnClosed(Unavailable("the server stops"));
+  }
 }
 
 Result<std::shared_ptr<ShardLink>> ShardDialler::Dial(const Hello& hello, Duration timeout) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "ps/server.h"
 #include "ps/shard_map.h"
@@ -31,7 +32,7 @@ class ShardLink final : public LinkHandler {
   // One request and its answer.
   Result<std::string> Ask(FrameType type, std::string_view body, TimePoint deadline);
 
-  // LinkHandler.
+  // LinkHandler. OnClosed also ends the waits of a link that is open.
   void OnFrame(const FrameHeader& head, std::string_view body) override;
   void OnClosed(const Status& why) override;
 
@@ -54,10 +55,16 @@ class ShardDialler {
   Result<std::shared_ptr<ShardLink>> Dial(const Hello& hello, Duration timeout);
   Result<std::shared_ptr<ShardLink>> DialAt(const std::string& address, const Hello& hello,
                                             Duration timeout, Welcome* welcome = nullptr);
+  // Whoever waits for an answer over one of its links, or dials, is told Unavailable from now on.
+  // Thread-safe.
+  void Stop();
   const ServerOptions& options() const { return options_; }
 
  private:
   const ServerOptions options_;
+  std::mutex mu_;
+  bool stopped_ = false;                         // guarded by mu_
+  std::vector<std::weak_ptr<ShardLink>> links_;  // guarded by mu_
   const std::unique_ptr<Transport> tcp_;
   std::unique_ptr<Transport> inproc_;
 };

@@ -36,6 +36,9 @@ void ShardMover::Stop() {
     work_.clear();
   }
   wake_.notify_all();
+  // The other end may wait for us, who answer nobody any more: its answer to our rows for its copy
+  // that is here.
+  dialler_.Stop();
   if (thread_.joinable()) thread_.join();
 }
 
