@@ -1,5 +1,6 @@
 #include "controller/reconcile.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/log.h"
@@ -19,6 +20,15 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
     if (task.role == kCoordinatorRole && lives) return true;
   }
   return false;
+}
+
+// The job was over when its verdict was written, however late somebody looks.
+WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
+  if (error || job.submitted > now) return now;
+  const auto at = std::chrono::file_clock::to_sys(written);
+  return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), job.submitted, now);
 }
 
 std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
@@ -76,7 +86,7 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, engine::Engine* en
   TRY(engine->Stop(job.id, kClearGrace));
   RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
   if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
-  const std::vector<Event> events = EventsOfEnd(job, now, verdict);
+  const std::vector<Event> events = EventsOfEnd(job, TimeOfEnd(dir, job, now), verdict);
   TRY(options.store->Append(job.id, events, Durability::kSynced));
   TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
   repaired.state = ended.state;

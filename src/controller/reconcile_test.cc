@@ -110,6 +110,17 @@ TEST_F(ReconcileTest, VerdictIsRecorded) {
   EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
 }
 
+TEST_F(ReconcileTest, TheJobEndedWhenItsVerdictWasWritten) {
+  Submit(DeadProcess());
+  WriteVerdict(JobState::kSucceeded);
+  const auto an_hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(home_.job_dir("left-1") / "verdict.json", an_hour_ago);
+  ASSERT_TRUE(Reconcile(options_).ok());
+  const Duration since = RealClock::Get()->Wall() - store_->GetJob("left-1")->ended;
+  EXPECT_GE(since, std::chrono::hours(1));
+  EXPECT_LT(since, std::chrono::hours(2));
+}
+
 TEST_F(ReconcileTest, ASuspensionIsRecordedAndThenLeftAlone) {
   Submit(DeadProcess());
   WriteVerdict(JobState::kSuspended);
