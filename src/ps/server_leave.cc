@@ -15,8 +15,9 @@ namespace {
 
 constexpr Duration kLook = std::chrono::milliseconds(5);
 constexpr Duration kRetryEvery = std::chrono::milliseconds(20);
-// A leader that cannot be reached for so long is not coming back: the job ends.
+// A leader that refuses, or is silent, for so long is not coming back: the job ends.
 constexpr Duration kLeaderGone = std::chrono::seconds(1);
+constexpr Duration kLeaderSilent = std::chrono::seconds(10);
 constexpr Duration kAdminWithin = std::chrono::seconds(2);
 // For clients to hear that they need it no more; who does not is away himself.
 constexpr Duration kLinger = std::chrono::seconds(3);
@@ -25,6 +26,20 @@ constexpr Duration kToldWithin = std::chrono::seconds(1);
 bool ReachesLeader(const ServerOptions& options) {
   ShardDialler dialler(options);
   return dialler.Dial(MoveHello(options, kLeader, 0), kToldWithin / 4).ok();
+}
+
+// Asks until it answers. False: nobody is there any more. A busy machine may take its time.
+bool AwaitLeader(ServerCore* core) {
+  const TimePoint begin = RealClock::Get()->Now();
+  TimePoint refused = begin;  // since when it has been refused at once
+  for (;;) {
+    const TimePoint asked = RealClock::Get()->Now();
+    if (ReachesLeader(core->options())) return true;
+    const TimePoint now = RealClock::Get()->Now();
+    if (now - asked >= kToldWithin / 4) refused = now;
+    if (now - refused > kLeaderGone || now - begin > kLeaderSilent) return false;
+    if (core->StopsWithin(kRetryEvery)) return false;
+  }
 }
 
 // An owner tells the next one, and those of its clients that still come: who asks the leader from
@@ -61,7 +76,6 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
   how.by_itself = true;
   how.tolerance = 1e9;  // whoever stays keeps what he has
   std::unique_ptr<Admin> admin;
-  TimePoint seen = RealClock::Get()->Now();
   Status last;
   while (core->owned_shards() > 0) {
     if (core->stopped()) return Unavailable("it serves nobody any more");
@@ -85,10 +99,7 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
       continue;
     }
     LogInfo("server {}: giving its rows away: {}", options.index, last.message());
-    if (ReachesLeader(options)) seen = RealClock::Get()->Now();
-    if (RealClock::Get()->Now() - seen > kLeaderGone) {
-      return Unavailable("the leader cannot be reached: the job ends");
-    }
+    if (!AwaitLeader(core)) return Unavailable("the leader cannot be reached: the job ends");
     core->StopsWithin(kRetryEvery);
   }
   return Status::Ok();
