@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -78,9 +79,13 @@ TEST(Faults, AKilledCoordinatorIsStartedAgainAndTheProgramsNeverNotice) {
 }
 
 // Prints the numbers from 1 to 200,000, some 40 times a second (50 MB), until the file `stop`
-// exists in the job's directory.
-constexpr const char* kFlood =
-    "while [ ! -e \"$SHOAL_JOB_DIR/stop\" ]; do seq 1 200000; sleep 0.02; done; echo end";
+// exists in the job's directory. Twice a second where processes are slow (SHOAL_TEST_PATIENCE):
+// under a thread sanitizer what piles up while there is no coordinator takes minutes to read.
+std::string Flood() {
+  const bool slow = std::getenv("SHOAL_TEST_PATIENCE") != nullptr;
+  return std::string("while [ ! -e \"$SHOAL_JOB_DIR/stop\" ]; do seq 1 200000; sleep ") +
+         (slow ? "0.5" : "0.02") + "; done; echo end";
+}
 
 void ExpectRounds(const std::string& log) {
   std::string round;
@@ -95,7 +100,7 @@ void ExpectRounds(const std::string& log) {
 // 0: writes its log itself. 1: the coordinator writes it. 2: it begins itself, until its disk
 // fails.
 TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
-  Bench bench(JobOf({ShellRole("worker", 3, kFlood)}));
+  Bench bench(JobOf({ShellRole("worker", 3, Flood())}));
   bench.StartController();
   for (int i = 0; i < 3; ++i) {
     if (i == 1) ::setenv("SHOAL_FAULTS", "launcher.log=EIO@1", 1);
