@@ -20,7 +20,7 @@ class KVServer : public SimpleApp {
   explicit KVServer(int app_id) {
     Attach(app_id, app_id, [this](const Message& message) { Received(message); });
   }
-  ~KVServer() override { obj_.reset(); }
+  ~KVServer() override { Detach(); }
 
   void set_request_handle(const ReqHandle& handle) {
     CHECK(handle) << "invalid request handle";

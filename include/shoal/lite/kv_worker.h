@@ -28,7 +28,7 @@ class KVWorker : public SimpleApp {
     };
     Attach(app_id, customer_id, [this](const Message& message) { Received(message); });
   }
-  ~KVWorker() override { obj_.reset(); }
+  ~KVWorker() override { Detach(); }
 
   // Return the number of the request, for Wait.
   int Push(const std::vector<Key>& keys, const std::vector<Val>& vals,

@@ -1,6 +1,8 @@
 // ps-lite's SimpleApp and Postoffice over shoal/lite/post.h; and the functions of its ps.h.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -73,14 +75,15 @@ struct SimpleData {
   int customer_id = 0;
 };
 
-// A number and a string to any node or group, answered by each.
+// A number and a string to any node or group, answered by each: with nothing, if the program sets
+// no handle of its own within a second of the first request.
 class SimpleApp {
  public:
   using Handle = std::function<void(const SimpleData& recved, SimpleApp* app)>;
   SimpleApp(int app_id, int customer_id) : SimpleApp() {
     Attach(app_id, customer_id, [this](const Message& message) { Process(message); });
   }
-  virtual ~SimpleApp() { obj_.reset(); }
+  virtual ~SimpleApp() { Detach(); }
 
   // The number of the request, for Wait.
   virtual int Request(int head, const std::string& body, int recv_id) {
@@ -105,10 +108,14 @@ class SimpleApp {
   }
   virtual void set_request_handle(const Handle& handle) {
     CHECK(handle) << "invalid request handle";
+    const std::lock_guard<std::mutex> lock(handle_mu_);
     request_handle_ = handle;
+    handled_ = true;
+    handle_is_set_.notify_all();
   }
   virtual void set_response_handle(const Handle& handle) {
     CHECK(handle) << "invalid response handle";
+    const std::lock_guard<std::mutex> lock(handle_mu_);
     response_handle_ = handle;
   }
   virtual Customer* get_customer() { return obj_.get(); }
@@ -120,12 +127,23 @@ class SimpleApp {
     response_handle_ = [](const SimpleData&, SimpleApp*) {};
   }
   void Attach(int app_id, int customer_id, Customer::Handler handler) {
+    // The customer's thread may have a message before obj_ is there: it waits in Process.
+    const std::lock_guard<std::mutex> lock(handle_mu_);
     obj_ = std::make_unique<Customer>(app_id, customer_id, std::move(handler));
+  }
+  // Ends the customer's thread. First in the destructor of every class that attaches.
+  void Detach() {
+    {
+      const std::lock_guard<std::mutex> lock(handle_mu_);
+      handled_ = true;
+      handle_is_set_.notify_all();
+    }
+    obj_.reset();
   }
   void Process(const Message& message) {
     const SimpleData data{message.head, message.body, message.sender, message.timestamp,
                           message.customer};
-    (message.request ? request_handle_ : response_handle_)(data, this);
+    HandleOf(message.request)(data, this);
   }
 
   std::unique_ptr<Customer> obj_;
@@ -139,8 +157,20 @@ class SimpleApp {
     message.app = obj_->app_id();
     return message;
   }
-  Handle request_handle_;
-  Handle response_handle_;
+  Handle HandleOf(bool request) {
+    std::unique_lock<std::mutex> lock(handle_mu_);
+    if (!request) return response_handle_;
+    // Another node may be quicker than this program's next line.
+    if (!handled_) handle_is_set_.wait_for(lock, std::chrono::seconds(1), [&] { return handled_; });
+    handled_ = true;
+    return request_handle_;
+  }
+
+  std::mutex handle_mu_;
+  std::condition_variable handle_is_set_;
+  Handle request_handle_;   // guarded by handle_mu_
+  Handle response_handle_;  // guarded by handle_mu_
+  bool handled_ = false;    // guarded by handle_mu_; requests need not wait for a handle any more
 };
 
 inline int NumWorkers() { return Postoffice::Get()->num_workers(); }

@@ -3,6 +3,7 @@
 //   lens     values of different lengths; a handle of the program's own, which answers a push only
 //            when all workers have pushed; callbacks
 //   simple   the scheduler asks everybody, itself included
+//   early    the same a hundred times, each request sent before its receivers can be ready for it
 //   threads  two customers in every worker
 //   slow     workers wait for an answer that servers never give
 #include <shoal/ps_lite_compat.h>
@@ -125,6 +126,23 @@ void RunSimple() {
   CHECK_EQ(asked.load(), 100);
 }
 
+void RunEarly() {
+  constexpr int kApps = 100;
+  constexpr int kEverybody = kScheduler + kServerGroup + kWorkerGroup;
+  std::vector<std::unique_ptr<SimpleApp>> apps;
+  for (int i = 0; i < kApps; ++i) {
+    auto& app = *apps.emplace_back(std::make_unique<SimpleApp>(i, 0));
+    const int ts = IsScheduler() ? app.Request(1, "test", kEverybody) : 0;
+    app.set_request_handle([](const SimpleData& request, SimpleApp* self) {
+      ++asked;
+      self->Response(request, "ok");
+    });
+    if (IsScheduler()) app.Wait(ts);
+  }
+  Finalize(0, true);
+  CHECK_EQ(asked.load(), kApps);
+}
+
 void RunThreads() {
   std::thread threads[2];
   for (int c = 0; c < 2; ++c) {
@@ -167,6 +185,7 @@ int main(int argc, char** argv) {
   try {
     Start(0);
     if (what == "simple") return RunSimple(), 0;
+    if (what == "early") return RunEarly(), 0;
     if (IsServer()) MakeServer(what);
     if (IsWorker() && what == "threads") return RunThreads(), 0;
     if (IsWorker()) RunWorker(what);
