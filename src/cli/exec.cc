@@ -78,7 +78,7 @@ Result<engine::ExecEnd> RunInTask(const Context& context, const Arguments& argum
   TRY_ASSIGN(const NamedTask task, ParseTaskName(arguments.task));
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
-  TRY_ASSIGN(engine::Engine* const engine, session->engine());
+  TRY_ASSIGN(engine::Engine* const engine, session->engine(job.engine));
   engine::ExecSpec spec;
   spec.argv = context.rest;
   spec.terminal =

@@ -100,7 +100,7 @@ Status Forward(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(target.task, ParseTaskName(arguments.task));
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
-  TRY_ASSIGN(target.engine, session->engine());
+  TRY_ASSIGN(target.engine, session->engine(job.engine));
   target.job = job.id;
   target.port = ports.task;
   // Whether there is such a task at all, without a connection, which may be the only one that its

@@ -35,6 +35,7 @@ class Foreground {
       : context_(context),
         session_(session),
         job_(std::move(job)),
+        engine_(options.engine),
         quiet_(KindOf(context, options) == DisplayKind::kQuiet),
         display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
 
@@ -45,7 +46,7 @@ class Foreground {
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
     controller::ControllerOptions options;
     options.store = &session_->store();
-    TRY_ASSIGN(options.engine, session_->engine());
+    TRY_ASSIGN(options.engine, session_->engine(engine_));
     options.home = session_->home();
     options.program = context_.program;
     options.self = session_->self();
@@ -110,6 +111,7 @@ class Foreground {
   const Context context_;
   Session* const session_;
   const job::Job job_;
+  const std::string engine_;
   const bool quiet_;
   net::Loop loop_;
   const std::unique_ptr<Display> display_;
@@ -158,7 +160,8 @@ int ResumeJob(const Context& context, const std::string& prefix, const RunOption
   if (!record.ok()) return Complain(record.status());
   const Result<job::Job> job = job::FromJson(record->job);
   if (!job.ok()) return Complain(job.status().With(record->id));
-  return RunInForeground(context, session->get(), *job, record->id, options);
+  return RunInForeground(context, session->get(), *job, record->id,
+                         {options.quiet, record->engine});
 }
 
 }  // namespace shoal::cli

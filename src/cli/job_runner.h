@@ -11,6 +11,7 @@ namespace shoal::cli {
 
 struct RunOptions {
   bool quiet = false;
+  std::string engine;  // of a new job: its name
 };
 
 // Gives the exit code: 0 succeeded, 1 failed, 130 cancelled or suspended, others if it could not be

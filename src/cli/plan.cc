@@ -1,11 +1,15 @@
 // `shoal plan FILE`: what a job file amounts to, without starting anything.
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/engines.h"
 #include "cli/report.h"
+#include "controller/desired.h"
 #include "controller/log_store.h"
+#include "controller/state_home.h"
 #include "dialect/dialect.h"
 #include "dialect/import/import.h"
 #include "job/plan.h"
@@ -17,7 +21,8 @@ namespace {
 struct Arguments {
   std::string file;
   std::vector<std::string> set;
-  std::string task;  // whose environment alone is wanted
+  std::string task;    // whose environment alone is wanted
+  std::string engine;  // what would be sent to it is wanted
 };
 
 constexpr const char* kAtStart = "(at start)";
@@ -111,6 +116,20 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
   return Status::Ok();
 }
 
+// What the engine would be sent. The job has no name yet, nor a directory.
+Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::string& name) {
+  TRY_ASSIGN(const std::unique_ptr<engine::Engine> engine, MakeEngine(name));
+  TRY_ASSIGN(const std::filesystem::path root, controller::FindStateHome());
+  const std::string id = job.name + "-ID";
+  std::error_code error;
+  const controller::DesiredPlaces places{controller::StateHome(root).job_dir(id),
+                                         std::filesystem::current_path(error), context.program};
+  TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
+  TRY_ASSIGN(const std::string text, engine->Describe(desired));
+  (void)PrintOut(text);
+  return Status::Ok();
+}
+
 int PlanFile(const Context& context, const Arguments& arguments) {
   const Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, arguments.set);
   if (!loaded.ok()) return Complain(loaded.status());
@@ -121,6 +140,10 @@ int PlanFile(const Context& context, const Arguments& arguments) {
   if (!arguments.task.empty()) {
     const Status printed = PrintEnvironment(*job, arguments.task, context.json);
     return printed.ok() ? 0 : Complain(InvalidArgument(printed.message()));
+  }
+  if (!arguments.engine.empty()) {
+    const Status printed = PrintWhatIsSent(context, *job, arguments.engine);
+    return printed.ok() ? 0 : Complain(printed);
   }
   Result<job::Plan> plan = job::MakePlan(*job);
   if (!plan.ok()) return Complain(plan.status());
@@ -156,6 +179,9 @@ void AddPlan(CLI::App& app, Run* chosen) {
       ->type_name("PATH=VALUE");
   sub->add_option("--env", arguments->task, "Print one task's environment instead: worker-1")
       ->type_name("TASK");
+  sub->add_option("--engine", arguments->engine,
+                  "Print what would be sent to this engine instead: " + EngineNames())
+      ->type_name("NAME");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PlanFile(context, *arguments); };

@@ -33,7 +33,7 @@ void AddResume(CLI::App& app, Run* chosen) {
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
-      return ResumeJob(context, arguments->job, {.quiet = arguments->quiet});
+      return ResumeJob(context, arguments->job, {.quiet = arguments->quiet, .engine = ""});
     };
   });
 }

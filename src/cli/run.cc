@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/engines.h"
 #include "cli/import.h"
 #include "cli/job_runner.h"
 #include "cli/report.h"
@@ -17,6 +18,7 @@ struct Arguments {
   std::vector<std::string> set;
   std::string name;
   bool quiet = false;
+  std::string engine;
 };
 
 int RunFile(const Context& context, const Arguments& arguments) {
@@ -29,7 +31,8 @@ int RunFile(const Context& context, const Arguments& arguments) {
     return Complain(InvalidArgument(valid.message()));
   }
   if (!arguments.quiet) TellLosses(*loaded);
-  return RunJob(context, std::move(loaded->job), {.quiet = arguments.quiet});
+  return RunJob(context, std::move(loaded->job),
+                {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 
 constexpr const char* kFooter = R"help(Examples:
@@ -53,6 +56,7 @@ void AddRun(CLI::App& app, Run* chosen) {
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {

@@ -1,10 +1,10 @@
 #include "cli/session.h"
 
 #include "base/log.h"
+#include "cli/engines.h"
 #include "controller/process_identity.h"
 #include "controller/prune.h"
 #include "controller/sqlite_store.h"
-#include "engine/local/local_engine.h"
 
 namespace shoal::cli {
 
@@ -21,11 +21,12 @@ Result<std::unique_ptr<Session>> Session::Open(const Context&) {
   return session;
 }
 
-Result<engine::Engine*> Session::engine() {
-  if (engine_ == nullptr) {
-    TRY_ASSIGN(engine_, engine::MakeLocalEngine());
+Result<engine::Engine*> Session::engine(const std::string& name) {
+  std::unique_ptr<engine::Engine>& engine = engines_[name];
+  if (engine == nullptr) {
+    TRY_ASSIGN(engine, MakeEngine(name));
   }
-  return engine_.get();
+  return engine.get();
 }
 
 bool Session::unattended(const std::string& id) const {
@@ -40,7 +41,7 @@ Status Session::Reconcile() {
   options.store = store_.get();
   options.home = home_;
   options.self = self_;
-  options.engine = [this] { return engine(); };
+  options.engine = [this](const std::string& name) { return engine(name); };
   TRY_ASSIGN(repaired_, controller::Reconcile(options));
   return Status::Ok();
 }

@@ -2,6 +2,7 @@
 // have been looked after) and the engine.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +26,8 @@ class Session {
   controller::Store& store() { return *store_; }
   const controller::StateHome& home() const { return home_; }
   const controller::ProcessIdentity& self() const { return self_; }
-  // Made at the first call.
-  Result<engine::Engine*> engine();
+  // The engine of that name (cli/engines.h), made at the first call.
+  Result<engine::Engine*> engine(const std::string& name);
   // Ids of jobs that run on without a controller.
   bool unattended(const std::string& id) const;
   // Once more, after something may have ended.
@@ -38,7 +39,7 @@ class Session {
   controller::StateHome home_;
   controller::ProcessIdentity self_;
   std::unique_ptr<controller::Store> store_;
-  std::unique_ptr<engine::Engine> engine_;
+  std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<controller::Reconciled> repaired_;
 };
 

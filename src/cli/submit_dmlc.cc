@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/engines.h"
 #include "cli/import.h"
 #include "cli/job_runner.h"
 #include "cli/report.h"
@@ -17,6 +18,7 @@ namespace {
 struct Arguments {
   std::map<std::string, std::vector<std::string>> flags;
   bool print = false;
+  std::string engine;
 };
 
 int Submit(const Context& context, const Arguments& arguments) {
@@ -34,7 +36,7 @@ int Submit(const Context& context, const Arguments& arguments) {
     return 0;
   }
   TellLosses(*imported);
-  return RunJob(context, std::move(imported->job), {});
+  return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
 }
 
 constexpr const char* kFooter = R"help(Examples:
@@ -69,6 +71,7 @@ void AddSubmitDmlc(CLI::App& app, Run* chosen) {
         ->allow_extra_args(false)
         ->type_name("");
   }
+  AddEngineOption(sub, &arguments->engine);
   sub->add_flag("--print-job", arguments->print, "Print the job file instead of running it");
 
   sub->footer(kFooter);

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/engines.h"
 #include "cli/job_runner.h"
 #include "cli/report.h"
 #include "job/parse.h"
@@ -30,6 +31,7 @@ struct Arguments {
   int servers = -1;  // not given: none for one worker, else one
   std::string checkpoint = "60s";
   bool quiet = false;
+  std::string engine;
   std::map<std::string, std::string> params;  // by the table's names; only what was given
 };
 
@@ -140,7 +142,7 @@ int Train(const Context& context, const learn::Algorithm& algorithm, const Argum
   if (!job.ok()) return Complain(job.status());
   if (const Status valid = learn::ValidateLearn(*job); !valid.ok())
     return Complain(InvalidArgument(valid.message()));
-  return RunJob(context, std::move(*job), {.quiet = arguments.quiet});
+  return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 
 constexpr const char* kLinearFooter = R"help(Examples:
@@ -199,6 +201,7 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
                   "Save the parameters so often, to go on from after a loss; 0s: never [60s]")
       ->type_name("TIME");
   sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
   for (const learn::Param& param : algorithm.params) AddParam(sub, param, arguments);

@@ -13,8 +13,13 @@ AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& un
   // CPU may be oversubscribed: tasks then take turns. Memory and devices may not.
   if (capacity.memory_bytes > 0) snapshot.capacity.memory_bytes = capacity.memory_bytes;
   snapshot.capacity.gpu = capacity.gpu;
+  std::string engine;
+  for (const JobRecord& record : unfinished) {
+    if (record.id == id) engine = record.engine;
+  }
   for (const JobRecord& record : unfinished) {
     if (record.state == JobState::kSuspended) continue;  // it holds nothing and asks for nothing
+    if (record.engine != engine) continue;
     const Result<job::Job> parsed = job::FromJson(record.job);
     if (!parsed.ok()) continue;  // of another version; it cannot be weighed
     const queue::Demand demand = queue::DemandOf(*parsed);

@@ -20,7 +20,8 @@ struct AdmissionAnswer {
 };
 
 // Pure but for IsAlive of the owners: a job that waits for a controller which has died holds back
-// nobody. `unfinished`: oldest first, with the job `id` among them.
+// nobody, and one of another engine takes nothing of this one. `capacity`: of the job's engine.
+// `unfinished`: oldest first, with the job `id` among them.
 AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& unfinished,
                          const engine::Capacity& capacity, const queue::Admission& policy);
 

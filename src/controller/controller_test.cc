@@ -202,6 +202,13 @@ class ControllerTest : public testing::Test {
   bool WaitForEnd() {
     return loop_.RunUntil([this] { return ended_.has_value(); }, kPatience);
   }
+  // A job of this process that has its place already: first-1.
+  void PutAdmitted(Store* store, const std::string& engine, const job::Job& job) const {
+    ASSERT_TRUE(
+        store->Submit({"first-1", "first", engine, job::ToJson(job), options_.self, {}}).ok());
+    const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
+    ASSERT_TRUE(store->Append("first-1", admitted, Durability::kWritten).ok());
+  }
   // The coordinator of a job whose tasks all succeed at once.
   void Succeed() {
     coordinator_.callbacks.on_connected();
@@ -427,10 +434,7 @@ TEST_F(ControllerTest, SecondJobWaitsUntilTheFirstHasEnded) {
   big.roles[0].resources.memory_bytes = int64_t{1} << 30;  // 4 GiB of 8
   big.roles[0].replicas = 6;
   const std::unique_ptr<Store> other = std::move(*OpenSqliteStore(home_.database()));
-  const NewJob first{"first-1", "first", "scripted", job::ToJson(big), options_.self, {}};
-  ASSERT_TRUE(other->Submit(first).ok());
-  const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
-  ASSERT_TRUE(other->Append("first-1", admitted, Durability::kWritten).ok());
+  PutAdmitted(other.get(), "scripted", big);
 
   on_connect_ = [this] { Succeed(); };
   Begin(big);
@@ -445,13 +449,20 @@ TEST_F(ControllerTest, SecondJobWaitsUntilTheFirstHasEnded) {
   EXPECT_EQ(ended_->state, JobState::kSucceeded);
 }
 
+TEST_F(ControllerTest, AJobOfAnotherEngineTakesNothingOfThisOne) {
+  job::Job big = FourTasks();
+  big.roles[0].resources.memory_bytes = int64_t{2} << 30;
+  PutAdmitted(store_.get(), "elsewhere", big);
+  on_connect_ = [this] { Succeed(); };
+  Begin(big);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSucceeded);
+}
+
 TEST_F(ControllerTest, DrainOfAWaitingJobEndsItWithoutStartingAnything) {
   job::Job big = FourTasks();
   big.roles[0].resources.memory_bytes = int64_t{2} << 30;
-  const NewJob first{"first-1", "first", "scripted", job::ToJson(big), options_.self, {}};
-  ASSERT_TRUE(store_->Submit(first).ok());
-  const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
-  ASSERT_TRUE(store_->Append("first-1", admitted, Durability::kWritten).ok());
+  PutAdmitted(store_.get(), "scripted", big);
   Begin(big);
   ASSERT_TRUE(loop_.RunUntil([this] { return !states_.empty(); }, kPatience));
   run_->Drain("Ctrl-C");

@@ -21,6 +21,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   engine::DesiredJob desired;
   desired.job_id = id;
   desired.job_dir = dir;
+  desired.image = job.image;
   desired.tasks.reserve(plan.tasks.size() + 1);
   engine::DesiredTask coordinator;
   coordinator.role = kCoordinatorRole;

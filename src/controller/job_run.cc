@@ -174,7 +174,10 @@ void Run::LookAfterOthers() {
   options.home = options_.home;
   options.clock = options_.clock;
   options.self = options_.self;
-  options.engine = [this]() -> Result<engine::Engine*> { return options_.engine; };
+  options.engine = [this](const std::string& name) -> Result<engine::Engine*> {
+    if (name == options_.engine->name()) return options_.engine;
+    return Unavailable("the engine " + name + " is not this job's");
+  };
   if (const auto repaired = Reconcile(options); !repaired.ok())
     Log(LogLevel::kWarning, "{}", repaired.status().message());
   Admit();

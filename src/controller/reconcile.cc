@@ -63,8 +63,8 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
   return events;
 }
 
-Result<Reconciled> RepairJob(const ReconcileOptions& options, engine::Engine* engine,
-                             const JobRecord& job) {
+Result<Reconciled> RepairJob(const ReconcileOptions& options, const JobRecord& job) {
+  TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Reconciled repaired{job.id, false, job.state, ""};
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
@@ -100,13 +100,9 @@ Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,
              options.store->ListJobs({.ended = false, .limit = INT32_MAX}));
   std::vector<Reconciled> repaired;
-  engine::Engine* engine = nullptr;
   for (const JobRecord& job : jobs) {
     if (job.state == JobState::kSuspended || IsAlive(job.owner)) continue;
-    if (engine == nullptr) {
-      TRY_ASSIGN(engine, options.engine());
-    }
-    Result<Reconciled> one = RepairJob(options, engine, job);
+    Result<Reconciled> one = RepairJob(options, job);
     // What cannot be repaired now must not keep the user from his command.
     if (!one.ok()) {
       Log(LogLevel::kInfo, "{}: not repaired: {}", job.id, one.status().message());

@@ -2,6 +2,7 @@
 // what is left. Every `shoal` command that opens the store calls it first.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct ReconcileOptions {
   StateHome home{std::filesystem::path()};
   const Clock* clock = RealClock::Get();
   ProcessIdentity self;
-  // Made only if there is a job to look after.
-  std::function<Result<engine::Engine*>()> engine;
+  // The engine of that name. Asked only if there is a job to look after.
+  std::function<Result<engine::Engine*>(const std::string& name)> engine;
 };
 
 // For each job that has not ended and whose owner is dead: verdict.json → its end is recorded; its

@@ -59,7 +59,7 @@ class ReconcileTest : public testing::Test {
     options_.store = store_.get();
     options_.home = home_;
     options_.self = *CurrentProcess();
-    options_.engine = [this]() -> Result<engine::Engine*> {
+    options_.engine = [this](const std::string&) -> Result<engine::Engine*> {
       ++engines_;
       return &engine_;
     };

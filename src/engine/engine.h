@@ -38,8 +38,9 @@ struct DesiredTask {
 struct DesiredJob {
   std::string job_id;
   std::string job_dir;  // absolute; of the job's files on this machine (token, coordinator.json,
-                        // logs); local engines only
+                        // logs)
   std::vector<DesiredTask> tasks;
+  std::string image = {};  // in which the tasks' programs run; empty: none
 };
 
 enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };
@@ -125,6 +126,14 @@ class Engine {
   // leaves alone what runs. Idempotent. Returns when all starts were asked for; what becomes of
   // them comes through Watch.
   virtual Status Apply(const DesiredJob& desired) = 0;
+
+  // What Apply would send for a job of which nothing exists, as text for people (YAML, JSON, a
+  // script), without secrets, with the command that removes it as a comment. Makes nothing and
+  // reaches for nobody.
+  virtual Result<std::string> Describe(const DesiredJob& /*desired*/) {
+    return Unimplemented("the engine " + name() +
+                         " sends nothing that could be shown: it starts processes");
+  }
 
   // Calls `on_event` from a thread of the engine for every change after this call, in order for
   // each task. Returning `Watch` object's destruction ends the calls and waits for one under way.

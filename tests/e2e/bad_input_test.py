@@ -185,6 +185,13 @@ class Parameters(Case):
             self.assertEqual(code, 2, err)
             self.assertTrue(err.strip())
 
+    def test_unknown_engine(self):
+        path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
+        for command in ("run", "plan"):
+            code, out, err = self.home.run(command, path, "--engine", "nosuch")
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn("got the engine nosuch, expected one of: local", err)
+
     def test_job_file(self):
         for name, text, says in (
                 ("absent.yaml", None, "absent.yaml"),

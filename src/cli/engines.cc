@@ -1,0 +1,43 @@
+#include "cli/engines.h"
+
+#include <CLI/CLI.hpp>
+
+#include "engine/local/local_engine.h"
+
+namespace shoal::cli {
+namespace {
+
+struct EngineKind {
+  const char* name;
+  Result<std::unique_ptr<engine::Engine>> (*make)();
+};
+
+constexpr EngineKind kEngines[] = {
+    {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
+};
+
+}  // namespace
+
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
+  for (const EngineKind& kind : kEngines) {
+    if (kind.name == name) return kind.make();
+  }
+  return InvalidArgument("got the engine " + name + ", expected one of: " + EngineNames());
+}
+
+std::string EngineNames() {
+  std::string names;
+  for (const EngineKind& kind : kEngines)
+    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  return names;
+}
+
+void AddEngineOption(CLI::App* sub, std::string* engine) {
+  *engine = kLocalEngine;
+  sub->add_option("--engine", *engine, "Where the tasks run: " + EngineNames())
+      ->envname("SHOAL_ENGINE")
+      ->capture_default_str()
+      ->type_name("NAME");
+}
+
+}  // namespace shoal::cli

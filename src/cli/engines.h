@@ -1,0 +1,28 @@
+// The engines that this program can run jobs on, by name, and the option that chooses one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace CLI {
+class App;
+}
+
+namespace shoal::cli {
+
+inline constexpr const char* kLocalEngine = "local";
+
+// Does not reach for the engine's daemon or cluster: that is the first call's business.
+// InvalidArgument names the engines that there are.
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
+
+// "local, docker": what MakeEngine takes.
+std::string EngineNames();
+
+// Adds --engine, whose default is the environment's SHOAL_ENGINE, else "local".
+void AddEngineOption(CLI::App* sub, std::string* engine);
+
+}  // namespace shoal::cli
