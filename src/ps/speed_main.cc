@@ -25,6 +25,7 @@
 
 #include "ps/client.h"
 #include "ps/kernels.h"
+#include "ps/machine_main.h"
 #include "ps/row_arena.h"
 #include "ps/server.h"
 
@@ -339,6 +340,14 @@ void Ceilings(int round, RandomRows* rows) {
           "GB/s");
     Print(round, fmt::format("memcpy and add {} KB", kilobytes), "machine",
           Copy(kilobytes << 10, true), "GB/s");
+  }
+  Print(round, "plain TCP: 4 KB there, 64 bytes back", "machine", PlainTcpRoundTrip(Duration(0)),
+        "us");
+  Print(round, "plain TCP: the same after 5 ms of idling", "machine",
+        PlainTcpRoundTrip(std::chrono::milliseconds(5)), "us");
+  for (const size_t kilobytes : {4, 64, 1024}) {
+    Print(round, fmt::format("plain TCP: write {} KB, read and add", kilobytes), "machine",
+          PlainTcp(kilobytes << 10, kSeconds), "GB/s");
   }
   for (const bool add : {true, false}) {
     Print(round, fmt::format("random rows of 100 floats, one core, {}", add ? "add" : "copy"),
