@@ -7,6 +7,7 @@
 #include "dialect/ps_lite_env.h"
 #include "dialect/pytorch_env.h"
 #include "dialect/rabit_env.h"
+#include "dialect/references.h"
 #include "dialect/shoal_env.h"
 #include "dialect/spark_env.h"
 #include "dialect/tensorflow_env.h"
@@ -127,6 +128,7 @@ Result<Environment> RenderEnvironment(const job::Job& job, const ClusterDescript
   }
   Environment env = role->env;
   env.insert(job.env.begin(), job.env.end());
+  TRY(FillReferences(cluster, task, &env));
   AddCommon(job, cluster, *members, task, &env);
   AddLocal(0, role->processes, &env);
   TRY(dialect->AddVariables(job, cluster, task, &env));

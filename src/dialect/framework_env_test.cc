@@ -388,5 +388,27 @@ TEST(Frameworks, WithoutAPortItIsSaidWhatToDo) {
             "name one");
 }
 
+// ---- What a job file itself makes of the cluster
+// --------------------------------------------------
+
+TEST(References, AreFilledInFromTheCluster) {
+  const job::Job job = Parsed(
+      "env: {HOSTS: 'a={{shoal.hosts.worker}};', N: '{{shoal.count.worker}}{{shoal.index}}'}\n"
+      "roles:\n"
+      "  worker: {replicas: 2, ports: [a, b], env: {ME: '{{shoal.host}}', X: '{{x}} $(Y) {{'}}\n"
+      "  ps: {env: {AT: '{{shoal.addresses.worker}}'}}\n");
+  const auto worker = RenderEnvironment(job, ClusterOf(job), Task("worker", 1));
+  ASSERT_TRUE(worker.ok()) << worker.status().message();
+  EXPECT_EQ(worker->at("HOSTS"), "a=10.0.1.0,10.0.1.1;");
+  EXPECT_EQ(worker->at("N"), "21");
+  EXPECT_EQ(worker->at("ME"), "10.0.1.1");
+  EXPECT_EQ(worker->at("X"), "{{x}} $(Y) {{");
+  ClusterDescription cluster = ClusterOf(job);
+  cluster.roles[0].members[0] = {};  // an elastic one that is not there
+  const auto ps = RenderEnvironment(job, cluster, Task("ps", 0));
+  ASSERT_TRUE(ps.ok());
+  EXPECT_EQ(ps->at("AT"), "10.0.1.1:1010");
+}
+
 }  // namespace
 }  // namespace shoal::dialect

@@ -92,7 +92,7 @@ TEST(Reference, ExamplesOnThePageParse) {
     EXPECT_TRUE(job.ok()) << job.status().message();
     ++blocks;
   }
-  EXPECT_EQ(blocks, 3);
+  EXPECT_EQ(blocks, 4);
 }
 
 TEST(Reference, EveryFieldIsComplete) {

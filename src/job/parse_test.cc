@@ -255,5 +255,29 @@ TEST(Fuzz, MutatedFilesNeverHarm) {
   }));
 }
 
+TEST(Variables, WrongReferencesAreNamedWithTheirPlace) {
+  const auto message = [](const std::string& value) {
+    return ParseJob("command: [a]\nroles: {ps: 1, worker: 2}\nenv: {A: '" + value + "'}\n",
+                    "j.yaml")
+        .status()
+        .message();
+  };
+  const std::string at = "j.yaml:3:6: env.A: ";
+  EXPECT_EQ(message("{{shoal.hosts.workers}}"),
+            at + "got 'workers', expected one of the roles ps, worker; did you mean 'worker'?");
+  EXPECT_EQ(message("{{shoal.host.ps}}"),
+            at + "got '{{shoal.host.ps}}', expected it without a role, as {{shoal.host}}");
+  EXPECT_EQ(message("{{shoal.hosts}}"),
+            at + "got '{{shoal.hosts}}', expected the name of a role after it, such as "
+                 "{{shoal.hosts.worker}}");
+  EXPECT_EQ(message("{{shoal.indx}}"),
+            at + "got '{{shoal.indx}}', expected one of index, host, hosts.ROLE, addresses.ROLE, "
+                 "count.ROLE; did you mean 'index'?");
+  EXPECT_EQ(message("{{shoal.index"),
+            at + "got '{{shoal.' without its end, expected '}}' after it");
+  EXPECT_EQ(message("{{shoal.addresses.ps}}"),
+            at + "got the addresses of role 'ps', which has no port, expected a role with 'ports'");
+}
+
 }  // namespace
 }  // namespace shoal::job

@@ -45,6 +45,23 @@ Each task finds the others in `SHOAL_CLUSTER` ([cluster description](formats/clu
 `SHOAL_ROLE` and `SHOAL_INDEX`, and its ports in `SHOAL_PORT` and `SHOAL_PORT_GRPC`. The servers are
 stopped when the last worker has ended.
 
+Programs that read other variables get them under `env`, made of the cluster when all tasks have joined:
+
+```yaml
+command: [python, train.py]
+env: {PS_HOSTS: "{{shoal.addresses.server}}", NUM_WORKERS: "{{shoal.count.worker}}", TASK_INDEX: "{{shoal.index}}"}
+roles:
+  server: {replicas: 2, ports: [ps], follows: worker}
+  worker: 4
+```
+
+| in a value | becomes |
+| --- | --- |
+| `{{shoal.index}}`, `{{shoal.host}}` | the task's own index and host |
+| `{{shoal.hosts.ROLE}}` | the hosts of a role's tasks in index order, with commas |
+| `{{shoal.addresses.ROLE}}` | likewise with their first ports, `127.0.0.1:4001,127.0.0.1:4002` |
+| `{{shoal.count.ROLE}}` | how many tasks the role has |
+
 ## A job of a built-in trainer
 
 ```yaml

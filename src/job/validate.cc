@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "job/cluster_reference.h"
 #include "job/decode.h"
 
 namespace shoal::job {
@@ -28,6 +29,8 @@ class Validator {
     }
     CheckSuccess();
     CheckStall();
+    CheckVariables("env", job_.env);
+    for (const Role& role : job_.roles) CheckVariables("roles." + role.name + ".env", role.env);
     for (const DataSource& data : job_.data) CheckData(data);
     if (!job_.image.empty() && !job_.files.empty()) {
       Wrong("files", "got files beside an image, expected one of the two: an image brings its own");
@@ -49,6 +52,7 @@ class Validator {
   void CheckFramework();
   void CheckSuccess();
   void CheckStall();
+  void CheckVariables(const std::string& path, const std::map<std::string, std::string>& env);
   void CheckCounts(const std::string& path);
   void CheckData(const DataSource& data);
 
@@ -278,6 +282,24 @@ void Validator::CheckStall() {
   Wrong("limits.stall", "got " + FormatDuration(stall) +
                             ", expected 0 for never or at least 5s: programs stand still for "
                             "moments all the time");
+}
+
+void Validator::CheckVariables(const std::string& path,
+                               const std::map<std::string, std::string>& env) {
+  for (const auto& [name, value] : env) {
+    const auto parts = ParseReferences(value);
+    if (!parts.ok()) {
+      Wrong(path + "." + name, parts.status().message());
+      continue;
+    }
+    for (const ReferencePart& part : *parts) {
+      if (part.to == ReferenceTo::kText || part.text.empty()) continue;
+      if (!CheckRole(path + "." + name, part.text)) break;
+      if (part.to != ReferenceTo::kAddresses || !job_.FindRole(part.text)->ports.empty()) continue;
+      Wrong(path + "." + name, "got the addresses of role " + Shown(part.text) +
+                                   ", which has no port, expected a role with 'ports'");
+    }
+  }
 }
 
 void Validator::CheckCounts(const std::string& path) {

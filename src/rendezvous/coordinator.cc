@@ -19,6 +19,7 @@
 #include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
 #include "rendezvous/orders.h"
+#include "rendezvous/output_store.h"
 #include "rendezvous/peer.h"
 #include "rendezvous/protocol.h"
 #include "rendezvous/task_logs.h"
@@ -52,6 +53,7 @@ class Shell final : public Coordinator {
         core_(std::move(files.job), options_.limits),
         feed_(logs_dir_),
         files_(std::filesystem::path(options_.job_dir) / "files"),
+        outputs_(std::filesystem::path(options_.job_dir) / "outputs"),
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
                " are lost: " + why.message());
@@ -107,7 +109,8 @@ class Shell final : public Coordinator {
     // The job's time goes on from where the journal stands.
     base_ = facts.back().at;
     // What was before the job was resumed has been told: of it only how large roles are to be.
-    const int64_t resumed = ResumedAfter(facts);
+    const bool now = resumes_ > 0 && core_.job_state() == job::JobState::kSuspended;
+    const int64_t resumed = now ? facts.back().seq : ResumedAfter(facts);
     std::set<LogKey> told;
     for (const Fact& fact : facts) {
       const bool before = fact.seq <= resumed && fact.kind == Fact::Kind::kStarted;
@@ -124,16 +127,6 @@ class Shell final : public Coordinator {
       if (fact.kind == Fact::Kind::kEnded) feed_.LogEnded(KeyOf(fact.task, fact.attempt));
     }
     return Status::Ok();
-  }
-
-  // The last fact of the lives before the one that goes on here; 0: there was none.
-  int64_t ResumedAfter(const std::vector<Fact>& facts) const {
-    if (resumes_ > 0 && core_.job_state() == job::JobState::kSuspended) return facts.back().seq;
-    int64_t after = 0;
-    for (const Fact& fact : facts) {
-      if (fact.kind == Fact::Kind::kResumed) after = fact.seq - 1;
-    }
-    return after;
   }
 
   Status Listen() {
@@ -183,7 +176,9 @@ class Shell final : public Coordinator {
       if (!status.ok()) Close(id, "bad message '" + CleanText(type, 40) + "': " + status.message());
     };
     calls.on_binary = [this, id](std::string_view frame) {
-      const Status status = StoreLog(id, frame);
+      Peer* peer = PeerOf(id);
+      const Status status =
+          outputs_.Serves(peer) ? outputs_.Received(peer, frame) : StoreLog(id, frame);
       if (!status.ok()) Close(id, status.message());
     };
     calls.on_gone = [this, id] { Gone(id); };
@@ -208,14 +203,26 @@ class Shell final : public Coordinator {
                   task->last_attempt, task->has_program});
       return;
     }
+    const bool outputs = kind == "outputs";
     const bool files = kind == "files";
-    if (kind != "controller" && kind != "observer" && !files) return Close(id, "unknown kind");
+    if (kind != "controller" && kind != "observer" && !files && !outputs)
+      return Close(id, "unknown kind");
     connection.role =
         kind == "controller" ? Connection::Role::kController : Connection::Role::kObserver;
     if (files) return files_.Add(connection.peer.get());
-    const Status status = feed_.Subscribe(connection.peer.get(), hello);
+    const Status status = outputs ? TakeOutputs(connection.peer.get(), hello)
+                                  : feed_.Subscribe(connection.peer.get(), hello);
     if (!status.ok()) return Close(id, status.message());
     if (kind == "controller") Feed(ControllerCame{});
+  }
+
+  Status TakeOutputs(Peer* peer, const json::object& hello) {
+    TRY_ASSIGN(const int64_t index, GetInt(hello, "index"));
+    TRY_ASSIGN(const int64_t attempt, GetInt(hello, "attempt"));
+    const auto task = core_.Find(GetStringOr(hello, "role", ""), static_cast<int>(index));
+    if (!task || attempt < 0 || attempt > core_.attempt_of(*task))
+      return InvalidArgument("outputs of an attempt that was never started");
+    return outputs_.Add(peer, KeyOf(*task, static_cast<int>(attempt)), hello);
   }
 
   void Gone(MemberId id) {
@@ -225,6 +232,7 @@ class Shell final : public Coordinator {
     connections_.erase(found);
     feed_.Remove(connection.peer.get());
     files_.Remove(connection.peer.get());
+    outputs_.Remove(connection.peer.get());
     if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
     if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
     if (!ended_ || !connections_.empty() || end_timer_ == 0) return;
@@ -242,7 +250,7 @@ class Shell final : public Coordinator {
   Status FromLauncher(MemberId id, const std::string& type, const json::object& message) {
     const auto task = core_.TaskOf(id);
     if (type == "heartbeat") {
-      Feed(Heard{id, static_cast<int>(GetIntOr(message, "attempt", -1)), StillOf(message)});
+      Feed(HeartbeatOf(id, message));
       if (task && message.if_contains("rss_bytes") != nullptr) TellUsage(*task, message);
     } else if (type == "leased") {
       TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
@@ -253,6 +261,8 @@ class Shell final : public Coordinator {
         // Its bytes came before it, on the same connection.
         feed_.LogEnded(KeyOf(*task, ended.attempt));
         task_logs_.Finish(KeyOf(*task, ended.attempt));
+        if (!ended.outputs_lost.empty())
+          Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
       }
       Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
                         ended.log_rule, std::move(ended.stolen)});
@@ -273,11 +283,6 @@ class Shell final : public Coordinator {
       return InvalidArgument("this type of message is unknown");
     }
     return Status::Ok();
-  }
-
-  static std::optional<Millis> StillOf(const json::object& message) {
-    const int64_t still = GetIntOr(message, "still_ms", -1);
-    return still < 0 ? std::nullopt : std::optional(Millis(still));
   }
 
   Status TakeEvidence(MemberId id, const json::object& message) {
@@ -318,6 +323,7 @@ class Shell final : public Coordinator {
 
   Status FromController(Peer* peer, const std::string& type, const json::object& message) {
     if (files_.Serves(peer)) return files_.Received(peer, type, message);
+    if (outputs_.Serves(peer)) return outputs_.Received(peer, type, message);
     if (type == "heartbeat") return Status::Ok();
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
@@ -427,7 +433,9 @@ class Shell final : public Coordinator {
                                     {"signal", action.signal},
                                     {"text", action.text}});
       case Action::Kind::kKill:
-        return peer->Send("kill", {{"attempt", action.attempt}, {"text", action.text}});
+        return peer->Send(
+            "kill",
+            {{"attempt", action.attempt}, {"abandon", action.abandon}, {"text", action.text}});
       case Action::Kind::kInspect:
         return peer->Send("inspect", {{"attempt", action.attempt}});
       case Action::Kind::kAck:
@@ -559,6 +567,7 @@ class Shell final : public Coordinator {
   std::unique_ptr<Ledger> ledger_;
   EventFeed feed_;
   FileServer files_;
+  OutputStore outputs_;
   TaskLogs task_logs_;
   std::map<MemberId, Connection> connections_;
   MemberId next_member_ = 1;

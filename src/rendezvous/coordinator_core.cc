@@ -207,6 +207,7 @@ void CoordinatorCore::Rejoin(int number, const Joined& hello) {
     Action& action = Do(task.killed ? Kind::kKill : Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = std::max(task.kill_at - now_, Millis(0));
+    action.abandon = stop_ == StopMode::kKill;
     action.text = stop_reason_.empty() ? "the tasks it follows have ended" : stop_reason_;
   }
   StartIfDue(number);
@@ -321,6 +322,10 @@ void CoordinatorCore::On(const Heard& event) {
   // Of whom it is not known whether he moves, it is taken that he does.
   if (task.active && (!event.still || event.attempt == task.attempt)) {
     Moved(&task, event.still.value_or(Millis(0)));
+  }
+  // Its program has ended: no longer is it that which does not obey.
+  if (event.storing && event.attempt == task.attempt && stop_ != StopMode::kKill) {
+    task.kill_at = std::max(task.kill_at, now_ + limits_.kill_again);
   }
   if (std::exchange(holder.suspected, false)) {
     Do(Kind::kNote).text = NameOf(*number) + " is heard of again";

@@ -44,6 +44,7 @@ struct Heard {  // a heartbeat or anything else
   int attempt = -1;
   // For how long that attempt's program has stood still (movement.h); none: that is not known.
   std::optional<Millis> still = std::nullopt;
+  bool storing = false;  // that attempt's program has ended, its outputs are being stored
 };
 // What a program that stands still is doing (evidence.h): the answer to kInspect.
 struct Evidence {
@@ -124,7 +125,7 @@ struct Action {
     kStart,     // the program of `task`, `attempt`, in the current generation
     kDescribe,  // the current description to member, or to all (0)
     kDrain,     // SIGTERM now, SIGKILL after the grace; text: why; signal
-    kKill,      // SIGKILL now
+    kKill,      // SIGKILL now; `abandon`: nor are outputs waited for that are being stored
     kInspect,   // say what the program of `attempt` is doing
     kAck,       // the end of `attempt` is stored
     kRelease,   // nothing is left to do for member: it may exit with 0
@@ -137,8 +138,9 @@ struct Action {
   int task = -1;
   int attempt = 0;
   bool lease = false;
-  Millis grace{0};  // of kDrain
-  int signal = 0;   // of kDrain: before SIGTERM, which then follows after the grace; 0: none
+  Millis grace{0};       // of kDrain
+  bool abandon = false;  // of kKill
+  int signal = 0;        // of kDrain: before SIGTERM, which then follows after the grace; 0: none
   // Not before the fact of this number is on disk; 0: at once.
   int64_t after = 0;
   std::string text;

@@ -321,6 +321,7 @@ void CoordinatorCore::CheckDraining(int number) {
   touched_.push_back(number);
   Action& action = Do(Kind::kKill, number);
   action.attempt = task.attempt;
+  action.abandon = stop_ == StopMode::kKill;
   action.text = "it did not end within " + FormatDuration(job_.limits.stop_grace);
 }
 

@@ -233,4 +233,12 @@ Result<Fact> FactFromText(std::string_view text) {
   return fact;
 }
 
+int64_t ResumedAfter(const std::vector<Fact>& facts) {
+  int64_t after = 0;
+  for (const Fact& fact : facts) {
+    if (fact.kind == Fact::Kind::kResumed) after = fact.seq - 1;
+  }
+  return after;
+}
+
 }  // namespace shoal::rendezvous

@@ -93,4 +93,8 @@ std::string FactToText(const Fact& fact);
 // Hostile bytes are an error, never harm; task numbers are checked by who applies it.
 Result<Fact> FactFromText(std::string_view text);
 
+// The last fact of the lives before the one that goes on here, of a job that was resumed; 0: there
+// was none.
+int64_t ResumedAfter(const std::vector<Fact>& facts);
+
 }  // namespace shoal::rendezvous

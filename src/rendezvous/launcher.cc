@@ -22,6 +22,7 @@
 #include "rendezvous/link.h"
 #include "rendezvous/log_segment.h"
 #include "rendezvous/log_spool.h"
+#include "rendezvous/output_sender.h"
 #include "rendezvous/protocol.h"
 
 namespace shoal::rendezvous {
@@ -99,6 +100,7 @@ class TaskLauncher final : public Launcher {
     EndedMessage message;
     bool here = false;  // its log was written here
     bool sent = false;
+    bool storing = false;  // its outputs are on their way
   };
 
   // ---- The line ----
@@ -117,6 +119,7 @@ class TaskLauncher final : public Launcher {
   }
 
   json::object Heartbeat() const {
+    if (sender_) return {{"attempt", attempt_}, {"storing", true}, {"still_ms", 0}};
     if (!running()) return {};
     json::object beat{{"attempt", attempt_},
                       {"rss_bytes", run_->usage().memory_bytes},
@@ -229,7 +232,7 @@ class TaskLauncher final : public Launcher {
       link_->Send("stolen", {{"attempt", attempt_}, {"text", run_->stolen()}});
     }
     for (Ended& one : ended_) {
-      if (one.sent || !spool_.AllSent(one.message.attempt)) continue;
+      if (one.sent || one.storing || !spool_.AllSent(one.message.attempt)) continue;
       one.sent = true;
       if (one.here) SendGrowth(one.message.attempt, one.message.log_bytes);
       link_->Send("ended", ToJson(one.message));
@@ -287,6 +290,8 @@ class TaskLauncher final : public Launcher {
 
   Status StopProgram(const std::string& how, const json::object& message) {
     TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    if (sender_ && attempt == attempt_ && GetBoolOr(message, "abandon", false))
+      OutputsStored(Cancelled("the job was killed before all of them had come"));
     if (!running() || attempt != attempt_) return Status::Ok();
     LogInfo("{}: {}", how, GetStringOr(message, "text", ""));
     if (how == "drain") {
@@ -322,7 +327,7 @@ class TaskLauncher final : public Launcher {
     segment_.reset();
     grown_told_ = 0;
     const auto ours = LogPlace(LogsDir());
-    here_ = ours.ok() && *ours == place;
+    here_ = shares_ = ours.ok() && *ours == place;
   }
 
   // False: it must go to the coordinator, which then says why it cannot be stored, if so.
@@ -397,6 +402,33 @@ class TaskLauncher final : public Launcher {
     here_ = false;
     segment_.reset();
     ended_.push_back({std::move(ended), here});
+    StoreOutputs();
+    Pump();
+    if (stopping_) LeaveSoon();
+  }
+
+  // ---- Outputs, where the coordinator does not see what the program has written ----
+
+  void StoreOutputs() {
+    const LogKey key{role_, index_, attempt_};
+    const std::filesystem::path directory = std::filesystem::path(options_.job_dir) / "outputs" /
+                                            std::filesystem::path(LogFileName(key)).stem();
+    std::error_code error;  // one that is empty is not there any more
+    if (shares_ || gone_ || !std::filesystem::exists(directory, error)) return;
+    ended_.back().storing = true;
+    sender_ = OutputSender::Start(loop_,
+                                  {[dir = options_.job_dir] { return ReadCoordinatorFile(dir); },
+                                   token_, key, directory, options_.coordinator_timeout},
+                                  [this](const Status& status) { OutputsStored(status); });
+    link_->Send("heartbeat", Heartbeat());  // what takes time now
+  }
+
+  void OutputsStored(const Status& status) {
+    sender_.reset();
+    if (!status.ok()) LogWarning("outputs are lost: {}", status.message());
+    for (Ended& one : ended_) {
+      if (std::exchange(one.storing, false)) one.message.outputs_lost = status.message();
+    }
     Pump();
     if (stopping_) LeaveSoon();
   }
@@ -428,6 +460,7 @@ class TaskLauncher final : public Launcher {
 
   void LeaveSoon() {
     const bool may_deliver = !gone_ && !ended_.empty();
+    if (sender_ && may_deliver) return;  // comes again when that has ended
     loop_->Cancel(std::exchange(end_timer_, 0));
     end_timer_ = loop_->After(may_deliver ? Duration(kLastWords) : Duration::zero(),
                               [this] { Leave(released_ ? 0 : kNotDelivered); });
@@ -471,6 +504,7 @@ class TaskLauncher final : public Launcher {
   std::string cluster_;
   int attempt_ = -1;
   LogSpool spool_;
+  bool shares_ = false;               // we see the coordinator's directory
   bool here_ = false;                 // the attempt's log is written by us
   std::optional<LogWriter> segment_;  // once it has a line
   int64_t grown_told_ = 0;            // on this connection
@@ -487,6 +521,7 @@ class TaskLauncher final : public Launcher {
   bool left_ = false;
   net::Loop::Id end_timer_ = 0;
   std::unique_ptr<Link> link_;
+  std::unique_ptr<OutputSender> sender_;
   std::unique_ptr<Attempt> run_;     // while it runs
   std::unique_ptr<Attempt> ending_;  // until its callbacks have returned
 };

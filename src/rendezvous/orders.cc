@@ -85,6 +85,16 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   return start;
 }
 
+std::optional<Millis> StillOf(const json::object& message) {
+  const int64_t still = GetIntOr(message, "still_ms", -1);
+  return still < 0 ? std::nullopt : std::optional(Millis(still));
+}
+
+Heard HeartbeatOf(MemberId member, const json::object& message) {
+  return {member, static_cast<int>(GetIntOr(message, "attempt", -1)), StillOf(message),
+          GetBoolOr(message, "storing", false)};
+}
+
 Result<Event> ControllerEvent(const std::string& type, const json::object& message) {
   const std::string reason = CleanText(GetStringOr(message, "reason", ""), 500);
   if (type == "ack_verdict") return Event(VerdictAcked{});

@@ -30,4 +30,8 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
 // A controller's message as the core's event. InvalidArgument for an unknown or wrong one.
 Result<Event> ControllerEvent(const std::string& type, const json::object& message);
 
+// A launcher's heartbeat, and of it, or of another message, for how long the program stands still.
+Heard HeartbeatOf(MemberId member, const json::object& message);
+std::optional<Millis> StillOf(const json::object& message);
+
 }  // namespace shoal::rendezvous

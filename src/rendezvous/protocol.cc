@@ -127,6 +127,7 @@ json::object ToJson(const EndedMessage& message) {
                       {"log_bytes", message.log_bytes}};
   if (message.log_rule >= 0) object["log_rule"] = message.log_rule;
   if (!message.stolen.empty()) object["stolen"] = message.stolen;
+  if (!message.outputs_lost.empty()) object["outputs_lost"] = message.outputs_lost;
   return object;
 }
 
@@ -140,6 +141,7 @@ Result<EndedMessage> EndedFromJson(const json::object& object) {
   message.last_line = CleanText(GetStringOr(object, "last_line", ""), 200);
   TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
   message.stolen = CleanText(GetStringOr(object, "stolen", ""), 300);
+  message.outputs_lost = CleanText(GetStringOr(object, "outputs_lost", ""), 500);
   message.log_rule =
       static_cast<int>(std::clamp<int64_t>(GetIntOr(object, "log_rule", -1), -1, 1000));
   return message;

@@ -69,9 +69,10 @@ struct EndedMessage {
   int attempt = 0;
   job::TaskEnd end;
   std::string last_line;
-  int64_t log_bytes = 0;  // that the attempt printed; all of them were sent before
-  int log_rule = -1;      // of StartMessage::on_log, that a line of it matched first; -1: none
-  std::string stolen;     // who else listens on one of its ports; empty: nobody
+  int64_t log_bytes = 0;     // that the attempt printed; all of them were sent before
+  int log_rule = -1;         // of StartMessage::on_log, that a line of it matched first; -1: none
+  std::string stolen;        // who else listens on one of its ports; empty: nobody
+  std::string outputs_lost;  // what of its outputs did not come to the coordinator, and why
 };
 json::object ToJson(const EndedMessage& message);
 Result<EndedMessage> EndedFromJson(const json::object& object);

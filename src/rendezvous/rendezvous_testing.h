@@ -37,6 +37,8 @@ class Bench {
   void CrashCoordinator() { coordinator_.reset(); }
   void StartLauncher(const std::string& role, int index, int incarnation = 0);
   void StartAllLaunchers();
+  // One that has a directory of its own, as on another host; gives it.
+  std::string StartRemoteLauncher(const std::string& role, int index);
   void StartController(ClientOptions options = {});
   // As processes of their own; killed when the bench goes.
   pid_t SpawnCoordinator();
@@ -71,6 +73,8 @@ class Bench {
   bool logs_contiguous = true;
 
  private:
+  void StartLauncherIn(const std::string& dir, const std::string& role, int index, int incarnation);
+
   TempDir temp_;
   std::string dir_;
   net::Loop loop_;

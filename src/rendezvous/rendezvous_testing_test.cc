@@ -58,8 +58,25 @@ void Bench::StartCoordinator(CoordinatorOptions options) {
 }
 
 void Bench::StartLauncher(const std::string& role, int index, int incarnation) {
+  StartLauncherIn(dir_, role, index, incarnation);
+}
+
+std::string Bench::StartRemoteLauncher(const std::string& role, int index) {
+  namespace fs = std::filesystem;
+  const fs::path dir = temp_.path() / ("host-" + role + "-" + std::to_string(index));
+  fs::create_directories(dir);
+  for (const char* name : {"token", "coordinator.json"}) {
+    // A link: a coordinator that comes back may be somewhere else.
+    fs::create_symlink(fs::path(dir_) / name, dir / name);
+  }
+  StartLauncherIn(dir, role, index, 0);
+  return dir;
+}
+
+void Bench::StartLauncherIn(const std::string& dir, const std::string& role, int index,
+                            int incarnation) {
   LauncherOptions options;
-  options.job_dir = dir_;
+  options.job_dir = dir;
   options.role = role;
   options.index = index;
   options.incarnation = incarnation;

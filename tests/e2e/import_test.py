@@ -50,6 +50,18 @@ class VolcanoTest(ImportTest):
         self.assertEqual(out.count("worker-1 | worker 1 of 2"), 2, out)
         self.assertIn("without it", err)  # the image
 
+    def test_commands_find_the_hosts_in_variables_and_files(self):
+        path = os.path.join(EXAMPLES, "volcano-hosts.yaml")
+        code, out, err = self.run_file(path)
+        self.assertEqual(code, 0, out + err)
+        self.assertIn('worker-0 | {ps: ["127.0.0.1:2222","127.0.0.1:2222",], worker: ["127.0.0.1:2222",], index: 0}', out)
+        self.assertIn("worker-0 | 2 of ps at 127.0.0.1,127.0.0.1", out)
+        code, out, err = self.home.run("plan", path, "--env", "ps-1")
+        self.assertEqual(code, 0, err)
+        for line in ("VC_PS_HOSTS=ps-0,ps-1", "VC_PS_NUM=2", "VC_WORKER_HOSTS=worker-0", "VC_WORKER_NUM=1",
+                     "VC_TASK_INDEX=1", "VK_TASK_INDEX=1"):
+            self.assertIn(line, out.splitlines())
+
     def test_terminate_job_on_failure_fails_it(self):
         path = self.home.write("v.yaml", """\
 apiVersion: batch.volcano.sh/v1alpha1

@@ -212,6 +212,41 @@ TEST(Volcano, CompleteJobIsSuccessByThatTask) {
   EXPECT_EQ(all.success, (job::Success{SuccessRule::kAll, {"ps", "worker"}, 0}));
 }
 
+std::string VolcanoWithHosts(const std::string& command) {
+  return "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec:\n"
+         "  plugins: {env: [], svc: []}\n  tasks:\n"
+         "    - {name: my-ps, template: {spec: {containers: [{command: [a]}]}}}\n"
+         "    - {name: worker, replicas: 2, template: {spec: {containers: [{command: " +
+         command + "}]}}}\n";
+}
+
+TEST(Volcano, VariablesAreMadeOfTheCluster) {
+  const auto job = Import(VolcanoWithHosts("[b, c]"));
+  const std::map<std::string, std::string> env = {
+      {"VC_MY_PS_HOSTS", "{{shoal.hosts.my-ps}}"},   {"VC_MY_PS_NUM", "{{shoal.count.my-ps}}"},
+      {"VC_WORKER_HOSTS", "{{shoal.hosts.worker}}"}, {"VC_WORKER_NUM", "{{shoal.count.worker}}"},
+      {"VC_TASK_INDEX", "{{shoal.index}}"},          {"VK_TASK_INDEX", "{{shoal.index}}"},
+  };
+  EXPECT_EQ(job.FindRole("worker")->env, env);
+  EXPECT_EQ(job.FindRole("my-ps")->env, env);
+  EXPECT_EQ(job.FindRole("worker")->command, (std::vector<std::string>{"b", "c"}));
+}
+
+TEST(Volcano, CommandsFindHostFilesWithinAnyQuotes) {
+  const auto last_line = [](const std::string& command) {
+    const std::string script = Import(VolcanoWithHosts(command)).FindRole("worker")->command.back();
+    return script.substr(script.rfind('\n') + 1);
+  };
+  EXPECT_EQ(last_line("[sh, -c, cat /etc/volcano/worker.host]"),
+            "cat \"$VC_HOST_FILES\"/worker.host");
+  EXPECT_EQ(last_line(R"([bash, -ec, 'A=`cat "/etc/volcano/a"`'])"),
+            "A=`cat \"$VC_HOST_FILES/a\"`");
+  EXPECT_EQ(last_line(R"([sh, -c, "python -c 'open(\"/etc/volcano/a\")' \\'/etc/volcano"])"),
+            "python -c 'open(\"'\"$VC_HOST_FILES\"'/a\")' \\'\"$VC_HOST_FILES\"");
+  EXPECT_EQ(last_line("[mpiexec, --hostfile, /etc/volcano/a, \"it's\"]"),
+            "exec 'mpiexec' '--hostfile' ''\"$VC_HOST_FILES\"'/a' 'it'\\''s'");
+}
+
 TEST(Quantity, AsKubernetesWritesThem) {
   EXPECT_EQ(ParseQuantity("500m"), 0.5);
   EXPECT_EQ(ParseQuantity("2"), 2);

@@ -13,6 +13,8 @@ using job::RestartWhen;
 using job::SuccessRule;
 
 constexpr int kForEver = 1000;
+constexpr std::string_view kHostFiles = "/etc/volcano";
+constexpr size_t kLongestTask = 63;  // a label of DNS
 
 constexpr Unkept kSpec[] = {
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
@@ -70,6 +72,7 @@ class Reader {
   void SetOrder();
   void SetSuccess(Section* spec);
   void AddVariables();
+  void MoveHostFiles(job::Role* role);
   int Replicas() const {
     int sum = 0;
     for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
@@ -344,23 +347,85 @@ void Reader::SetSuccess(Section* spec) {
   }
 }
 
-// What the plugins env and svc set. Only known when a task starts, so a shell sets it.
-void Reader::AddVariables() {
-  job::Job& job = *builder_->job();
-  if (!variables_) return;
-  for (job::Role& role : job.roles) {
-    for (const job::Role& other : job.roles) {
-      role.env.try_emplace("VC_" + VariableName(tasks_[other.name]) + "_NUM",
-                           std::to_string(other.replicas));
+// "/etc/volcano" where a shell reads `script`: in its quotes it is left, outside of them and within
+// double ones the shell puts in the directory that Shoal makes. Comments and here-documents are not
+// told from the rest.
+std::string MovedHostFiles(const std::string& script) {
+  std::string moved;
+  char quote = 0;
+  for (size_t i = 0; i < script.size(); ++i) {
+    if (script.compare(i, kHostFiles.size(), kHostFiles) == 0) {
+      const std::string_view around = quote == '\'' ? "'\"" : quote == 0 ? "\"" : "";
+      moved += std::string(around) + "$VC_HOST_FILES";
+      moved += std::string(around.rbegin(), around.rend());
+      i += kHostFiles.size() - 1;
+      continue;
     }
-    SayBefore("export VC_TASK_INDEX=$SHOAL_INDEX VK_TASK_INDEX=$SHOAL_INDEX", &role);
+    const char c = script[i];
+    moved += c;
+    if (c == '\\' && quote != '\'' && i + 1 < script.size()) {
+      moved += script[++i];
+    } else if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    }
+  }
+  return moved;
+}
+
+bool IsShell(const std::vector<std::string>& command) {
+  static const std::vector<std::string> kShells = {"sh", "bash", "dash", "/bin/sh", "/bin/bash"};
+  return command.size() >= 3 && command[1].starts_with("-") && command[1].ends_with("c") &&
+         std::find(kShells.begin(), kShells.end(), command[0]) != kShells.end();
+}
+
+// A program whose command names /etc/volcano finds the files in its own directory; one is made for
+// each task when it starts, since nothing may write to a machine's /etc.
+void Reader::MoveHostFiles(job::Role* role) {
+  std::vector<std::string>& command = role->command;
+  const auto names = [](const std::string& word) { return word.find(kHostFiles) != word.npos; };
+  if (std::none_of(command.begin(), command.end(), names)) return;
+  std::string before =
+      "export VC_HOST_FILES=\"$SHOAL_SCRATCH/volcano\"; mkdir -p \"$VC_HOST_FILES\"";
+  for (const auto& [_, task] : tasks_) {
+    before += "\necho \"$VC_" + VariableName(task) + "_HOSTS\" | tr , '\\n' > \"$VC_HOST_FILES/" +
+              PlainName(task, kLongestTask) + ".host\"";
+  }
+  if (IsShell(command)) {
+    command[2] = before + "\n" + MovedHostFiles(command[2]);
+    return;
+  }
+  std::string line = "exec";
+  for (const std::string& word : command) {
+    line += " '";
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += "'";
+  }
+  command = {"sh", "-c", before + "\n" + MovedHostFiles(line)};
+}
+
+// What the plugins env and svc set; the hosts are known when all tasks have joined.
+void Reader::AddVariables() {
+  if (!variables_) return;
+  for (job::Role& role : builder_->job()->roles) {
+    for (const auto& [other, task] : tasks_) {
+      const std::string name = "VC_" + VariableName(task);
+      role.env.try_emplace(name + "_HOSTS", "{{shoal.hosts." + other + "}}");
+      role.env.try_emplace(name + "_NUM", "{{shoal.count." + other + "}}");
+    }
+    for (const char* name : {"VC_TASK_INDEX", "VK_TASK_INDEX"}) {
+      role.env.try_emplace(name, "{{shoal.index}}");
+    }
+    MoveHostFiles(&role);
   }
   document_.set_at("roles");
   document_.Lose(
       "spec",
-      "the plugins env and svc set VC_TASK_INDEX, VC_…_NUM and VC_…_HOSTS and wrote "
-      "/etc/volcano/*.host; the first two are kept, not the hosts: all tasks run on this "
-      "machine, and their ports are in SHOAL_CLUSTER");
+      "the plugin svc wrote /etc/volcano/*.host, and each pod had an address of its own; "
+      "kept in VC_…_HOSTS, and as files where a command names them: tasks of one machine "
+      "share its address, so that what listens at a fixed port wants the addresses with "
+      "ports, in SHOAL_CLUSTER or by {{shoal.addresses.ROLE}}");
 }
 
 class Volcano final : public Importer {

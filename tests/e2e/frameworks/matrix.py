@@ -21,20 +21,29 @@ sys.path[:0] = [os.path.join(HERE, "..")]
 import harness  # noqa: E402
 
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "shoal", "frameworks")
-FAULTS = ("none", "worker killed", "ps killed", "wrong exit", "cancelled", "controller killed")
+REGAINED = "rank lost and regained"
+FAULTS = ("none", "worker killed", "ps killed", "wrong exit", REGAINED, "cancelled", "controller killed")
 START_SECONDS, END_SECONDS = 90, 90
 STEPS, PAUSE = 160, 0.05  # 8 s of training
+PLAIN = "plain"  # the environment that every machine has
 SUCCEEDED, FAILED, CANCELLED = "succeeded", "failed", "cancelled"
 
 
 class Case:
     """A job of examples/: who is killed as worker and as ps, how often it says that it is ready, how its faults end,
-    how many steps make 8 s, and which faults are not tried."""
+    how many steps make 8 s, which faults are not tried, what is set beside its file, who exits with 3 if not the worker, and
+    whether it is elastic."""
 
-    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS, settings=None, without=()):
+    def __init__(self, job, environment, ready, ends, worker="worker-1", server=None, steps=STEPS, settings=None, without=(),
+                 options=(), exits=None, elastic=False):
         self.job, self.environment, self.ready, self.steps = job, environment, ready, steps
-        self.settings, self.without = settings or {}, without
-        self.worker, self.server, self.ends = worker, server, ends
+        self.settings, self.without, self.options, self.elastic = settings or {}, without, options, elastic
+        self.worker, self.server, self.ends, self.exits = worker, server, ends, exits or worker
+
+    def tries(self, fault):
+        """Whether there is somebody to do it to."""
+        return (fault not in self.without and (fault != "ps killed" or self.server is not None)
+                and (fault != REGAINED or self.elastic))
 
     def expected(self, fault):
         """The verdicts that are right."""
@@ -52,6 +61,12 @@ CASES = {
         # Worker 0 decides; it goes on without worker 1.
         ends={"wrong exit": (SUCCEEDED,)}),
     "PyTorch DDP": Case("pytorch/ddp.yaml", "pytorch", 3, ends={}),
+    # The first of several processes that ends decides over its task.
+    "PyTorch DDP, 2 tasks of 2 processes": Case(
+        "pytorch/ddp.yaml", "pytorch", 4, ends={},
+        options=("--set", "roles.worker.replicas=2", "--set", "roles.worker.processes=2")),
+    # Who exits with 3 is lost for good; the others go on without it.
+    "PyTorch DDP, elastic 2:3": Case("pytorch/elastic.yaml", "pytorch", 3, ends={"wrong exit": (SUCCEEDED,)}, elastic=True),
     "MXNet dist_sync (ps-lite)": Case("mxnet/kvstore.yaml", "mxnet", 5, server="server-0", ends={}),
     "XGBoost 3 (rabit, JSON)": Case("xgboost/train.yaml", "xgboost", 3, ends={}),
     "XGBoost 1.7 (rabit, binary)": Case("xgboost/train.yaml", "xgboost1", 3, ends={}),
@@ -59,7 +74,10 @@ CASES = {
     # MPICH's mpiexec itself goes on waiting for ranks that wait for one that has exited without MPI_Abort.
     "MPICH (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "mpich"}, without=("wrong exit",)),
     "Horovod (PyTorch, Gloo)": Case("horovod/train.yaml", "horovod", 3, ends={}),
-    "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40),
+    "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40, exits="driver-0"),
+    # As `ps` the service itself is killed: its clients ask again until it has come back.
+    "HTTP service with readiness": Case(
+        "service/service.yaml", PLAIN, 3, ends={}, worker="client-1", server="web-0"),
 }
 
 
@@ -91,6 +109,29 @@ def preloaded(home):
     return library
 
 
+def says(process, size, least):
+    """Waits until ranks have said so often that they are among so many."""
+    return harness.poll_until(lambda: len(re.findall(rf"rank \d of {size} from", harness.said(process))) >= least
+                              or process.poll() is not None, START_SECONDS * harness.PATIENCE, 0.05) and process.poll() is None
+
+
+def lose_and_regain(home, process, exit_file):
+    """One rank of three ends for good, two go on, the third comes back, all three go on; a sentence if not."""
+    with open(exit_file, "w", encoding="utf-8"):
+        pass
+    if not says(process, 2, 2):
+        return "two did not go on"
+    os.unlink(exit_file)
+    before = len(re.findall(r"rank \d of 3 from", harness.said(process)))
+    code, out, err = home.run("scale", "elastic", "worker=3")
+    if code != 0:
+        return f"scale ended with {code}: {out}{err}"
+    if not says(process, 3, before + 3):
+        return "three did not go on"
+    steps = [int(step) for step in re.findall(r"from step (\d+)", harness.said(process))]
+    return "" if steps == sorted(steps) and steps[-1] > 0 else f"it did not go on from what was saved: {steps}"
+
+
 def do_fault(home, process, case, fault, exit_file):
     """Does it; a sentence when there is nobody to do it to."""
     if fault in ("worker killed", "ps killed"):
@@ -98,11 +139,15 @@ def do_fault(home, process, case, fault, exit_file):
         found = victims(home, task)
         if not found:
             return f"there is no process of {task}"
+        if "roles.worker.processes=2" in case.options:
+            found = found[:1]
         for victim in found:
             os.kill(victim.pid, signal.SIGKILL)
     elif fault == "wrong exit":
         with open(exit_file, "w", encoding="utf-8"):
             pass
+    elif fault == REGAINED:
+        return lose_and_regain(home, process, exit_file)
     elif fault == "cancelled":
         process.send_signal(signal.SIGINT)
     elif fault == "controller killed":
@@ -134,12 +179,12 @@ def run(binary, framework, fault, verbose=False):
         exit_file = home.path("exit-now")
         path = os.path.join(CACHE, case.environment, "bin") + ":" + os.environ["PATH"]
         settings = {"PYTHONPATH": os.path.join(HERE, "inject"), "STEPS": case.steps, "PAUSE": PAUSE,
-                    "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.worker, **case.settings}
+                    "TEST_EXIT_FILE": exit_file, "TEST_EXIT": case.exits, **case.settings}
         if case.environment == "mpi":
             settings["LD_PRELOAD"] = preloaded(home)
         options = [word for name, value in settings.items() for word in ("--set", f"env.{name}={value}")]
         begin = time.monotonic()
-        process = home.start("run", os.path.join("examples", case.job), *options, env={"PATH": path})
+        process = home.start("run", os.path.join("examples", case.job), *options, *case.options, env={"PATH": path})
         harness.poll_until(lambda: len(re.findall(r"\| ready$", harness.said(process), re.M)) >= case.ready
                            or process.poll() is not None, START_SECONDS * harness.PATIENCE, 0.05)
         if process.poll() is not None:
@@ -170,7 +215,7 @@ def run(binary, framework, fault, verbose=False):
 def available():
     """The environments that script/frameworks could make."""
     done = subprocess.run([os.path.join(harness.SOURCE, "script", "frameworks")], stdout=subprocess.PIPE, check=False)
-    return set(done.stdout.decode().split())
+    return {PLAIN} | set(done.stdout.decode().split())
 
 
 def selection(only, environments):
@@ -178,8 +223,7 @@ def selection(only, environments):
     chosen = []
     for framework, case in CASES.items():
         for fault in FAULTS:
-            if (fault == "ps killed" and case.server is None or fault in case.without
-                    or case.environment not in environments):
+            if not case.tries(fault) or case.environment not in environments:
                 continue
             if not only or any(o in (framework, f"{framework}/{fault}") or o == f"/{fault}" for o in only):
                 chosen.append((framework, fault))

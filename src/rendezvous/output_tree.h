@@ -1,0 +1,46 @@
+// What a task wrote to $SHOAL_OUTPUT, as it goes over the connection from a host that does not see
+// the coordinator's directory: its files, directories and links in one order.
+//
+// Made by output_sender.cc beside the launcher, taken apart by output_store.cc, which believes none
+// of it. docs/formats/rendezvous.md, "Outputs".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/status.h"
+
+namespace shoal::rendezvous {
+
+inline constexpr size_t kMaxOutputEntries = 100'000;
+inline constexpr int64_t kMaxOutputBytes = int64_t{256} << 30;  // of one attempt
+inline constexpr size_t kOutputFrame = 256 << 10;
+
+struct OutputEntry {
+  enum class Kind : uint8_t { kFile, kDirectory, kLink };
+  std::string path;  // relative, parts separated by '/', UTF-8
+  Kind kind = Kind::kFile;
+  bool executable = false;  // of a file, by its owner
+  int64_t size = 0;         // of a file, bytes
+  std::string target;       // of a link; stays inside
+
+  bool operator==(const OutputEntry&) const = default;
+};
+
+json::object ToJson(const OutputEntry& entry);
+// InvalidArgument for a path or target that does not stay inside (host/manifest.h), a negative
+// size, a kind that is none.
+Result<OutputEntry> OutputEntryFromJson(const json::object& object);
+
+struct OutputTree {
+  std::vector<OutputEntry> entries;   // ascending by path: a directory before what is in it
+  std::vector<std::string> left_out;  // devices, pipes, sockets, links that leave it, odd names
+};
+
+// What a directory holds; empty if there is none. ResourceExhausted beyond the bounds. O(entries).
+Result<OutputTree> ListOutputTree(const std::filesystem::path& directory);
+
+}  // namespace shoal::rendezvous
