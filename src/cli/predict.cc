@@ -96,7 +96,7 @@ constexpr const char* kFooter = R"help(Examples:
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
 
-MODEL is a directory that `shoal train logistic` or `shoal train fm` made. Files are in the format
+MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
 that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
 were in training. The label of an example that has none is 0. The output has the probability of label 1 of every
 example, one a line. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";

@@ -150,10 +150,11 @@ constexpr const char* kLinearFooter = R"help(Examples:
   shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
   shoal train logistic --data people.csv --label income --categorical zip --output model
   shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
-  shoal train fm --data train.ffm --test test.ffm --output model --factors 16
+  shoal train fm --data train.svm --test test.svm --output model --factors 16
+  shoal train ffm --data train.ffm --test test.ffm --output model
 
 Labels are -1, 0 or 1. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
-FIELD:NUMBER:VALUE …` (the fields are ignored). A cell of csv that is a number is its column's value;
+FIELD:NUMBER:VALUE …`; only ffm asks what the fields are, and takes a column of csv for one. A cell of csv that is a number is its column's value;
 any other text, and every cell of the columns in --categorical, is a feature of its own. Files may be
 plain, .gz or .zst. With --test its examples are predicted after every epoch and at the end: AUC and
 log-loss. The output directory gets the model, for `shoal predict`. Ctrl-C lets the workers save; a

@@ -72,6 +72,16 @@ Status MarkCategorical(const CsvOptions& options, const std::vector<std::string>
   return Status::Ok();
 }
 
+void NumberFields(CsvColumns* columns) {
+  std::vector<CsvColumns::Column*> order;
+  for (size_t i = 0; i < columns->columns.size(); ++i) {
+    if (i != columns->label) order.push_back(&columns->columns[i]);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->feature < b->feature; });
+  for (size_t i = 0; i < order.size(); ++i) order[i]->field = static_cast<uint16_t>(i);
+}
+
 }  // namespace
 
 bool NextCell(const char** at, const char* end, char delimiter, std::string* room,
@@ -122,10 +132,11 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
   } else {
     for (size_t i = 0; i < names.size(); ++i) names[i] = std::to_string(i + 1);
   }
-  for (const std::string& name : names) made->columns.push_back({HashBytes(name), false});
+  for (const std::string& name : names) made->columns.push_back({HashBytes(name), false, 0});
   made->label = options.label.empty() ? 0 : Find(names, options.label);
   if (made->label == kNone && options.label_needed) return NoColumn("label", options.label, names);
   TRY(MarkCategorical(options, names, made.get()));
+  NumberFields(made.get());
   return std::shared_ptr<const CsvColumns>(std::move(made));
 }
 

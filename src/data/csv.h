@@ -33,6 +33,9 @@ struct CsvColumns {
   struct Column {
     uint64_t feature = 0;  // of a number: the hash of the column's name
     bool categorical = false;
+    // The column's place among all but the label's, in the order of their features: columns that
+    // stand in another order are the same fields.
+    uint16_t field = 0;
   };
   static constexpr size_t kNone = SIZE_MAX;
 

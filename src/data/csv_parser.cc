@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "data/csv.h"
@@ -31,7 +30,7 @@ class CsvParser final : public ExampleParser {
     const char* end = newline;
     while (end > text && IsBlank(end[-1]) && end[-1] != columns_.delimiter) --end;
     if (text == end) return {};
-    pairs_.clear();
+    line_.clear();
     float label = 0;
     size_t column = 0;
     for (const char* at = text; at <= end; ++column) {
@@ -72,44 +71,39 @@ class CsvParser final : public ExampleParser {
       value = 1;
       feature = HashBytes(cell, HashBytes("=", feature));
     }
-    if (value != 0) pairs_.emplace_back(HashFeature(feature, options_.hash_bits), value);
+    if (value == 0) return;
+    const auto field = static_cast<uint16_t>(FieldOf(options_, column.field));
+    line_.push_back({HashFeature(feature, options_.hash_bits), value, field});
   }
 
   void Append(float label) {
-    std::stable_sort(pairs_.begin(), pairs_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    size_t size = 0;
-    for (size_t i = 0; i < pairs_.size(); ++i) {
-      if (size > 0 && pairs_[size - 1].first == pairs_[i].first) {
-        pairs_[size - 1].second += pairs_[i].second;
-      } else {
-        pairs_[size++] = pairs_[i];
-      }
-    }
-    pairs_.resize(size);
+    SortAndMerge(&line_);
     const size_t before = set_.features.size();
-    const bool ones = std::all_of(pairs_.begin(), pairs_.end(),
-                                  [](const auto& pair) { return pair.second == 1; });
+    const bool ones =
+        std::all_of(line_.begin(), line_.end(), [](const auto& one) { return one.value == 1; });
     if (set_.values.empty() && !ones) {
       set_.values.Reserve(before + 1);
       std::fill(set_.values.data(), set_.values.data() + before, 1.0f);
       set_.values.SetSize(before);
     }
     const bool values = !ones || !set_.values.empty();
-    for (const auto& [feature, value] : pairs_) {
-      set_.features.Push(feature);
-      if (values) set_.values.Push(value);
+    for (const NamedValue& one : line_) {
+      set_.features.Push(one.feature);
+      if (values) set_.values.Push(one.value);
+      if (!options_.keep_fields) continue;
+      set_.fields.Push(one.field);
+      set_.field_end = std::max<uint32_t>(set_.field_end, one.field + 1u);
     }
     set_.labels.Push(label);
     set_.starts.Push(set_.features.size());
-    if (size > 0)
-      set_.feature_end = std::max<uint64_t>(set_.feature_end, pairs_.back().first + 1ull);
+    if (!line_.empty())
+      set_.feature_end = std::max<uint64_t>(set_.feature_end, line_.back().feature + 1ull);
   }
 
   const ExampleOptions& options_;
   const CsvColumns& columns_;
   ExampleSet& set_;
-  std::vector<std::pair<uint32_t, float>> pairs_;
+  std::vector<NamedValue> line_;
   std::string room_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "data/examples.h"
 #include "data/test_text.h"
@@ -165,6 +166,63 @@ TEST(Libffm, FieldsAreReadAndLeftOut) {
     EXPECT_THAT(ReadExamples(other, *other.Cut(0, 1), options).status().message(),
                 HasSubstr("expected FIELD:NUMBER:VALUE"));
   }
+}
+
+// Of example i, feature → field.
+std::map<uint32_t, uint32_t> FieldsOf(const ExampleSet& set, size_t i) {
+  std::map<uint32_t, uint32_t> fields;
+  for (size_t k = 0; k < set.FeaturesOf(i).size(); ++k)
+    fields[set.FeaturesOf(i)[k]] = set.FieldsOf(i)[k];
+  return fields;
+}
+
+TEST(Libffm, FieldsAreKeptOnRequest) {
+  TextFiles files;
+  files.Add("1 0:7:1 300:3:0.5 12:7:2\n-1 2:9:2\n");
+  const Corpus corpus = *files.Open();
+  ExampleOptions options;
+  options.format = ExampleFormat::kLibffm;
+  options.keep_fields = true;
+  const auto set = ReadExamples(corpus, *corpus.Cut(0, 1), options);
+  ASSERT_TRUE(set.ok()) << set.status().message();
+  EXPECT_EQ(set->field_end, 301u);
+  EXPECT_EQ(FieldsOf(*set, 0), (std::map<uint32_t, uint32_t>{{3, 300}, {7, 0}}));
+  EXPECT_EQ(FeaturesOf(*set, 0), (std::map<uint32_t, float>{{3, 0.5f}, {7, 3.0f}}));
+  EXPECT_EQ(FieldsOf(*set, 1), (std::map<uint32_t, uint32_t>{{9, 2}}));
+  options.fields = 8;
+  const auto folded = ReadExamples(corpus, *corpus.Cut(0, 1), options);
+  EXPECT_EQ(FieldsOf(*folded, 0), (std::map<uint32_t, uint32_t>{{3, 300 % 8}, {7, 0}}));
+  EXPECT_EQ(folded->field_end, 5u);
+  TextFiles high;
+  high.Add("1 65535:1:1\n1 65536:1:1\n");
+  const Corpus wrong = *high.Open();
+  EXPECT_TRUE(ReadExamples(wrong, *wrong.Cut(0, 1), options).ok());
+  options.fields = 0;
+  EXPECT_THAT(ReadExamples(wrong, *wrong.Cut(0, 1), options).status().message(),
+              HasSubstr(":2: got '65536:1:1', expected a field below 65536"));
+}
+
+TEST(Csv, AColumnIsAFieldWhateverItsPlace) {
+  const auto read = [](const char* text) {
+    TextFiles files;
+    files.Add(text);
+    const Corpus corpus = *files.Open();
+    CsvOptions csv;
+    csv.label = "y";
+    csv.label_needed = false;
+    ExampleOptions options;
+    options.format = ExampleFormat::kCsv;
+    options.hash_bits = 20;
+    options.keep_fields = true;
+    options.csv = *CsvColumns::Make(corpus, csv);
+    return FieldsOf(*ReadExamples(corpus, *corpus.Cut(0, 1), options), 0);
+  };
+  const auto fields = read("y,a,b,c\n1,red,2,blue\n");
+  EXPECT_EQ(fields.size(), 3u);
+  std::set<uint32_t> different;
+  for (const auto& [feature, field] : fields) different.insert(field);
+  EXPECT_EQ(different, (std::set<uint32_t>{0, 1, 2}));
+  EXPECT_EQ(read("c,a,b\nblue,red,2\n"), fields);
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 // says in which file and line a fault is.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/examples.h"
 
@@ -40,6 +42,34 @@ inline bool TakeLabel(const ExampleOptions& options, float* label) {
   if (*label != 0 && *label != 1 && *label != -1) return false;
   *label = *label == 1 ? 1.0f : 0.0f;
   return true;
+}
+
+// A feature of the line that is being read.
+struct NamedValue {
+  uint32_t feature = 0;
+  float value = 1;
+  uint16_t field = 0;
+};
+
+// Sorted by feature; values of the same feature added up, under the field of the first.
+inline void SortAndMerge(std::vector<NamedValue>* line) {
+  std::stable_sort(line->begin(), line->end(),
+                   [](const auto& a, const auto& b) { return a.feature < b.feature; });
+  size_t size = 0;
+  for (const NamedValue& one : *line) {
+    if (size > 0 && (*line)[size - 1].feature == one.feature) {
+      (*line)[size - 1].value += one.value;
+    } else {
+      (*line)[size++] = one;
+    }
+  }
+  line->resize(size);
+}
+
+// The field that goes by this number; kMaxFields for one that is too high.
+inline uint32_t FieldOf(const ExampleOptions& options, uint64_t number) {
+  if (options.fields > 0) return static_cast<uint32_t>(number % options.fields);
+  return static_cast<uint32_t>(std::min<uint64_t>(number, kMaxFields));
 }
 
 inline const char* ExpectedLabel(const ExampleOptions& options) {

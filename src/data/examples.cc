@@ -52,7 +52,9 @@ void ExampleSet::Clear() {
   starts.Push(0);
   features.clear();
   values.clear();
+  fields.clear();
   feature_end = 0;
+  field_end = 0;
 }
 
 struct ExampleReader::State {

@@ -9,8 +9,8 @@
 //   number  = 1*20 digits; below 2^32 − 1 unless hashed
 //   value   = a finite decimal number
 //
-// libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; the fields are left out. csv.h says what
-// the cells of CSV are.
+// libffm has FIELD:NUMBER:VALUE in place of NUMBER:VALUE; the fields are left out unless
+// keep_fields. csv.h says what the cells of CSV are; there a column is a field.
 //
 // Formats: docs/formats/examples.md.
 #pragma once
@@ -29,6 +29,7 @@ namespace shoal::data {
 inline constexpr size_t kMaxExampleLine = 64u << 20;
 inline constexpr uint64_t kMaxFeature = UINT32_MAX - 1;
 inline constexpr int kMaxHashBits = 31;
+inline constexpr uint32_t kMaxFields = 65536;
 
 enum class ExampleFormat : uint8_t { kLibsvm = 0, kLibffm = 1, kCsv = 2 };
 
@@ -40,6 +41,11 @@ struct ExampleOptions {
   ExampleFormat format = ExampleFormat::kLibsvm;
   // kCsv: not null, and hash_bits is not 0.
   std::shared_ptr<const CsvColumns> csv = nullptr;
+  // kLibffm, kCsv: ExampleSet::fields are wanted.
+  bool keep_fields = false;
+  // 0: fields keep their numbers, below kMaxFields. Otherwise a field is its number modulo this,
+  // which is at most kMaxFields.
+  uint32_t fields = 0;
 };
 
 // Multiplicative hash to [0, 2^bits), 1 ≤ bits ≤ kMaxHashBits (Knuth, vol. 3, 6.4).
@@ -49,14 +55,17 @@ inline uint32_t HashFeature(uint64_t number, int bits) {
 
 // Examples in compressed sparse rows: example i has the features and values [starts[i],
 // starts[i + 1]). Features of an example rise strictly: what a line gives in another order is
-// sorted, and values of the same feature (repeated, or hashed alike) are added up.
+// sorted, and values of the same feature (repeated, or hashed alike) are added up; it is of the
+// field that the first of them has.
 struct ExampleSet {
   ExampleSet() { starts.Push(0); }
   Column<float> labels;
   Column<uint64_t> starts;
   Column<uint32_t> features;
   Column<float> values;      // empty as long as all values are 1
+  Column<uint16_t> fields;   // of each feature; empty unless keep_fields
   uint64_t feature_end = 0;  // all features are below
+  uint32_t field_end = 0;    // all fields are below
 
   size_t size() const { return labels.size(); }
   std::span<const uint32_t> FeaturesOf(size_t i) const {
@@ -66,8 +75,13 @@ struct ExampleSet {
   const float* ValuesOf(size_t i) const {
     return values.empty() ? nullptr : values.data() + starts[i];
   }
+  // Null if fields are not kept.
+  const uint16_t* FieldsOf(size_t i) const {
+    return fields.empty() ? nullptr : fields.data() + starts[i];
+  }
   size_t bytes() const {
-    return labels.size() * 4 + starts.size() * 8 + features.size() * 4 + values.size() * 4;
+    return labels.size() * 4 + starts.size() * 8 + features.size() * 4 + values.size() * 4 +
+           fields.size() * 2;
   }
   // Forgets the examples, keeps the memory.
   void Clear();

@@ -1,7 +1,6 @@
 // Lines of libsvm and libffm text as examples.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "data/decimal.h"
@@ -17,11 +16,14 @@ constexpr const char* kTriple = "FIELD:NUMBER:VALUE, the feature's number and a 
 constexpr const char* kNumber =
     "a feature number below 4294967295; with hash_bits any 64-bit number does";
 
-// Lines of libsvm text, or with kFields those of libffm, whose fields are read and left out.
+constexpr const char* kField = "a field below 65536; with `fields` any 64-bit number does";
+
+// Lines of libsvm text, or with kFields those of libffm.
 template <bool kFields>
 class SvmParser final : public ExampleParser {
  public:
-  SvmParser(const ExampleOptions& options, ExampleSet* set) : options_(options), set_(*set) {}
+  SvmParser(const ExampleOptions& options, ExampleSet* set)
+      : options_(options), set_(*set), keeps_(kFields && options.keep_fields) {}
 
   Fault Parse(const char* text, const char* newline) override {
     while (IsBlank(*text)) ++text;
@@ -33,10 +35,11 @@ class SvmParser final : public ExampleParser {
     const size_t most = static_cast<size_t>(newline - at) / 3 + 1;
     set_.features.Reserve(most);
     if (!set_.values.empty()) set_.values.Reserve(most);
+    if (keeps_) set_.fields.Reserve(most);
     begin_ = size_ = set_.features.size();
     rises_ = true;
     if (Fault fault = ParseFeatures(at, newline); fault.at != nullptr) return fault;
-    if (!rises_) SortAndMerge();
+    if (!rises_) Sort();
     Finish(label);
     return {};
   }
@@ -57,6 +60,7 @@ class SvmParser final : public ExampleParser {
       uint64_t number = 0;
       const char* colon = ParseDigits(at, &number);
       if constexpr (kFields) {
+        if (keeps_ && colon != nullptr && !KeepField(number)) return {at, kField};
         if (colon != nullptr && *colon == ':') colon = ParseDigits(colon + 1, &number);
       }
       if (colon == nullptr || *colon != ':') return {at, kFields ? kTriple : kPair};
@@ -97,25 +101,30 @@ class SvmParser final : public ExampleParser {
     set_.values.SetSize(std::max<size_t>(size_, 1));
   }
 
-  void SortAndMerge() {
+  // Of the feature that is the next.
+  bool KeepField(uint64_t number) {
+    const uint32_t field = FieldOf(options_, number);
+    if (field >= kMaxFields) return false;
+    set_.fields[size_] = static_cast<uint16_t>(field);
+    set_.field_end = std::max(set_.field_end, field + 1);
+    return true;
+  }
+
+  void Sort() {
     const bool ones = set_.values.empty();
-    pairs_.clear();
-    for (size_t i = begin_; i < size_; ++i)
-      pairs_.emplace_back(set_.features[i], ones ? 1.0f : set_.values[i]);
-    std::stable_sort(pairs_.begin(), pairs_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    const auto twice =
-        std::adjacent_find(pairs_.begin(), pairs_.end(),
-                           [](const auto& a, const auto& b) { return a.first == b.first; });
-    if (twice != pairs_.end() && ones) StartValues(3 * (size_ - begin_));
+    line_.clear();
+    for (size_t i = begin_; i < size_; ++i) {
+      line_.push_back(
+          {set_.features[i], ones ? 1.0f : set_.values[i], keeps_ ? set_.fields[i] : uint16_t{0}});
+    }
+    const size_t before = line_.size();
+    SortAndMerge(&line_);
+    if (line_.size() < before && ones) StartValues(3 * before);
     size_ = begin_;
-    for (const auto& [feature, value] : pairs_) {
-      if (size_ > begin_ && set_.features[size_ - 1] == feature) {
-        set_.values[size_ - 1] += value;
-        continue;
-      }
-      set_.features[size_] = feature;
-      if (!set_.values.empty()) set_.values[size_] = value;
+    for (const NamedValue& one : line_) {
+      set_.features[size_] = one.feature;
+      if (!set_.values.empty()) set_.values[size_] = one.value;
+      if (keeps_) set_.fields[size_] = one.field;
       ++size_;
     }
   }
@@ -123,6 +132,7 @@ class SvmParser final : public ExampleParser {
   void Finish(float label) {
     set_.features.SetSize(size_);
     if (!set_.values.empty()) set_.values.SetSize(size_);
+    if (keeps_) set_.fields.SetSize(size_);
     set_.labels.Push(label);
     set_.starts.Push(size_);
     if (size_ > begin_)
@@ -131,7 +141,8 @@ class SvmParser final : public ExampleParser {
 
   const ExampleOptions& options_;
   ExampleSet& set_;
-  std::vector<std::pair<uint32_t, float>> pairs_;
+  const bool keeps_;  // fields
+  std::vector<NamedValue> line_;
   size_t begin_ = 0;  // of the line's features in the columns
   size_t size_ = 0;   // their end so far
   bool rises_ = true;

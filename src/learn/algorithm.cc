@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/log.h"
+#include "learn/ffm/ffm.h"
 #include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
 #include "learn/parameter_server.h"
@@ -93,7 +94,7 @@ int Run(const std::string& command, const std::string& role,
 
 std::span<const Algorithm> Algorithms() {
   static const std::array algorithms = {word2vec::GetAlgorithm(), logistic::GetAlgorithm(),
-                                        fm::GetAlgorithm()};
+                                        fm::GetAlgorithm(), ffm::GetAlgorithm()};
   return algorithms;
 }
 

@@ -16,7 +16,10 @@ namespace {
 
 constexpr std::string_view kMagic = "SHOALFAC";
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kFieldVersion = 2;  // the header goes on: fields, flags
+constexpr uint32_t kFolds = 1;
 constexpr size_t kHeader = 24;  // magic, version, factors, count
+constexpr size_t kFieldHeader = kHeader + 8;
 constexpr size_t kMaxFile = size_t{256} << 30;
 
 Status Malformed(std::string_view what) {
@@ -41,6 +44,23 @@ std::string TextOf(const FactorModel& model) {
   return text;
 }
 
+// xLearn's own format (xlearn 0.40, Model::serialize_to_txt); features that have no vectors are
+// left out, as nothing is said of them.
+std::string FieldTextOf(const FactorModel& model) {
+  std::string text = fmt::format("bias: {}\n", model.linear.bias);
+  for (size_t i = 0; i < model.linear.weights.size(); ++i)
+    fmt::format_to(std::back_inserter(text), "i_{}: {}\n", i, model.linear.weights[i]);
+  for (uint64_t i = 0; i < model.linear.weights.size(); ++i) {
+    if (IsZero(model.Row(i), model.width())) continue;
+    for (uint32_t field = 0; field < model.fields; ++field) {
+      const float* const v = model.Row(i) + uint64_t{field} * model.factors;
+      fmt::format_to(std::back_inserter(text), "v_{}_{}: {}\n", i, field,
+                     fmt::join(v, v + model.factors, " "));
+    }
+  }
+  return text;
+}
+
 Result<std::string> WriteWithDigest(int fd, const std::string& bytes) {
   TRY(WriteAll(fd, bytes));
   return Sha256Hex(bytes);
@@ -51,16 +71,20 @@ Result<std::string> WriteWithDigest(int fd, const std::string& bytes) {
 std::string EncodeFactors(const FactorModel& model) {
   std::vector<uint32_t> features;
   for (uint64_t i = 0; i < model.linear.weights.size(); ++i) {
-    if (!IsZero(model.Row(i), model.factors)) features.push_back(static_cast<uint32_t>(i));
+    if (!IsZero(model.Row(i), model.width())) features.push_back(static_cast<uint32_t>(i));
   }
   std::string bytes;
   ByteWriter writer(&bytes);
   writer.PutRaw(kMagic.data(), kMagic.size());
-  writer.Put(kVersion);
+  writer.Put(model.fields == 0 ? kVersion : kFieldVersion);
   writer.Put(model.factors);
   writer.Put<uint64_t>(features.size());
-  const size_t row = model.factors * sizeof(float);
-  bytes.reserve(kHeader + features.size() * (sizeof(uint32_t) + row) + sizeof(uint32_t));
+  if (model.fields > 0) {
+    writer.Put(model.fields);
+    writer.Put(model.folds_fields ? kFolds : 0u);
+  }
+  const size_t row = model.width() * sizeof(float);
+  bytes.reserve(kFieldHeader + features.size() * (sizeof(uint32_t) + row) + sizeof(uint32_t));
   writer.PutRaw(reinterpret_cast<const char*>(features.data()), 4 * features.size());
   for (const uint32_t feature : features)
     writer.PutRaw(reinterpret_cast<const char*>(model.Row(feature)), row);
@@ -68,46 +92,92 @@ std::string EncodeFactors(const FactorModel& model) {
   return bytes;
 }
 
-Status DecodeFactors(std::string_view bytes, FactorModel* model) {
-  ByteReader reader(bytes);
-  std::string_view magic;
+namespace {
+
+// What stands before the features.
+struct Header {
   uint32_t version = 0;
   uint32_t factors = 0;
   uint64_t count = 0;
+  uint32_t fields = 0;
+  uint32_t flags = 0;
+  size_t size() const { return version == kVersion ? kHeader : kFieldHeader; }
+  uint64_t row() const { return uint64_t{std::max(fields, 1u)} * factors * sizeof(float); }
+};
+
+Result<Header> DecodeHeader(ByteReader& reader, uint64_t end) {
+  Header header;
+  std::string_view magic;
   if (!reader.GetRaw(kMagic.size(), &magic).ok() || magic != kMagic)
     return Malformed("does not begin as one");
-  if (!reader.Get(&version).ok() || version != kVersion)
-    return Malformed(fmt::format("is of version {}, expected {}", version, kVersion));
-  if (!reader.Get(&factors).ok() || !reader.Get(&count).ok())
+  if (!reader.Get(&header.version).ok() || header.version < kVersion ||
+      header.version > kFieldVersion) {
+    return Malformed(fmt::format("is of version {}, expected {} or {}", header.version, kVersion,
+                                 kFieldVersion));
+  }
+  if (!reader.Get(&header.factors).ok() || !reader.Get(&header.count).ok())
     return Malformed("ends inside its header");
-  if (factors < 1 || factors > kMaxFactors) return Malformed("has a wrong number of factors");
+  if (header.factors < 1 || header.factors > kMaxFactors)
+    return Malformed("has a wrong number of factors");
+  if (header.count > end) return Malformed("names more features than weights.bin");
+  if (header.version == kVersion) return header;
+  if (!reader.Get(&header.fields).ok() || !reader.Get(&header.flags).ok())
+    return Malformed("ends inside its header");
+  if (header.fields < 1 || header.fields > kMaxFields ||
+      header.row() > kMaxFieldFactors * sizeof(float))
+    return Malformed("has a wrong number of fields");
+  if (header.flags > kFolds) return Malformed("has flags that nobody knows");
+  return header;
+}
+
+// The rows of `bytes`, each at its feature.
+Status DecodeRows(std::string_view bytes, const Header& header, Zeroed* v, uint64_t end) {
+  const char* const features = bytes.data() + header.size();
+  const char* const rows = features + sizeof(uint32_t) * header.count;
+  const uint64_t row = header.row();
+  uint64_t next = 0;
+  for (uint64_t i = 0; i < header.count; ++i) {
+    uint32_t feature = 0;
+    std::memcpy(&feature, features + sizeof feature * i, sizeof feature);
+    if (feature < next || feature >= end) return Malformed("has features out of order");
+    float* const to = v->data() + feature * (row / sizeof(float));
+    std::memcpy(to, rows + row * i, row);
+    if (!std::all_of(to, to + row / sizeof(float),
+                     [](float value) { return std::isfinite(value); }))
+      return Malformed("has a factor that is no number");
+    next = feature + 1ull;
+  }
+  return Status::Ok();
+}
+
+Result<Zeroed> MakeZeroed(uint64_t floats) {
+  try {
+    return Zeroed(floats);
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    return Malformed(fmt::format("stands for {} MiB, for which there is no memory", floats >> 18));
+  }
+}
+
+}  // namespace
+
+Status DecodeFactors(std::string_view bytes, FactorModel* model) {
+  ByteReader reader(bytes);
   const uint64_t end = model->linear.weights.size();
-  const uint64_t row = uint64_t{factors} * sizeof(float);
-  if (count > end) return Malformed("names more features than weights.bin");
-  if (reader.remaining() != count * (sizeof(uint32_t) + row) + sizeof(uint32_t)) {
-    return Malformed(fmt::format("has {} bytes behind its header, expected {}", reader.remaining(),
-                                 count * (sizeof(uint32_t) + row) + sizeof(uint32_t)));
+  TRY_ASSIGN(const Header header, DecodeHeader(reader, end));
+  const uint64_t expected = header.count * (sizeof(uint32_t) + header.row()) + sizeof(uint32_t);
+  if (reader.remaining() != expected) {
+    return Malformed(
+        fmt::format("has {} bytes behind its header, expected {}", reader.remaining(), expected));
   }
   uint32_t sum = 0;
   std::memcpy(&sum, bytes.data() + bytes.size() - sizeof sum, sizeof sum);
   if (sum != Crc32c(bytes.data(), bytes.size() - sizeof sum))
     return Malformed("has a wrong checksum");
-
-  std::vector<float> v(end * factors);
-  const char* const features = bytes.data() + kHeader;
-  const char* const rows = features + sizeof(uint32_t) * count;
-  uint64_t next = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    uint32_t feature = 0;
-    std::memcpy(&feature, features + sizeof feature * i, sizeof feature);
-    if (feature < next || feature >= end) return Malformed("has features out of order");
-    float* const to = v.data() + uint64_t{feature} * factors;
-    std::memcpy(to, rows + row * i, row);
-    if (!std::all_of(to, to + factors, [](float value) { return std::isfinite(value); }))
-      return Malformed("has a factor that is no number");
-    next = feature + 1ull;
-  }
-  model->factors = factors;
+  TRY_ASSIGN(Zeroed v, MakeZeroed(end * (header.row() / sizeof(float))));
+  TRY(DecodeRows(bytes, header, &v, end));
+  model->factors = header.factors;
+  model->fields = header.fields;
+  model->folds_fields = header.flags == kFolds;
   model->v = std::move(v);
   return Status::Ok();
 }
@@ -123,10 +193,15 @@ Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const
       return WriteWithDigest(fd, EncodeFactors(model));
     }));
     if (text) {
-      TRY(files.Add("libfm.txt", [&](int fd) { return WriteWithDigest(fd, TextOf(model)); })
+      const bool fields = model.fields > 0;
+      TRY(files
+              .Add(fields ? "xlearn.txt" : "libfm.txt",
+                   [&](int fd) {
+                     return WriteWithDigest(fd, fields ? FieldTextOf(model) : TextOf(model));
+                   })
               .status());
     }
-    TRY(files.AddFacts(kFactorFormat, facts));
+    TRY(files.AddFacts(model.fields > 0 ? kFieldFactorFormat : kFactorFormat, facts));
     return Sha256Hex(weights + factors);
   });
 }

@@ -1,13 +1,17 @@
 // A trained factorization machine: a linear model, and a vector of factors for each feature, whose
-// products say what two features mean together (Rendle 2010). Without factors it is a linear model.
+// products say what two features mean together (Rendle 2010). Without factors it is a linear model;
+// field-aware (Juan et al. 2016), a feature has a vector for each field that it can meet.
 // learn/sparse trains and measures it, `shoal predict` reads it.
 // Format: docs/formats/factors.md.
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -17,17 +21,43 @@
 namespace shoal::model {
 
 inline constexpr uint32_t kMaxFactors = 1024;
+inline constexpr uint32_t kMaxFields = 65536;
+inline constexpr uint32_t kMaxFieldFactors = 1u << 18;  // factors × fields
+
+// Memory that begins as zeros and costs nothing where nobody writes: of features that are hashed,
+// most do not exist. For vectors that are made with their size and do not grow again.
+template <typename T>
+struct ZeroedMemory {
+  using value_type = T;
+  T* allocate(size_t n) {
+    void* const made = std::calloc(n, sizeof(T));
+    if (made == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(made);
+  }
+  void deallocate(T* at, size_t) { std::free(at); }
+  template <typename U>
+  void construct(U*) {}  // calloc has done it
+  template <typename U, typename... Args>
+  void construct(U* at, Args&&... args) {
+    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+  }
+  bool operator==(const ZeroedMemory&) const { return true; }
+};
+using Zeroed = std::vector<float, ZeroedMemory<float>>;
 
 struct FactorModel {
   LinearModel linear;
-  uint32_t factors = 0;  // of a feature; 0: a linear model
-  std::vector<float> v;  // [linear.weights.size() × factors], row-major; 0: never seen
-  const float* Row(uint64_t feature) const { return v.data() + feature * factors; }
+  uint32_t factors = 0;       // of a vector; 0: a linear model
+  uint32_t fields = 0;        // of field-aware machines; 0: a feature has one vector
+  bool folds_fields = false;  // field numbers are taken modulo `fields`
+  Zeroed v;                   // [linear.weights.size() × width()], row-major; 0: never seen
+  uint32_t width() const { return fields == 0 ? factors : fields * factors; }
+  const float* Row(uint64_t feature) const { return v.data() + feature * width(); }
 };
 
 // Writes weights.bin (as SaveLinearModel), factors.bin if there are factors, and model.json with
-// `facts`; with `text` weights.txt or, with factors, libfm.txt. The digest is equal for equal
-// models.
+// `facts`; with `text` weights.txt or, with factors, libfm.txt or, with fields, xlearn.txt. The
+// digest is equal for equal models.
 Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const FactorModel& model,
                                    const json::object& facts, bool text);
 

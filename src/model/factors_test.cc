@@ -17,12 +17,15 @@ FactorModel Random(uint64_t seed) {
   model.linear.weights.resize(random() % 200);
   model.linear.bias = 0.5f;
   model.factors = static_cast<uint32_t>(1 + random() % 9);
-  model.v.resize(model.linear.weights.size() * model.factors);
+  if (seed % 2 == 0) model.fields = static_cast<uint32_t>(1 + random() % 5);
+  model.folds_fields = seed % 4 == 0;
+  const uint32_t width = model.width();
+  model.v.resize(model.linear.weights.size() * width);
   for (size_t i = 0; i < model.linear.weights.size(); ++i) {
     if (random() % 3 == 0) continue;
     model.linear.weights[i] = static_cast<float>(random() % 1000) / 7 - 50;
-    for (uint32_t f = 0; f < model.factors; ++f)
-      model.v[i * model.factors + f] = static_cast<float>(random() % 100) / 9 - 5;
+    for (uint32_t f = 0; f < width; ++f)
+      model.v[i * width + f] = static_cast<float>(random() % 100) / 9 - 5;
   }
   return model;
 }
@@ -34,21 +37,25 @@ TEST(Factors, BytesGoBothWays) {
     read.linear = model.linear;
     ASSERT_TRUE(DecodeFactors(EncodeFactors(model), &read).ok());
     EXPECT_EQ(read.factors, model.factors);
+    EXPECT_EQ(read.fields, model.fields);
+    EXPECT_EQ(read.folds_fields, model.folds_fields);
     EXPECT_EQ(read.v, model.v);
   }
 }
 
 TEST(Factors, EveryDamagedByteIsSeen) {
-  const FactorModel model = Random(7);
-  const std::string bytes = EncodeFactors(model);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    FactorModel read;
-    read.linear = model.linear;
-    std::string damaged = bytes;
-    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    EXPECT_FALSE(DecodeFactors(damaged, &read).ok()) << i;
-    EXPECT_FALSE(DecodeFactors(bytes.substr(0, i), &read).ok()) << i;
-    EXPECT_EQ(read.factors, 0u);
+  for (const uint64_t seed : {7, 10}) {
+    const FactorModel model = Random(seed);
+    const std::string bytes = EncodeFactors(model);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      FactorModel read;
+      read.linear = model.linear;
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+      EXPECT_FALSE(DecodeFactors(damaged, &read).ok()) << i;
+      EXPECT_FALSE(DecodeFactors(bytes.substr(0, i), &read).ok()) << i;
+      EXPECT_EQ(read.factors, 0u);
+    }
   }
 }
 
@@ -81,6 +88,24 @@ TEST(Factors, AModelIsSavedWholeAndReadBack) {
   linear.linear = model.linear;
   ASSERT_TRUE(SaveFactorModel(dir.path() / "m", linear, {}, false).ok());
   EXPECT_EQ(ReadFactorModel(dir.path() / "m")->factors, 0u);
+}
+
+TEST(Factors, FieldsAreSavedAndWrittenAsText) {
+  const TempDir dir = std::move(*TempDir::Create());
+  FactorModel model;
+  model.linear.weights = {0, 0.25f};
+  model.factors = 2;
+  model.fields = 2;
+  model.v = {0, 0, 0, 0, 1, 2, 3, -4};
+  ASSERT_TRUE(SaveFactorModel(dir.path() / "m", model, {{"algorithm", "ffm"}}, true).ok());
+  const auto read = ReadFactorModel(dir.path() / "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->fields, 2u);
+  EXPECT_EQ(read->v, model.v);
+  EXPECT_EQ(ReadModelFacts(dir.path() / "m")->at("format").as_string(),
+            "shoal-field-aware-factorization-machine");
+  EXPECT_EQ(ReadFile(dir.path() / "m" / "xlearn.txt", 1 << 20).value(),
+            "bias: 0\ni_0: 0\ni_1: 0.25\nv_1_0: 1 2\nv_1_1: 3 -4\n");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace shoal::model {
 inline constexpr std::string_view kVectorsFormat = "shoal-word-vectors";
 inline constexpr std::string_view kLinearFormat = "shoal-linear-model";
 inline constexpr std::string_view kFactorFormat = "shoal-factorization-machine";
+inline constexpr std::string_view kFieldFactorFormat = "shoal-field-aware-factorization-machine";
 
 // The files of one model that is being made ready. Not thread-safe.
 class ModelFiles {

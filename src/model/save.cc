@@ -25,9 +25,9 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFacts = "model.json";
 // Of models of every kind. model.json last: it names the digests of the others.
-constexpr std::array<std::string_view, 8> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
+constexpr std::array<std::string_view, 9> kFiles = {"vectors.bin", "vectors.txt", "vocab.txt",
                                                     "weights.bin", "weights.txt", "factors.bin",
-                                                    "libfm.txt",   "model.json"};
+                                                    "libfm.txt",   "xlearn.txt",  "model.json"};
 constexpr size_t kMaxFacts = 64 << 20;
 
 bool IsOurs(const fs::path& name) {
@@ -313,7 +313,9 @@ Result<json::object> ReadModelFacts(const fs::path& directory) {
   TRY_ASSIGN(const std::string text, ReadFile(path, kMaxFacts));
   auto facts = ParseJsonObject(text);
   const std::string format = facts.ok() ? GetStringOr(*facts, "format", "") : "";
-  if (format != kVectorsFormat && format != kLinearFormat && format != kFactorFormat) {
+  constexpr std::array kFormats = {kVectorsFormat, kLinearFormat, kFactorFormat,
+                                   kFieldFactorFormat};
+  if (std::find(kFormats.begin(), kFormats.end(), format) == kFormats.end()) {
     return DataLoss(path.string() + " is not the model.json of a model");
   }
   return facts;

@@ -1,4 +1,4 @@
-"""`shoal train fm`, CSV and libffm, and trainings on sparse examples whose workers and servers are killed."""
+"""`shoal train fm` and `ffm`, CSV and libffm, and trainings on sparse examples whose workers and servers are killed."""
 import json
 import os
 import random
@@ -15,8 +15,8 @@ name: faults
 framework: shoal
 learn: {{algorithm: {algorithm}, epochs: {epochs}, threads: 1, hash_bits: 0}}
 data:
-  train: {{source: "{train}", format: libsvm, shard_by: worker}}
-  test: {{source: "{test}", format: libsvm, shard_by: worker}}
+  train: {{source: "{train}", format: {format}, shard_by: worker}}
+  test: {{source: "{test}", format: {format}, shard_by: worker}}
 roles:
 {roles}
 checkpoint: {{every: 300ms, keep: 2}}
@@ -40,6 +40,10 @@ def svm_line(label, a, b):
     return f"{label} {1 + a}:1 {21 + b}:1"
 
 
+def ffm_line(label, a, b):
+    return f"{label} 0:{1 + a}:1 1:{21 + b}:1"
+
+
 class Sparse(unittest.TestCase):
     def setUp(self):
         self.home = harness.Home()
@@ -54,7 +58,7 @@ class Sparse(unittest.TestCase):
     def test_factors_from_every_format(self):
         lines = {
             "svm": svm_line,
-            "ffm": lambda label, a, b: f"{label} 0:{1 + a}:1 1:{21 + b}:1",
+            "ffm": ffm_line,
             "csv": lambda label, a, b: f"{label},a{a},b{b}",
         }
         for ending, line in lines.items():
@@ -70,12 +74,35 @@ class Sparse(unittest.TestCase):
                 self.assertEqual(f.readline(), "#global bias W0\n")
         self.assertLess(self.train("logistic", "--data", train, "--test", test)["auc"], 0.6)
 
+    def test_fields_from_every_format(self):
+        lines = {
+            "ffm": ffm_line,
+            "csv": lambda label, a, b: f"{label},a{a},b{b}",
+        }
+        for ending, line in lines.items():
+            train, test = self.home.path(f"train.{ending}"), self.home.path(f"test.{ending}")
+            write_pairs(train, 6000, 1, line)
+            write_pairs(test, 2000, 2, line)
+            for more in ([], ["--workers", "2", "--servers", "1", "--fields", "3"]):
+                done = self.train("ffm", "--data", train, "--test", test, "--epochs", "8", "--factor-init", "0.3", "--text", *more)
+                self.assertGreater(done["auc"], 0.9, ending)
+                code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
+                self.assertEqual(code, 0, err)
+                self.assertAlmostEqual(json.loads(out)["auc"], done["auc"], places=5)
+            with open(os.path.join(self.model, "xlearn.txt"), encoding="ascii") as f:
+                self.assertTrue(f.readline().startswith("bias: "))
+        write_pairs(self.home.path("train.svm"), 10, 1, svm_line)
+        code, _, err = self.home.run("train", "ffm", "--data", self.home.path("train.svm"), "--output", self.model, "--format", "libsvm")
+        self.assertEqual(code, 2)
+        self.assertIn("libffm", err)
+
     def run_with_deaths(self, algorithm, roles, victims):
         """Kills a process of each role in turn, an epoch or more after the one before; the done event."""
-        train, test = self.home.path("train.svm"), self.home.path("test.svm")
-        write_pairs(train, 20_000, 1, svm_line)
-        write_pairs(test, 2_000, 2, svm_line)
-        job = self.home.write("job.yaml", JOB.format(algorithm=algorithm, epochs=300, train=train, test=test, roles=roles,
+        train, test = self.home.path("train"), self.home.path("test")
+        line, form = (ffm_line, "libffm") if algorithm == "ffm" else (svm_line, "libsvm")
+        write_pairs(train, 20_000, 1, line)
+        write_pairs(test, 2_000, 2, line)
+        job = self.home.write("job.yaml", JOB.format(algorithm=algorithm, epochs=300, train=train, test=test, format=form, roles=roles,
                                                      model=self.model))
         process = self.home.start("run", job, "--json")
 
@@ -108,7 +135,7 @@ class Sparse(unittest.TestCase):
         self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server"]), 0.9)
 
     def test_a_server_and_a_worker(self):
-        self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server", "worker"]), 0.9)
+        self.assertGreater(self.run_with_deaths("ffm", self.MANY, ["server", "worker"]), 0.9)
 
     def test_two_servers(self):
         self.assertGreater(self.run_with_deaths("fm", self.MANY, ["server", "server"]), 0.9)

@@ -29,6 +29,9 @@ void TryText(std::string_view bytes, int kind) {
     options.csv = *columns;
   }
   fuzz::CheckShards(*corpus, options);
+  options.keep_fields = true;
+  options.fields = 7;
+  fuzz::CheckShards(*corpus, options);
 }
 
 void TryModel(std::string_view bytes) {

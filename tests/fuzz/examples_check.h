@@ -42,6 +42,10 @@ inline bool ReadPart(const data::Corpus& corpus, uint64_t index, uint64_t count,
       Require(k == 0 || features[k - 1] < features[k]);
       Require(features[k] < set->feature_end);
       flat->push_back(features[k]);
+      if (options.keep_fields) {
+        Require(set->FieldsOf(i)[k] < set->field_end);
+        flat->push_back(set->FieldsOf(i)[k]);
+      }
       flat->push_back(set->ValuesOf(i) == nullptr ? 1.0 : static_cast<double>(set->ValuesOf(i)[k]));
     }
   }

@@ -14,6 +14,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "learn/fm/initial-inl.h"
+
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
 
 HWY_BEFORE_NAMESPACE();
@@ -22,26 +24,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::CappedTag<float, kLanes>;
-using V = hn::Vec<D>;
-
 constexpr uint32_t kAhead = 8;  // rows of state that are asked for before their turn
-
-// Mix32 and what follows in InitialFactor, bit for bit.
-HWY_INLINE V Initial(D d, uint32_t feature, const uint32_t* salts, const float* scales) {
-  const hn::Rebind<uint32_t, D> du;
-  const hn::Rebind<int32_t, D> di;
-  auto x = hn::Xor(hn::Set(du, feature), hn::LoadU(du, salts));
-  x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7feb352du));
-  x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846ca68bu));
-  x = hn::Xor(x, hn::ShiftRight<16>(x));
-  const auto whole = hn::Sub(hn::BitCast(di, hn::ShiftRight<8>(x)), hn::Set(di, 1 << 23));
-  return hn::Mul(hn::ConvertTo(d, whole), hn::LoadU(d, scales));
-}
-
-HWY_INLINE float Value(const Row& row, uint32_t i) {
-  return row.values == nullptr ? row.scale : row.scale * row.values[i];
-}
 
 // A feature's lines of state are somewhere in a big memory; D and G of one are side by side.
 HWY_INLINE void Prefetch(const Rule& rule, const float* state, const Row& row, uint32_t i) {
@@ -95,10 +78,7 @@ void Step(const Rule& rule, float* state, const Row& row, float error, Scratch* 
       const V v = hn::LoadU(d, sums + size_t{stored} * (i + 1) + f);
       const V others = hn::NegMulAdd(v, x, hn::LoadU(d, sums + f));
       const V g = hn::MulAdd(step, others, hn::Mul(l2, v));
-      const V squares = hn::MulAdd(g, g, hn::Max(hn::LoadU(d, at + stored + f), hn::Zero(d)));
-      hn::StoreU(squares, d, at + stored + f);
-      const V moved = hn::Div(hn::Mul(alpha, g), hn::Add(beta, hn::Sqrt(squares)));
-      hn::StoreU(hn::Sub(hn::LoadU(d, at + f), moved), d, at + f);
+      Descend(d, g, alpha, beta, at + f, at + stored + f);
     }
   }
 }

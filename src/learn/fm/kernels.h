@@ -35,11 +35,13 @@ struct Rule {
   float alpha = 0.1f;
   float beta = 1;
   float l2 = 0;
-  uint32_t factors = 8;         // as asked for
+  uint32_t factors = 8;         // of a feature, over all fields where there are some
+  uint32_t fields = 0;          // of learn/ffm; 0: none
   uint32_t stored = 8;          // rounded up to whole groups
   std::vector<uint32_t> salts;  // [stored], of V₀
   std::vector<float> scales;    // [stored]; 0 where there is no factor
 
+  uint32_t per_field() const { return factors / fields; }
   uint32_t width() const { return kLinearFloats + 2 * stored; }
 };
 
@@ -49,6 +51,7 @@ struct RuleOptions {
   float beta = 1;
   float l2 = 0;
   uint32_t factors = 8;
+  uint32_t fields = 0;
   float init = 0.01f;
   uint64_t seed = 1;
 };

@@ -6,10 +6,6 @@
 namespace shoal::learn::fm {
 namespace {
 
-float Value(const Row& row, uint32_t i) {
-  return row.values == nullptr ? row.scale : row.scale * row.values[i];
-}
-
 float Pairs(const Rule& rule, const float* state, const Row& row, Scratch* scratch) {
   const uint32_t stored = rule.stored;
   scratch->factors.resize(std::max(scratch->factors.size(), ScratchFloats(rule, row.count)));
@@ -59,6 +55,7 @@ Rule MakeRule(const RuleOptions& options) {
   rule.beta = options.beta;
   rule.l2 = options.l2;
   rule.factors = options.factors;
+  rule.fields = options.fields;
   rule.stored = (options.factors + kLanes - 1) / kLanes * kLanes;
   const auto low = static_cast<uint32_t>(options.seed);
   const auto high = static_cast<uint32_t>(options.seed >> 32);

@@ -14,6 +14,11 @@ inline uint32_t Mix32(uint32_t x) {
   return x ^ (x >> 16);
 }
 
+// x of the row's feature i.
+inline float Value(const Row& row, uint32_t i) {
+  return row.values == nullptr ? row.scale : row.scale * row.values[i];
+}
+
 // Floats of Scratch::factors: S, then v of every feature.
 inline size_t ScratchFloats(const Rule& rule, uint32_t count) {
   return size_t{rule.stored} * (count + 1);

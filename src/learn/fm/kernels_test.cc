@@ -168,7 +168,7 @@ TEST(FmKernels, TheModelGivesTheMarginOfTheState) {
   model::FactorModel model = learner.EmptyModel(kFeatures);
   learner.FillModel(state.data(), 0, kFeatures, &model);
   model.linear.bias = learner.BiasOf(bias.data());
-  const float margin = sparse::Margin(model, example.row());
+  const float margin = sparse::Margin(model, example.row(), &scratch);
   EXPECT_NEAR(learner.Step(state.data(), bias.data(), example.row(), 1, &scratch), margin,
               1e-3 * (1 + std::abs(margin)));
 }

@@ -1,22 +1,39 @@
 #include "learn/fm/learner.h"
 
+#include <algorithm>
+
 #include "learn/logistic/kernels_scalar.h"
 
 namespace shoal::learn::fm {
 
-Result<FmLearner> FmLearner::Make(const Params& params) {
-  TRY_ASSIGN(const Kernels* kernels, ChooseKernels(params.simd));
-  TRY_ASSIGN(const logistic::Kernels* linear, logistic::ChooseKernels(params.simd));
+namespace {
+
+Rule RuleOf(const Params& params, uint32_t fields) {
   RuleOptions options;
   options.alpha = static_cast<float>(params.factor_alpha);
   options.beta = static_cast<float>(params.factor_beta);
   options.l2 = static_cast<float>(params.factor_l2);
-  options.factors = static_cast<uint32_t>(params.factors);
+  options.factors = static_cast<uint32_t>(params.factors) * std::max(fields, 1u);
+  options.fields = fields;
   options.init = static_cast<float>(params.factor_init);
   options.seed = static_cast<uint64_t>(params.seed);
-  const logistic::Rule rule{static_cast<float>(params.alpha), static_cast<float>(params.beta),
-                            static_cast<float>(params.l1), static_cast<float>(params.l2)};
-  return FmLearner(rule, MakeRule(options), linear, kernels);
+  return MakeRule(options);
+}
+
+}  // namespace
+
+FmLearner::FmLearner(const Params& params, uint32_t fields, const logistic::Kernels* linear,
+                     const Kernels* kernels)
+    : linear_rule_{static_cast<float>(params.alpha), static_cast<float>(params.beta),
+                   static_cast<float>(params.l1), static_cast<float>(params.l2)},
+      rule_(RuleOf(params, fields)),
+      linear_(linear),
+      kernels_(kernels) {}
+
+Result<FmLearner> FmLearner::Make(const Params& params) {
+  TRY_ASSIGN(const Kernels* kernels, ChooseKernels(params.simd));
+  TRY_ASSIGN(const logistic::Kernels* linear, logistic::ChooseKernels(params.simd));
+  return FmLearner(params, 0, linear, kernels);
 }
 
 float FmLearner::Step(float* state, float* bias, const Row& row, float label,
@@ -36,7 +53,8 @@ float FmLearner::Step(float* state, float* bias, const Row& row, float label,
 model::FactorModel FmLearner::EmptyModel(uint64_t features) const {
   model::FactorModel model;
   model.linear.weights.resize(features);
-  model.factors = rule_.factors;
+  model.factors = rule_.factors / std::max(rule_.fields, 1u);
+  model.fields = rule_.fields;
   model.v.resize(features * rule_.factors);
   return model;
 }

@@ -10,7 +10,7 @@
 
 namespace shoal::learn::fm {
 
-class FmLearner final : public sparse::Learner {
+class FmLearner : public sparse::Learner {
  public:
   // InvalidArgument for instructions that this machine does not have.
   static Result<FmLearner> Make(const Params& params);
@@ -24,13 +24,15 @@ class FmLearner final : public sparse::Learner {
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
 
- private:
-  FmLearner(const logistic::Rule& linear, Rule rule, const logistic::Kernels* linear_kernels,
-            const Kernels* kernels)
-      : linear_rule_(linear), rule_(std::move(rule)), linear_(linear_kernels), kernels_(kernels) {}
+ protected:
+  // With `kernels` for the pairs, and vectors for `fields` fields unless that is 0.
+  FmLearner(const Params& params, uint32_t fields, const logistic::Kernels* linear,
+            const Kernels* kernels);
 
   const logistic::Rule linear_rule_;
   const Rule rule_;
+
+ private:
   const logistic::Kernels* const linear_;
   const Kernels* const kernels_;
 };

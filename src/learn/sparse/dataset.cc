@@ -22,12 +22,14 @@ void DropFeaturesFrom(uint64_t end, data::ExampleSet* set) {
     for (uint64_t k = begin; k < old_end && set->features[k] < end; ++k, ++kept) {
       set->features[kept] = set->features[k];
       if (!set->values.empty()) set->values[kept] = set->values[k];
+      if (!set->fields.empty()) set->fields[kept] = set->fields[k];
     }
     begin = old_end;
     set->starts[i + 1] = kept;
   }
   set->features.SetSize(kept);
   if (!set->values.empty() && kept > 0) set->values.SetSize(kept);
+  if (!set->fields.empty() && kept > 0) set->fields.SetSize(kept);
   set->feature_end = end;
 }
 

@@ -10,14 +10,17 @@
 
 namespace shoal::learn::sparse {
 
+inline Row RowOf(const data::ExampleSet& set, size_t i, float scale) {
+  const auto features = set.FeaturesOf(i);
+  const auto count = static_cast<uint32_t>(features.size());
+  return {features.data(), set.ValuesOf(i), count, scale, set.FieldsOf(i)};
+}
+
 struct LoadedShard {
   data::ExampleSet set;
   std::vector<float> scales;  // of each example
 
-  Row RowOf(size_t i) const {
-    const auto features = set.FeaturesOf(i);
-    return {features.data(), set.ValuesOf(i), static_cast<uint32_t>(features.size()), scales[i]};
-  }
+  Row RowOf(size_t i) const { return sparse::RowOf(set, i, scales[i]); }
 };
 
 // Parts [first, first + threads) of `count` of the corpus, each read by a thread of its own. Errors

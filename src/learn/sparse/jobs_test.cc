@@ -9,8 +9,10 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "base/file.h"
+#include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
 #include "learn/parameter_server.h"
@@ -74,6 +76,20 @@ std::string PlantedPairs(uint64_t seed, int examples) {
     const uint64_t a = random() % 20, b = random() % 20;
     const bool positive = (a % 2 == b % 2) != (random() % 20 == 0);
     text += fmt::format("{} {}:1 {}:1\n", positive ? 1 : 0, 1 + a, 21 + b);
+  }
+  return text;
+}
+
+// Three fields of ten features each: that of the first field means one thing beside the second
+// field and another beside the third.
+std::string PlantedFields(uint64_t seed, int examples) {
+  std::mt19937_64 random(seed);
+  std::string text;
+  for (int i = 0; i < examples; ++i) {
+    const uint64_t a = random() % 10, b = random() % 10, c = random() % 10;
+    const bool with_b = (a % 2 == b % 2), with_c = (a / 2 % 2 == c % 2);
+    const bool positive = (with_b && with_c) != (random() % 20 == 0);
+    text += fmt::format("{} 0:{}:1 1:{}:1 2:{}:1\n", positive ? 1 : 0, a, 10 + b, 20 + c);
   }
   return text;
 }
@@ -147,13 +163,19 @@ class SparseJob : public testing::Test {
     setup.workers = workers_;
     setup.servers = static_cast<int>(servers_.size());
     setup.params = params_;
-    setup.algorithm = factorize_ ? "fm" : "logistic";
+    setup.algorithm = by_field_ ? "ffm" : factorize_ ? "fm" : "logistic";
+    setup.params.keep_fields = by_field_;
     fm::Params factors = fm_;
     logistic::Params weights = linear_;
-    factors.simd = weights.simd = params_.simd;
+    ffm::Params by_field = ffm_;
+    by_field.fields = params_.fields;
+    factors.simd = weights.simd = by_field.simd = params_.simd;
+    TRY_ASSIGN(const ffm::FfmLearner ffm, ffm::FfmLearner::Make(by_field));
     TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors));
     TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(weights));
-    setup.learner = factorize_ ? static_cast<const Learner*>(&fm) : &linear;
+    setup.learner = by_field_    ? static_cast<const Learner*>(&ffm)
+                    : factorize_ ? static_cast<const Learner*>(&fm)
+                                 : &linear;
     setup.format = format_;
     setup.parameters = {{"label", params_.label}, {"categorical", params_.categorical}};
     setup.sources = {train_.string()};
@@ -179,7 +201,9 @@ class SparseJob : public testing::Test {
   CommonParams params_;
   logistic::Params linear_;
   fm::Params fm_;
+  ffm::Params ffm_;
   bool factorize_ = false;
+  bool by_field_ = false;
   bool over_tcp_ = false;
   bool checkpoints_ = false;
   std::filesystem::path checkpoint_dir_;
@@ -264,6 +288,34 @@ TEST_F(SparseJob, FactorsSayWhatPairsMean) {
   }
 }
 
+TEST_F(SparseJob, FieldsSayWhatOneVectorCannot) {
+  ASSERT_TRUE(WriteFileAtomically(train_, PlantedFields(5, 8000)).ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, PlantedFields(6, 2000)).ok());
+  params_.epochs = 8;
+  params_.normalize = false;
+  format_ = data::ExampleFormat::kLibffm;
+  ffm_.factor_init = 0.3;
+  ffm_.factor_alpha = 0.2;
+  by_field_ = true;
+  for (const auto& [workers, fields, bits] :
+       {std::tuple{1, 0, 0}, {3, 0, 0}, {3, 4, 12}, {3, 0, 12}}) {
+    params_.fields = fields;
+    params_.hash_bits = bits;
+    const auto outcomes = Run(2, workers);
+    ASSERT_TRUE(outcomes[0].ok()) << outcomes[0].status().message();
+    EXPECT_GT(outcomes[0]->held_out.auc, 0.9) << workers << " " << fields;
+    const auto predictions = PredictTest();
+    ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+    EXPECT_NEAR(predictions->quality->auc, outcomes[0]->held_out.auc, 1e-6);
+    EXPECT_NEAR(predictions->quality->log_loss, outcomes[0]->held_out.log_loss, 1e-5);
+  }
+  format_ = data::ExampleFormat::kLibsvm;
+  EXPECT_EQ(
+      Run(1, 1)[0].status().message(),
+      "data format: got libsvm, whose features have no fields; expected libffm or csv (where a "
+      "column is a field)");
+}
+
 // Each worker's share, and what the others did in the meantime.
 TEST_F(SparseJob, ServersThatComeBackEmptyAreGivenTheStateAgain) {
   over_tcp_ = true;
@@ -339,6 +391,12 @@ TEST_F(SparseJob, DeterministicMeansTheSameBytes) {
   params_.deterministic = true;
   for (const int workers : {1, 3, 4}) {
     factorize_ = workers != 3;
+    by_field_ = workers == 4;
+    if (by_field_) {
+      format_ = data::ExampleFormat::kLibffm;
+      ASSERT_TRUE(WriteFileAtomically(train_, PlantedFields(5, 3000)).ok());
+      ASSERT_TRUE(WriteFileAtomically(test_, PlantedFields(6, 500)).ok());
+    }
     const auto a = Run(2, workers, "a");
     const auto b = Run(2, workers, "b");
     ASSERT_TRUE(a[0].ok() && b[0].ok());

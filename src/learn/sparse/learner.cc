@@ -28,6 +28,38 @@ float Pairs(const model::FactorModel& model, const Row& row, uint32_t first) {
   return pairs / 2;
 }
 
+// S[f][g] = Σ v_{i,g}·x_i over the features i of field f, so that all ordered pairs together are
+// Σ_{f,g} ⟨S[f][g], S[g][f]⟩; each feature with itself is taken away.
+float FieldPairs(const model::FactorModel& model, const Row& row, Scratch* scratch) {
+  const size_t width = model.width();
+  std::vector<uint32_t>& present = scratch->places;
+  present.assign(row.fields, row.fields + row.count);
+  std::sort(present.begin(), present.end());
+  present.erase(std::unique(present.begin(), present.end()), present.end());
+  while (!present.empty() && present.back() >= model.fields) present.pop_back();
+  scratch->factors.assign(present.size() * width, 0.0f);
+  float both = 0;
+  for (uint32_t i = 0; i < row.count; ++i) {
+    const uint32_t field = row.fields[i];
+    if (field >= model.fields) continue;
+    const auto place = std::lower_bound(present.begin(), present.end(), field) - present.begin();
+    float* const sums = scratch->factors.data() + static_cast<size_t>(place) * width;
+    const float x = row.scale * (row.values == nullptr ? 1.0f : row.values[i]);
+    const float* const v = model.Row(row.features[i]);
+    for (size_t k = 0; k < width; ++k) sums[k] += v[k] * x;
+    for (size_t k = size_t{field} * model.factors; k < (field + size_t{1}) * model.factors; ++k)
+      both -= v[k] * x * (v[k] * x);
+  }
+  for (size_t f = 0; f < present.size(); ++f) {
+    for (size_t g = 0; g < present.size(); ++g) {
+      const float* const a = scratch->factors.data() + f * width + present[g] * model.factors;
+      const float* const b = scratch->factors.data() + g * width + present[f] * model.factors;
+      for (uint32_t k = 0; k < model.factors; ++k) both += a[k] * b[k];
+    }
+  }
+  return both / 2;
+}
+
 float LinearMargin(const float* weights, const Row& row) {
   float sums[4] = {};
   uint32_t i = 0;
@@ -44,8 +76,10 @@ float LinearMargin(const float* weights, const Row& row) {
 
 }  // namespace
 
-float Margin(const model::FactorModel& model, const Row& row) {
+float Margin(const model::FactorModel& model, const Row& row, Scratch* scratch) {
   float margin = model.linear.bias + LinearMargin(model.linear.weights.data(), row);
+  if (model.fields > 0)
+    return row.fields == nullptr ? margin : margin + FieldPairs(model, row, scratch);
   for (uint32_t f = 0; f < model.factors; f += kTogether) margin += Pairs(model, row, f);
   return margin;
 }

@@ -1,13 +1,16 @@
 // What an algorithm on sparse examples brings to the training that all of them share: how large the
 // state of a feature is, what one example does to it, and the model that it stands for.
 //
-// Implemented in learn/logistic and learn/fm; called by training.h in all of a worker's threads.
+// Implemented in learn/logistic, learn/fm and learn/ffm; called by training.h in all of a worker's
+// threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "base/status.h"
 #include "model/factors.h"
 
 namespace shoal::learn::sparse {
@@ -18,6 +21,7 @@ struct Row {
   const float* values = nullptr;       // [count]; null: all are 1
   uint32_t count = 0;
   float scale = 1;
+  const uint16_t* fields = nullptr;  // [count]; null: features have none
 };
 
 // Working memory of one thread; grows to the longest row.
@@ -38,6 +42,7 @@ class Scratch {
   std::vector<float> roots;    // √n
   std::vector<float> values;   // x
   std::vector<float> factors;  // an algorithm's own
+  std::vector<uint32_t> places;
 };
 
 // Constant after construction; thread-safe.
@@ -61,11 +66,20 @@ class Learner {
   virtual void FillModel(const float* state, uint64_t first, uint64_t count,
                          model::FactorModel* model) const = 0;
   virtual float BiasOf(const float* bias) const = 0;
+  // All fields of rows are below; 0: fields mean nothing.
+  virtual uint32_t fields() const { return 0; }
+  // The same for so many fields, which are known when the data has been read; for algorithms whose
+  // parameters have keep_fields. InvalidArgument for too many.
+  virtual Result<std::unique_ptr<Learner>> ForFields(uint32_t /*fields*/) const {
+    return Internal("this algorithm knows no fields");
+  }
 };
 
-// w·x + ½ Σ_f [(Σ v_f·x)² − Σ (v_f·x)²] + bias of a model. Features that the model does not know
-// must have been dropped. O(count × (1 + factors)).
-float Margin(const model::FactorModel& model, const Row& row);
+// w·x + bias + what the pairs bring: ½ Σ_f [(Σ v_f·x)² − Σ (v_f·x)²] of a model without fields
+// (Rendle 2010, lemma 3.1), Σ_{i<j} ⟨v_{i,field of j}, v_{j,field of i}⟩·x_i·x_j of one with them
+// (Juan et al. 2016, eq. 4). Features that the model does not know must have been dropped; one of a
+// field that it does not know has no pairs. O(count × (1 + factors × fields of the row)).
+float Margin(const model::FactorModel& model, const Row& row, Scratch* scratch);
 
 // 1 / (1 + exp(−margin)).
 float Probability(float margin);

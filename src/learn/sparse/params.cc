@@ -29,6 +29,13 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
   options.hash_bits = static_cast<int>(params.hash_bits);
   options.binary_labels = binary_labels;
   options.format = format;
+  options.keep_fields = params.keep_fields;
+  options.fields = static_cast<uint32_t>(params.fields);
+  if (params.keep_fields && format == data::ExampleFormat::kLibsvm) {
+    return InvalidArgument(
+        "data format: got libsvm, whose features have no fields; expected libffm or csv (where a "
+        "column is a field)");
+  }
   if (format != data::ExampleFormat::kCsv) return options;
   if (options.hash_bits == 0) options.hash_bits = static_cast<int>(kCsvHashBits);
   data::CsvOptions csv;

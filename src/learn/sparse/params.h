@@ -29,6 +29,9 @@ struct CommonParams {
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
   bool text = false;
   std::string simd = "auto";
+  // Of algorithms that know fields:
+  bool keep_fields = false;
+  int64_t fields = 0;  // 0: as many as the data has; otherwise field numbers are taken modulo this
 };
 
 inline constexpr int64_t kCsvHashBits = 22;
@@ -39,7 +42,7 @@ std::string_view NameOf(data::ExampleFormat format);
 
 // How the files are read: what CSV's columns are comes from the first line of `corpus`.
 // `binary_labels`: for training; otherwise the label may be missing from CSV. Errors as
-// data::CsvColumns::Make.
+// data::CsvColumns::Make; InvalidArgument for libsvm where fields are kept.
 Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::ExampleFormat format,
                                        const data::Corpus& corpus, bool binary_labels);
 

@@ -12,12 +12,12 @@ namespace {
 // What one thread has read and predicted: label and margin as they are.
 struct Part {
   std::vector<Scored> scored;
+  Scratch scratch;
   Status status;
 };
 
 Status PredictShard(const model::FactorModel& model, const data::Corpus& corpus,
-                    const data::Shard& shard, const data::ExampleOptions& options,
-                    std::vector<Scored>* scored) {
+                    const data::Shard& shard, const data::ExampleOptions& options, Part* part) {
   data::ExampleReader reader(corpus, shard, options);
   data::ExampleSet set;
   for (;;) {
@@ -27,10 +27,8 @@ Status PredictShard(const model::FactorModel& model, const data::Corpus& corpus,
     const std::vector<float> scales = ScalesOf(set, model.linear.normalize);
     DropFeaturesFrom(model.linear.weights.size(), &set);
     for (size_t i = 0; i < set.size(); ++i) {
-      const auto features = set.FeaturesOf(i);
-      const Row row{features.data(), set.ValuesOf(i), static_cast<uint32_t>(features.size()),
-                    scales[i]};
-      scored->push_back({Margin(model, row), set.labels[i]});
+      const float margin = Margin(model, RowOf(set, i, scales[i]), &part->scratch);
+      part->scored.push_back({margin, set.labels[i]});
     }
   }
 }
@@ -73,14 +71,16 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
              FormatOf(options.format.empty() ? FormatIn(facts) : options.format));
   CommonParams params = ParamsOf(facts);
   params.hash_bits = model.linear.hash_bits;
+  params.keep_fields = model.fields > 0;
+  params.fields = model.folds_fields ? model.fields : 0;
   TRY_ASSIGN(const data::ExampleOptions reading, OptionsOf(params, format, corpus, false));
   std::vector<Part> parts(options.threads);
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < options.threads; ++i) {
     running.emplace_back([&, i] {
       const Result<data::Shard> shard = corpus.Cut(i, options.threads);
-      parts[i].status = shard.ok() ? PredictShard(model, corpus, *shard, reading, &parts[i].scored)
-                                   : shard.status();
+      parts[i].status =
+          shard.ok() ? PredictShard(model, corpus, *shard, reading, &parts[i]) : shard.status();
     });
   }
   for (std::thread& thread : running) thread.join();

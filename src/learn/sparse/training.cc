@@ -259,8 +259,9 @@ Quality Training::Measure(const model::FactorModel& model) const {
   }
   InParallel(held_out_.size(), [&](size_t part) {
     const LoadedShard& shard = held_out_[part];
+    Scratch scratch;
     for (size_t i = 0; i < shard.set.size(); ++i)
-      scored[begins[part] + i] = {Margin(model, shard.RowOf(i)), shard.set.labels[i]};
+      scored[begins[part] + i] = {Margin(model, shard.RowOf(i), &scratch), shard.set.labels[i]};
   });
   return MeasureQuality(scored);
 }
@@ -297,7 +298,8 @@ Status Training::Monitor() {
     // Not in a round: this worker may be waiting for one that waits to be told.
     if (const int64_t now = setup_.client->server_restarts(); restarts != now) {
       restarts = now;
-      if (const Status status = AnnounceFeatures(setup_, table_->features()); !status.ok())
+      if (const Status status = Announce(setup_, {table_->features(), setup_.learner->fields()});
+          !status.ok())
         LogWarning("the number of features was not told again: {}", status.message());
     }
     lock.lock();

@@ -28,8 +28,33 @@ struct Data {
   std::vector<LoadedShard> train;
   std::vector<LoadedShard> held_out;
   uint64_t examples = 0;
-  uint64_t features = 0;  // all are below, in every worker's part
+  Extent extent;  // of every worker's part
 };
+
+// Nobody needs to be asked.
+bool IsKnown(const CommonParams& params) {
+  return params.hash_bits > 0 && (!params.keep_fields || params.fields > 0);
+}
+
+Extent Larger(const Extent& a, const Extent& b) {
+  return {std::max(a.features, b.features), std::max(a.fields, b.fields)};
+}
+
+// What parameters say, whatever was seen.
+Extent Given(const CommonParams& params, Extent seen) {
+  if (params.hash_bits > 0) seen.features = uint64_t{1} << params.hash_bits;
+  if (params.fields > 0) seen.fields = static_cast<uint32_t>(params.fields);
+  return seen;
+}
+
+Result<Extent> DecodeExtent(std::string_view bytes, const std::string& name) {
+  Extent extent;
+  ByteReader reader(bytes);
+  if (reader.Get(&extent.features).ok() && reader.Get(&extent.fields).ok() &&
+      extent.features <= data::kMaxFeature + 1 && extent.fields <= data::kMaxFields)
+    return extent;
+  return DataLoss(name + " on the servers is no number of features and fields");
+}
 
 Result<Data> ReadData(const WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
@@ -43,7 +68,7 @@ Result<Data> ReadData(const WorkerSetup& setup) {
                                     static_cast<uint64_t>(setup.workers) * threads, options,
                                     setup.params.normalize));
   for (const LoadedShard& shard : data.train) {
-    data.features = std::max(data.features, shard.set.feature_end);
+    data.extent = Larger(data.extent, {shard.set.feature_end, shard.set.field_end});
     data.examples += shard.set.size();
   }
   if (setup.index != 0 || setup.held_out.empty()) return data;
@@ -53,29 +78,26 @@ Result<Data> ReadData(const WorkerSetup& setup) {
   return data;
 }
 
-// The most features that any worker has seen.
-Result<uint64_t> AgreeOnFeatures(const WorkerSetup& setup, uint64_t own) {
-  if (setup.params.hash_bits > 0) return uint64_t{1} << setup.params.hash_bits;
-  if (setup.workers == 1) return own;
+// The most features and fields that any worker has seen.
+Result<Extent> Agree(const WorkerSetup& setup, const Extent& own) {
+  if (setup.workers == 1 || IsKnown(setup.params)) return Given(setup.params, own);
   std::optional<int64_t> restarts;
   const TimePoint begin = RealClock::Get()->Now();
   for (;;) {
     // A server that came back may have forgotten what it was told.
     if (const int64_t now = setup.client->server_restarts(); restarts != now) {
       restarts = now;
-      TRY(AnnounceFeatures(setup, own));
+      TRY(Announce(setup, own));
     }
     TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kFeatures));
     if (names.size() >= static_cast<size_t>(setup.workers)) {
-      uint64_t most = own;
+      Extent most = own;
       for (const std::string& name : names) {
-        TRY_ASSIGN(const std::string theirs, setup.client->GetBlob(name));
-        uint64_t features = 0;
-        if (!ByteReader(theirs).Get(&features).ok() || features > data::kMaxFeature + 1)
-          return DataLoss(name + " on the servers is no number of features");
-        most = std::max(most, features);
+        TRY_ASSIGN(const std::string bytes, setup.client->GetBlob(name));
+        TRY_ASSIGN(const Extent theirs, DecodeExtent(bytes, name));
+        most = Larger(most, theirs);
       }
-      return most;
+      return Given(setup.params, most);
     }
     if (setup.stop->load()) return Cancelled("stopped before the training began");
     if (RealClock::Get()->Now() - begin > kPatience)
@@ -130,7 +152,8 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
                        {"bias", model.linear.bias},
                        {"hash_bits", model.linear.hash_bits},
                        {"normalize", model.linear.normalize},
-                       {"factors", model.factors}}},
+                       {"factors", model.factors},
+                       {"fields", model.fields}}},
                      {"epochs", std::move(epochs)},
                      {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
                      {"training",
@@ -168,12 +191,12 @@ Status AwaitOthers(const WorkerSetup& setup, bool drained) {
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
                                    std::vector<Position> from) {
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, data.features, setup.learner->width()));
+             StateTable::Make(setup.client, data.extent.features, setup.learner->width()));
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed =
       std::any_of(from.begin(), from.end(), [](const Position& at) { return !(at == Position{}); });
   if (resumed) TRY(table->Connect());
-  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.features, &shard.set);
+  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.extent.features, &shard.set);
 
   Training training(setup, data.train, data.held_out, table.get());
   const TimePoint begin = RealClock::Get()->Now();
@@ -201,10 +224,12 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
 
 }  // namespace
 
-Status AnnounceFeatures(const WorkerSetup& setup, uint64_t features) {
-  if (setup.workers == 1 || setup.params.hash_bits > 0) return Status::Ok();
+Status Announce(const WorkerSetup& setup, const Extent& own) {
+  if (setup.workers == 1 || IsKnown(setup.params)) return Status::Ok();
   std::string bytes;
-  ByteWriter(&bytes).Put(features);
+  ByteWriter writer(&bytes);
+  writer.Put(own.features);
+  writer.Put(own.fields);
   return setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes);
 }
 
@@ -219,12 +244,17 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(Data data, ReadData(setup));
-  TRY_ASSIGN(data.features, AgreeOnFeatures(setup, data.features));
-  if (data.features == 0 || (data.examples == 0 && setup.workers == 1)) {
+  TRY_ASSIGN(data.extent, Agree(setup, data.extent));
+  if (data.extent.features == 0 || (data.examples == 0 && setup.workers == 1)) {
     return InvalidArgument(
         "the training data holds no example with a feature; libsvm has lines of `LABEL "
         "NUMBER:VALUE …`, "
         "see docs/formats/examples.md for the others");
+  }
+  std::unique_ptr<Learner> own_learner;
+  if (setup.params.keep_fields) {
+    TRY_ASSIGN(own_learner, setup.learner->ForFields(data.extent.fields));
+    setup.learner = own_learner.get();
   }
   Result<WorkerOutcome> outcome = TrainAndSave(setup, data, std::move(from));
   if (outcome.ok()) TRY(setup.client->Leave());

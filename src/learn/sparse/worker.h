@@ -49,9 +49,15 @@ struct WorkerOutcome {
   std::string digest;  // of the model; worker 0
 };
 
-// Tells the servers how many features this worker knows of, for workers that begin or begin again.
-// To be repeated when a server came back: it may have forgotten. Nothing where all know it anyway.
-Status AnnounceFeatures(const WorkerSetup& setup, uint64_t features);
+// How much of what there is: all features and fields are below.
+struct Extent {
+  uint64_t features = 0;
+  uint32_t fields = 0;  // 0 where nobody asks for them
+};
+
+// Tells the servers of how much this worker knows, for workers that begin or begin again. To be
+// repeated when a server came back: it may have forgotten. Nothing where all know it anyway.
+Status Announce(const WorkerSetup& setup, const Extent& own);
 
 // How far a worker may run ahead of the slowest, in rounds.
 inline constexpr uint32_t kStaleness = 2;

@@ -1,0 +1,61 @@
+#include "learn/ffm/params.h"
+
+#include "learn/fields.h"
+#include "learn/fm/factor_fields.h"
+
+namespace shoal::learn::ffm {
+namespace {
+
+using Field = FieldOf<Params>;
+
+constexpr fm::FactorDefaults kDefaults = {
+    .factors = "4",
+    .factors_doc = "Factors of a feature towards each field.",
+    .alpha = "0.1",
+    .beta = "0.3",
+    .l2 = "0.00002",
+    .init = "0.1",
+};
+
+std::vector<Field> OwnFields() {
+  std::vector<Field> fields = fm::FactorFields<Params>(kDefaults);
+  fields.push_back(
+      {{"fields", "", ParamType::kInt, 0, 65536, false, "", "0",
+        "Fields are taken modulo this; 0: as many as the data has, numbered below 65536."},
+       &Params::fields});
+  return fields;
+}
+
+std::span<const Field> Fields() {
+  static const std::vector<Field> fields = sparse::WithCommonFields<Params>(OwnFields(), "2");
+  return fields;
+}
+
+}  // namespace
+
+Params::Params() {
+  keep_fields = true;
+  factors = 4;
+  factor_alpha = 0.1;
+  factor_beta = 0.3;
+  factor_l2 = 0.00002;
+  factor_init = 0.1;
+}
+
+std::span<const Param> ParamTable() {
+  static const std::vector<Param> table = TableOf(Fields());
+  return table;
+}
+
+Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
+  Params params;
+  TRY(ParseFields(Fields(), learn, file, &params));
+  TRY(OneThreadIfDeterministic(params, learn, file));
+  return params;
+}
+
+std::map<std::string, std::string> ToText(const Params& params) {
+  return FieldsToText(Fields(), params);
+}
+
+}  // namespace shoal::learn::ffm
