@@ -52,8 +52,9 @@ class DockerHarness final : public Harness {
   }
   void Lose(const std::string& job_id, const std::string& role, int index) override {
     for (const auto& one : Containers(job_id)) {
-      if (one.running && one.task.role == role && one.task.index == index)
+      if (one.running && one.task.role == role && one.task.index == index) {
         EXPECT_TRUE(api_->Kill(one.id, "KILL").ok());
+      }
     }
   }
   void Listen(const std::string& /*job_id*/, const Endpoint& endpoint) override {
