@@ -1,7 +1,9 @@
 #include "cli/engines.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
+#include "engine/docker/docker_engine.h"
 #include "engine/local/local_engine.h"
 
 namespace shoal::cli {
@@ -12,8 +14,16 @@ struct EngineKind {
   Result<std::unique_ptr<engine::Engine>> (*make)();
 };
 
+Result<std::unique_ptr<engine::Engine>> MakeDocker() {
+  engine::DockerEngineOptions options;
+  std::error_code error;
+  options.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  return engine::MakeDockerEngine(std::move(options));
+}
+
 constexpr EngineKind kEngines[] = {
     {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
+    {"docker", MakeDocker},
 };
 
 }  // namespace

@@ -34,6 +34,22 @@ struct DesiredTask {
                                 // new one, with back-off
 };
 
+// A directory or file of this machine that tasks see under a path of their own.
+struct Mount {
+  std::string source;  // absolute
+  std::string target;  // absolute
+  bool read_only = false;
+};
+
+// What engines whose tasks are containers need beside image and tasks; others do without.
+struct ContainerSettings {
+  std::string user;     // "UID:GID" or a name that the image knows; empty: this process's
+  std::string network;  // "host", or "job": one of the job's own; empty: host
+  std::vector<Mount> mounts;
+  int64_t pids = 0;       // most processes and threads of a task; 0: no limit
+  int64_t shm_bytes = 0;  // of /dev/shm; 0: the engine's default
+};
+
 // All that should exist of one job.
 struct DesiredJob {
   std::string job_id;
@@ -41,6 +57,7 @@ struct DesiredJob {
                         // logs)
   std::vector<DesiredTask> tasks;
   std::string image = {};  // in which the tasks' programs run; empty: none
+  ContainerSettings container = {};
 };
 
 enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };

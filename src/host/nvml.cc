@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <cstdlib>
 
 namespace shoal::host {
@@ -155,6 +156,22 @@ Result<std::unique_ptr<Nvml>> Nvml::Load(const std::string& path) {
     return Unavailable("the NVIDIA driver does not answer: " + text + "; see nvidia-smi");
   }
   return std::unique_ptr<Nvml>(std::make_unique<LoadedNvml>(library, functions));
+}
+
+int CountGpus() {
+  int count = 0;
+  if (const auto nvml = Nvml::Load(); nvml.ok()) {
+    const auto gpus = (*nvml)->List();
+    for (const GpuState& gpu : gpus.value_or({})) count += gpu.trouble.empty() ? 1 : 0;
+    return count;
+  }
+  std::error_code error;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator it("/proc/driver/nvidia/gpus", error);
+       !error && it != end; it.increment(error)) {
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace shoal::host

@@ -42,4 +42,7 @@ class Nvml {
   virtual Result<std::vector<GpuState>> List() = 0;
 };
 
+// Devices of this machine that answer; without the management library, what the driver lists.
+int CountGpus();
+
 }  // namespace shoal::host

@@ -18,11 +18,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct EngineUnderTest {
-  const char* name;
-  std::unique_ptr<Harness> (*make)();
-};
-
 class EngineContract : public testing::TestWithParam<EngineUnderTest> {
  protected:
   void SetUp() override {
@@ -48,7 +43,9 @@ class EngineContract : public testing::TestWithParam<EngineUnderTest> {
     Observe();
   }
   DesiredJob Job(std::vector<DesiredTask> tasks) {
-    return {job_, harness_->job_dir(), std::move(tasks)};
+    DesiredJob job{job_, harness_->job_dir(), std::move(tasks)};
+    harness_->Prepare(&job);
+    return job;
   }
   DesiredTask Task(Kind kind, const std::string& role = "worker", int index = 0) {
     return harness_->Task(kind, role, index);
@@ -356,9 +353,7 @@ TEST_P(EngineContract, TaskLogGivesTheTail) {
   EXPECT_EQ(engine().TaskLog(job_, "worker", 9, 100).value_or("?"), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
-                         testing::Values(EngineUnderTest{"local", MakeLocalHarness},
-                                         EngineUnderTest{"fake", MakeFakeHarness}),
+INSTANTIATE_TEST_SUITE_P(Engines, EngineContract, testing::ValuesIn(EnginesUnderTest()),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -28,6 +29,8 @@ class Harness {
   // Another process of ours takes over: the engine object is gone, a new one is there.
   virtual void Reopen() = 0;
   virtual std::string job_dir() = 0;
+  // What the engine needs of a job beside its tasks.
+  virtual void Prepare(DesiredJob* /*job*/) {}
   virtual DesiredTask Task(Kind kind, const std::string& role, int index) = 0;
   // What exists of the job on the machine, whoever started it.
   virtual int Alive(const std::string& job_id) = 0;
@@ -38,6 +41,13 @@ class Harness {
   // Lets time pass until the condition holds; false if it does not within a long time.
   virtual bool Await(const std::function<bool()>& condition) = 0;
 };
+
+struct EngineUnderTest {
+  const char* name;
+  std::unique_ptr<Harness> (*make)();
+};
+// Those that this program is linked with.
+std::vector<EngineUnderTest> EnginesUnderTest();
 
 std::unique_ptr<Harness> MakeLocalHarness();
 std::unique_ptr<Harness> MakeFakeHarness();

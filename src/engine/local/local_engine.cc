@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/json.h"
+#include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
 #include "engine/local/local_exec.h"
 #include "engine/local/local_job.h"
@@ -31,22 +31,6 @@ using std::chrono::milliseconds;
 
 // How long tasks may take to go after SIGKILL before Stop says that they hang.
 constexpr milliseconds kKillPatience{10'000};
-
-// Without the management library: what the driver lists.
-int CountGpus() {
-  int count = 0;
-  if (const auto nvml = host::Nvml::Load(); nvml.ok()) {
-    const auto gpus = (*nvml)->List();
-    for (const host::GpuState& gpu : gpus.value_or({})) count += gpu.trouble.empty() ? 1 : 0;
-    return count;
-  }
-  std::error_code error;
-  for (fs::directory_iterator it("/proc/driver/nvidia/gpus", error), end; !error && it != end;
-       it.increment(error)) {
-    ++count;
-  }
-  return count;
-}
 
 class LocalEngine final : public Engine {
  public:
@@ -160,7 +144,7 @@ void LocalEngine::WaitFor(int timeout_ms) {
 
 Result<Capacity> LocalEngine::GetCapacity() {
   const host::MachineFacts facts = host::ReadMachineFacts();
-  return Capacity{facts.cores, facts.memory_bytes, CountGpus()};
+  return Capacity{facts.cores, facts.memory_bytes, host::CountGpus()};
 }
 
 std::vector<fs::path> LocalEngine::GroupBases() {
@@ -250,25 +234,14 @@ Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
 }
 
 Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
-  constexpr size_t kMaxFile = 4096;
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  const fs::path path = fs::path(dir) / "coordinator.json";
-  auto text = ReadFile(path, kMaxFile);
-  if (!text.ok()) {
-    if (text.status().code() != Code::kNotFound) return text.status();
-    return Unavailable("the coordinator of job " + job_id + " does not listen yet");
-  }
-  TRY_ASSIGN(const json::object object, ParseJsonObject(*text));
-  TRY_ASSIGN(const std::string host, GetString(object, "host"));
-  TRY_ASSIGN(const int64_t port, GetInt(object, "port"));
-  TRY_ASSIGN(const int64_t pid, GetInt(object, "pid"));
-  if (port <= 0 || port > UINT16_MAX || pid <= 0 || pid > INT32_MAX)
-    return DataLoss(path.string() + ": port or pid is out of range");
-  if (!host::IsAlive(static_cast<pid_t>(pid))) {
-    return Unavailable("the coordinator of job " + job_id + " (process " + std::to_string(pid) +
+  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  if (!host::IsAlive(static_cast<pid_t>(place.pid))) {
+    return Unavailable("the coordinator of job " + job_id + " (process " +
+                       std::to_string(place.pid) +
                        ") has ended; it is started again if the job has not");
   }
-  return Endpoint{host, static_cast<uint16_t>(port)};
+  return place.endpoint;
 }
 
 Result<std::string> LocalEngine::TaskLog(const std::string& job_id, const std::string& role,

@@ -78,6 +78,8 @@ Result<UniqueFd> ConnectTo(int family, const void* address, uint32_t size) {
   return fd;
 }
 
+}  // namespace
+
 // Where a listener with this address is reached from here.
 Result<UniqueFd> ConnectToListener(const std::string& address, uint16_t port) {
   sockaddr_in v4{};
@@ -100,8 +102,6 @@ Result<UniqueFd> ConnectToListener(const std::string& address, uint16_t port) {
     return Unavailable("it listens at " + address);
   return ConnectTo(AF_INET6, &v6, sizeof v6);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Execution>> ExecLocally(
     const std::string& job_id, const std::string& role, int index, const ExecSpec& spec,

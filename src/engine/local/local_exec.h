@@ -18,4 +18,7 @@ Result<std::unique_ptr<Execution>> ExecLocally(
 Result<UniqueFd> DialLocally(const std::string& job_id, const std::string& role, int index,
                              uint16_t port);
 
+// To a listener of this address, as this machine reaches it.
+Result<UniqueFd> ConnectToListener(const std::string& address, uint16_t port);
+
 }  // namespace shoal::engine

@@ -1,0 +1,500 @@
+// The calls of engine.h change the jobs (docker_job.h) under a lock and wake the manager, which
+// hands what is due to a few workers (docker_worker.h) and tells the watchers. One more thread
+// listens to the daemon's events.
+#include "engine/docker/docker_engine.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/coordinator_place.h"
+#include "engine/docker/container_spec.h"
+#include "engine/docker/docker_api.h"
+#include "engine/docker/docker_exec.h"
+#include "engine/docker/docker_job.h"
+#include "engine/docker/docker_worker.h"
+#include "engine/event_hub.h"
+#include "engine/local/local_exec.h"
+#include "engine/local/records.h"
+#include "host/nvml.h"
+
+namespace shoal::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using docker::Action;
+using docker::DockerJob;
+using docker::Outcome;
+using std::chrono::milliseconds;
+
+constexpr size_t kWorkers = 8;
+constexpr milliseconds kKillPatience{10'000};
+constexpr milliseconds kEventSilence{60'000};  // then all is compared, in case an event was lost
+constexpr milliseconds kFirstRetry{100};
+constexpr milliseconds kLongestRetry{2'000};
+constexpr size_t kMaxEvent = 1 << 20;
+
+struct HeldJob {
+  std::unique_ptr<DockerJob> job;
+  std::string dir;
+  UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
+};
+
+Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) {
+  docker::SpecOptions spec;
+  spec.program = options.program;
+  spec.launcher = options.launcher;
+  if (spec.launcher.empty() && !spec.program.empty()) {
+    TRY_ASSIGN(spec.launcher, docker::FindLauncher(spec.program));
+  }
+  spec.user = std::to_string(::geteuid()) + ":" + std::to_string(::getegid());
+  for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS"}) {
+    if (const char* value = std::getenv(name); value != nullptr)
+      spec.environment.push_back(std::string(name) + "=" + value);
+  }
+  return spec;
+}
+
+class DockerEngine final : public Engine {
+ public:
+  explicit DockerEngine(DockerEngineOptions options) : options_(std::move(options)) {
+    manager_ = std::thread([this] { Manage(); });
+    for (size_t i = 0; i < kWorkers; ++i) workers_.emplace_back([this] { Work(); });
+  }
+  ~DockerEngine() override;
+
+  std::string name() const override { return "docker"; }
+  Result<Capacity> GetCapacity() override;
+  Status Apply(const DesiredJob& desired) override;
+  Result<std::string> Describe(const DesiredJob& desired) override;
+  std::unique_ptr<Watcher> Watch(const std::string& job_id,
+                                 std::function<void(const TaskEvent&)> on_event) override {
+    return hub_.Watch(job_id, std::move(on_event));
+  }
+  Status Stop(const std::string& job_id, milliseconds grace) override;
+  Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
+                                        const std::string& job_dir) override;
+  Result<Endpoint> Dial(const std::string& job_id) override;
+  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
+                              size_t limit) override;
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) override;
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override;
+
+ private:
+  struct Work1 {
+    Action action;
+    DesiredJob settings;
+  };
+  // Made once, by the first call that needs it.
+  struct Daemon {
+    Daemon(std::unique_ptr<docker::DockerApi> connected, docker::SpecOptions spec)
+        : api(std::move(connected)), worker(api.get(), std::move(spec)) {}
+    const std::unique_ptr<docker::DockerApi> api;
+    docker::DockerWorker worker;
+  };
+  Result<Daemon*> Connect();
+
+  void Manage();
+  void Work();
+  void Listen();
+  // Listens until the stream breaks; moves `since` on.
+  Status ListenOnce(std::string* since);
+  Status Compare();
+  void Heard(const docker::ContainerEvent& event);
+  void ListenFromNowOn();  // under mu_
+  bool Sleep(milliseconds time);
+  Result<HeldJob*> Hold(const std::string& job_id, const std::string& dir);  // under mu_
+  Status RemoveAll(const std::string& job_id);
+  Result<docker::ContainerState> FindContainer(const std::string& job_id, const std::string& role,
+                                               int index);
+
+  const DockerEngineOptions options_;
+  EventHub hub_;
+
+  std::mutex connect_mu_;
+  std::unique_ptr<Daemon> daemon_;  // guarded by connect_mu_, and never changed again
+
+  std::mutex mu_;
+  std::condition_variable due_;              // for the manager
+  std::condition_variable work_;             // for the workers
+  std::condition_variable changed_;          // after every round of the manager
+  std::map<std::string, HeldJob> jobs_;      // guarded by mu_
+  std::deque<Work1> queue_;                  // guarded by mu_
+  std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
+  std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_: of events
+  bool poked_ = false;                       // guarded by mu_
+  bool ending_ = false;                      // guarded by mu_
+  bool publishing_ = false;                  // guarded by mu_
+  bool listening_ = false;                   // guarded by mu_
+  std::thread listener_;                     // guarded by mu_ until the end
+  std::thread manager_;                      // these last: they use all of the above
+  std::vector<std::thread> workers_;
+};
+
+DockerEngine::~DockerEngine() {
+  {
+    std::lock_guard lock(mu_);
+    ending_ = true;
+    queue_.clear();
+    if (stream_ != nullptr) stream_->Cancel();
+  }
+  if (daemon_ != nullptr) daemon_->worker.GiveUp("");
+  due_.notify_all();
+  work_.notify_all();
+  changed_.notify_all();
+  manager_.join();
+  for (std::thread& worker : workers_) worker.join();
+  if (listener_.joinable()) listener_.join();
+}
+
+// ---- The manager and the workers ----
+
+void DockerEngine::Manage() {
+  std::unique_lock lock(mu_);
+  while (!ending_) {
+    poked_ = false;
+    const TimePoint now = options_.clock->Now();
+    std::optional<TimePoint> next;
+    for (auto& [id, held] : jobs_) {
+      std::vector<Action> actions;
+      const auto due = held.job->Step(now, &actions, &outbox_);
+      if (due && (!next || *due < *next)) next = due;
+      for (Action& action : actions) queue_.push_back({std::move(action), held.job->settings()});
+    }
+    if (!queue_.empty()) work_.notify_all();
+    std::vector<TaskEvent> events = std::move(outbox_);
+    outbox_.clear();
+    publishing_ = true;
+    lock.unlock();
+    for (const TaskEvent& event : events) hub_.Publish(event);
+    lock.lock();
+    publishing_ = false;
+    changed_.notify_all();
+    const auto poked = [this] { return poked_ || ending_; };
+    if (next) {
+      due_.wait_for(lock, std::max(*next - options_.clock->Now(), Duration(0)), poked);
+    } else {
+      due_.wait(lock, poked);
+    }
+  }
+}
+
+void DockerEngine::Work() {
+  std::unique_lock lock(mu_);
+  for (;;) {
+    work_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+    if (ending_) return;
+    const Work1 one = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    const Outcome outcome = daemon_->worker.Do(one.action, one.settings);
+    lock.lock();
+    const auto held = jobs_.find(one.settings.job_id);
+    if (held != jobs_.end()) held->second.job->Take(outcome, options_.clock->Now(), &outbox_);
+    poked_ = true;
+    due_.notify_all();
+  }
+}
+
+// ---- What the daemon says ----
+
+void DockerEngine::ListenFromNowOn() {
+  if (std::exchange(listening_, true)) return;
+  listener_ = std::thread([this] { Listen(); });
+}
+
+bool DockerEngine::Sleep(milliseconds time) {
+  std::unique_lock lock(mu_);
+  return !changed_.wait_for(lock, time, [this] { return ending_; });
+}
+
+void DockerEngine::Listen() {
+  // A little before now: what ended before the daemon began to tell is told as well.
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::string since =
+      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count() - 2);
+  milliseconds retry = kFirstRetry;
+  for (;;) {
+    const auto begun = std::chrono::steady_clock::now();
+    const Status ended = ListenOnce(&since);
+    {
+      std::lock_guard lock(mu_);
+      stream_.reset();
+      if (ending_) return;
+    }
+    if (std::chrono::steady_clock::now() - begun > kLongestRetry) retry = kFirstRetry;
+    LogInfo("the events of the Docker daemon broke off: {}; asking again", ended.message());
+    if (!Sleep(retry)) return;
+    retry = std::min(retry * 2, kLongestRetry);
+  }
+}
+
+Status DockerEngine::ListenOnce(std::string* since) {
+  TRY_ASSIGN(std::unique_ptr<net::HttpStream> opened, daemon_->api->Events(*since));
+  const std::shared_ptr<net::HttpStream> stream = std::move(opened);
+  {
+    std::lock_guard lock(mu_);
+    if (ending_) return Cancelled("the engine ends");
+    stream_ = stream;
+  }
+  TRY(Compare());
+  docker::LineCutter cutter(kMaxEvent);
+  for (;;) {
+    auto bytes = stream->Next(kEventSilence);
+    if (bytes.status().code() == Code::kDeadlineExceeded) {
+      TRY(Compare());
+      continue;
+    }
+    if (!bytes.ok()) return bytes.status();
+    if (bytes->empty()) return Unavailable("the daemon closed them");
+    std::vector<std::string> lines;
+    TRY(cutter.Feed(*bytes, &lines));
+    for (const std::string& line : lines) {
+      TRY_ASSIGN(const std::optional<docker::ContainerEvent> event, docker::DecodeEvent(line));
+      if (!event) continue;
+      if (!event->time.empty()) *since = event->time;
+      Heard(*event);
+    }
+  }
+}
+
+void DockerEngine::Heard(const docker::ContainerEvent& event) {
+  if (event.action != "die" && event.action != "destroy") return;
+  std::lock_guard lock(mu_);
+  const auto held = jobs_.find(event.task.job);
+  if (held == jobs_.end()) return;
+  held->second.job->Notice({event.task.role, event.task.index}, event.task.incarnation);
+  poked_ = true;
+  due_.notify_all();
+}
+
+Status DockerEngine::Compare() {
+  TRY_ASSIGN(const std::vector<docker::ContainerSummary> all, daemon_->api->List(""));
+  std::set<std::string> running;
+  for (const docker::ContainerSummary& one : all) {
+    if (one.running) running.insert(one.id);
+  }
+  std::lock_guard lock(mu_);
+  // One that was started after the list was made is looked at in vain.
+  for (auto& [id, held] : jobs_) held.job->Compare(running);
+  poked_ = true;
+  due_.notify_all();
+  return Status::Ok();
+}
+
+// ---- engine.h ----
+
+Result<DockerEngine::Daemon*> DockerEngine::Connect() {
+  std::lock_guard lock(connect_mu_);
+  if (daemon_ == nullptr) {
+    TRY_ASSIGN(auto api, docker::DockerApi::Connect(options_.host));
+    TRY_ASSIGN(docker::SpecOptions spec, MakeSpecOptions(options_));
+    daemon_ = std::make_unique<Daemon>(std::move(api), std::move(spec));
+  }
+  return daemon_.get();
+}
+
+Result<std::string> DockerEngine::Describe(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  TRY(docker::CheckContainers(desired));
+  TRY_ASSIGN(const docker::SpecOptions spec, MakeSpecOptions(options_));
+  return docker::DescribeContainers(spec, desired);
+}
+
+Result<Capacity> DockerEngine::GetCapacity() {
+  TRY_ASSIGN(Daemon* const daemon, Connect());
+  TRY_ASSIGN(const docker::Machine machine, daemon->api->GetMachine());
+  return Capacity{machine.cpus, machine.memory_bytes, host::CountGpus()};
+}
+
+Result<HeldJob*> DockerEngine::Hold(const std::string& job_id, const std::string& dir) {
+  if (auto held = jobs_.find(job_id); held != jobs_.end()) return &held->second;
+  HeldJob held;
+  held.dir = dir;
+  if (!dir.empty()) {
+    TRY(MakeDirectories(EngineDir(dir), 0700));
+    TRY_ASSIGN(held.lock, OpenFile(EngineDir(dir) / "lock", O_RDWR | O_CREAT, 0600));
+    if (::flock(held.lock.get(), LOCK_EX | LOCK_NB) != 0) held.lock.Reset();
+  }
+  docker::DockerJobOptions options;
+  options.restart = options_.restart;
+  options.remove_grace = options_.remove_grace;
+  held.job = std::make_unique<DockerJob>(job_id, held.lock.valid(), options);
+  return &jobs_.emplace(job_id, std::move(held)).first->second;
+}
+
+Status DockerEngine::Apply(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  TRY(docker::CheckContainers(desired));
+  if (desired.job_dir.empty())
+    return InvalidArgument("job " + desired.job_id + " has no directory of its own");
+  TRY(Connect().status());
+  std::lock_guard lock(mu_);
+  TRY_ASSIGN(HeldJob* const held, Hold(desired.job_id, desired.job_dir));
+  if (!held->job->owned()) {
+    jobs_.erase(desired.job_id);
+    return FailedPrecondition("job " + desired.job_id +
+                              " is already run by another shoal process on this machine");
+  }
+  if (held->job->stopping())
+    return FailedPrecondition("job " + desired.job_id + " is being stopped");
+  held->job->Apply(desired, options_.clock->Now());
+  ListenFromNowOn();
+  poked_ = true;
+  due_.notify_all();
+  return Status::Ok();
+}
+
+Result<std::vector<TaskStatus>> DockerEngine::Adopt(const std::string& job_id,
+                                                    const std::string& job_dir) {
+  TRY(CheckName("job id", job_id));
+  TRY_ASSIGN(Daemon* const daemon, Connect());
+  TRY_ASSIGN(const std::vector<docker::ContainerSummary> containers, daemon->api->List(job_id));
+  std::lock_guard lock(mu_);
+  if (const auto held = jobs_.find(job_id); held != jobs_.end()) return held->second.job->List();
+  const bool any = std::any_of(containers.begin(), containers.end(),
+                               [](const auto& container) { return container.running; });
+  if (!any) return std::vector<TaskStatus>();
+  TRY_ASSIGN(HeldJob* const held, Hold(job_id, job_dir));
+  (void)held->job->Adopt(containers, options_.clock->Now());
+  ListenFromNowOn();
+  return held->job->List();
+}
+
+Status DockerEngine::Stop(const std::string& job_id, milliseconds grace) {
+  TRY(CheckName("job id", job_id));
+  TRY_ASSIGN(Daemon* const daemon, Connect());
+  TRY(Adopt(job_id, "").status());
+  {
+    std::unique_lock lock(mu_);
+    if (auto it = jobs_.find(job_id); it != jobs_.end()) {
+      it->second.job->Stop(options_.clock->Now() + grace);
+      daemon->worker.GiveUp(job_id);
+      poked_ = true;
+      due_.notify_all();
+      const auto gone = [&] {
+        auto held = jobs_.find(job_id);
+        const bool quiet = !publishing_ && outbox_.empty();
+        return quiet && (held == jobs_.end() || !held->second.job->AnyAlive());
+      };
+      if (!changed_.wait_for(lock, grace + kKillPatience, gone)) {
+        return DeadlineExceeded("a container of job " + job_id +
+                                " does not end though it was killed; see `docker ps --filter "
+                                "label=shoal.dev/job=" +
+                                job_id + "`");
+      }
+    }
+  }
+  TRY(RemoveAll(job_id));
+  daemon->worker.Forget(job_id);
+  std::lock_guard lock(mu_);
+  if (auto it = jobs_.find(job_id); it != jobs_.end()) {
+    if (it->second.lock.valid()) ::unlink((EngineDir(it->second.dir) / "lock").c_str());
+    jobs_.erase(it);
+  }
+  return Status::Ok();
+}
+
+Status DockerEngine::RemoveAll(const std::string& job_id) {
+  const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
+  for (;;) {
+    TRY_ASSIGN(const std::vector<docker::ContainerSummary> left, daemon_->api->List(job_id));
+    if (left.empty()) break;
+    std::vector<Status> ends(left.size());
+    std::vector<std::thread> removers;
+    const size_t width = std::min(left.size(), kWorkers);
+    for (size_t first = 0; first < width; ++first) {
+      removers.emplace_back([&, first] {
+        for (size_t i = first; i < left.size(); i += width)
+          ends[i] = daemon_->api->Remove(left[i].id);
+      });
+    }
+    for (std::thread& remover : removers) remover.join();
+    for (const Status& end : ends) {
+      if (!end.ok() && (!end.retryable() || std::chrono::steady_clock::now() > deadline))
+        return end;
+    }
+  }
+  return daemon_->api->RemoveNetworks(job_id);
+}
+
+Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
+  std::string dir;
+  {
+    std::lock_guard lock(mu_);
+    const auto held = jobs_.find(job_id);
+    if (held == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
+    dir = held->second.dir;
+    if (held->second.job->Gone({"coordinator", 0})) {
+      return Unavailable("the coordinator of job " + job_id +
+                         " has ended; it is started again if the job has not");
+    }
+  }
+  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  return place.endpoint;
+}
+
+Result<std::string> DockerEngine::TaskLog(const std::string& job_id, const std::string& role,
+                                          int index, size_t limit) {
+  TRY(CheckName("role", role));
+  std::string container;
+  {
+    std::lock_guard lock(mu_);
+    const auto held = jobs_.find(job_id);
+    if (held == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
+    container = held->second.job->ContainerOf({role, index});
+  }
+  if (container.empty()) return std::string();
+  auto text = daemon_->api->Logs(container, limit);
+  if (text.status().code() == Code::kNotFound) return std::string();
+  return text;
+}
+
+Result<docker::ContainerState> DockerEngine::FindContainer(const std::string& job_id,
+                                                           const std::string& role, int index) {
+  TRY(CheckName("job id", job_id));
+  TRY_ASSIGN(Daemon* const daemon, Connect());
+  TRY_ASSIGN(const std::vector<docker::ContainerSummary> containers, daemon->api->List(job_id));
+  for (const docker::ContainerSummary& one : containers) {
+    if (one.running && one.task.role == role && one.task.index == index)
+      return daemon->api->Inspect(one.id);
+  }
+  return NotFound("no container of " + role + "-" + std::to_string(index) + " of job " + job_id +
+                  " runs now; `shoal show " + job_id + "` says how its tasks are");
+}
+
+Result<std::unique_ptr<Execution>> DockerEngine::Exec(const std::string& job_id,
+                                                      const std::string& role, int index,
+                                                      const ExecSpec& spec) {
+  TRY_ASSIGN(const docker::ContainerState container, FindContainer(job_id, role, index));
+  return docker::ExecInContainer(daemon_->api.get(), container.id, job_id, role, index, spec);
+}
+
+Result<UniqueFd> DockerEngine::DialTask(const std::string& job_id, const std::string& role,
+                                        int index, uint16_t port) {
+  TRY_ASSIGN(const docker::ContainerState container, FindContainer(job_id, role, index));
+  if (!container.address.empty()) return ConnectToListener(container.address, port);
+  return DialLocally(job_id, role, index, port);
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> MakeDockerEngine(DockerEngineOptions options) {
+  return std::make_unique<DockerEngine>(std::move(options));
+}
+
+}  // namespace shoal::engine

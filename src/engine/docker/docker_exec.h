@@ -1,0 +1,20 @@
+// Commands in containers: `shoal enter` is started beside the task's launcher (POST /exec), finds
+// the task's program by its environment and takes its place. Used by docker_engine.cc.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/docker/docker_api.h"
+#include "engine/engine.h"
+
+namespace shoal::engine::docker {
+
+// `api` outlives what is given.
+Result<std::unique_ptr<Execution>> ExecInContainer(const DockerApi* api,
+                                                   const std::string& container,
+                                                   const std::string& job_id,
+                                                   const std::string& role, int index,
+                                                   const ExecSpec& spec);
+
+}  // namespace shoal::engine::docker

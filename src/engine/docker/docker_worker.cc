@@ -1,0 +1,135 @@
+#include "engine/docker/docker_worker.h"
+
+#include "base/log.h"
+
+namespace shoal::engine::docker {
+namespace {
+
+constexpr size_t kLogTail = 4096;
+
+}  // namespace
+
+Outcome DockerWorker::Do(const Action& action, const DesiredJob& job) {
+  Outcome outcome;
+  outcome.action = action;
+  switch (action.kind) {
+    case Action::Kind::kStart: {
+      auto started = Start(action, job);
+      outcome.status = started.status();
+      if (started.ok()) outcome.container = *started;
+      return outcome;
+    }
+    case Action::Kind::kSignal:
+      outcome.status = api_->Kill(action.container, action.signal);
+      return outcome;
+    case Action::Kind::kRemove:
+      outcome.status = api_->Remove(action.container);
+      return outcome;
+    case Action::Kind::kLook:
+      break;
+  }
+  return Look(action);
+}
+
+Outcome DockerWorker::Look(const Action& action) {
+  Outcome outcome;
+  outcome.action = action;
+  auto state = api_->Inspect(action.container);
+  if (!state.ok()) {
+    if (state.status().code() != Code::kNotFound) outcome.status = state.status();
+    return outcome;
+  }
+  if (!state->running && state->exit_code != 0)
+    outcome.log_tail = api_->Logs(action.container, kLogTail).value_or("");
+  outcome.state = std::move(*state);
+  return outcome;
+}
+
+Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
+  TRY(HaveImage(job));
+  if (job.container.network == "job") TRY(api_->CreateNetwork(MakeNetwork(job.job_id)));
+  if (!action.container.empty()) TRY(api_->Remove(action.container));
+  TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
+  const json::object body =
+      MakeContainer(spec_, {&job, &action.task, action.incarnation, action.order, gpus});
+  TRY_ASSIGN(const std::string id, Create(action, job, body));
+  const Status started = api_->Start(id, action.task.argv[0]);
+  if (started.ok()) return id;
+  (void)api_->Remove(id);
+  return started;
+}
+
+Result<std::string> DockerWorker::Create(const Action& action, const DesiredJob& job,
+                                         const json::object& body) {
+  const std::string name =
+      ContainerName(job.job_id, action.key.first, action.key.second, action.incarnation);
+  auto made = api_->Create(name, body);
+  if (made.ok() || made.status().code() != Code::kAlreadyExists) return made;
+  // Made before, by a call of ours whose answer was lost; or it is somebody else's.
+  TRY_ASSIGN(const ContainerState there, api_->Inspect(name));
+  if (!there.task || there.task->job != job.job_id) return made;
+  TRY(api_->Remove(there.id));
+  return api_->Create(name, body);
+}
+
+Status DockerWorker::HaveImage(const DesiredJob& job) {
+  const std::string image = ImageOf(job);
+  std::mutex* pulling = nullptr;
+  {
+    std::lock_guard lock(mu_);
+    auto& one = images_[image];
+    if (one == nullptr) one = std::make_unique<std::mutex>();
+    pulling = one.get();
+  }
+  std::lock_guard wait(*pulling);
+  if (GivenUp(job.job_id)) return Cancelled("the job was stopped");
+  TRY_ASSIGN(const bool here, api_->HasImage(image));
+  if (here) return Status::Ok();
+  if (job.image.empty()) return api_->MakeEmptyImage(kEmptyRepository, kEmptyTag);
+  LogWarning("image {} is not on this machine: pulling it", image);
+  const Status pulled = api_->Pull(image, [&](const std::string& progress) {
+    if (!progress.empty()) LogInfo("image {}: {}", image, progress);
+    return GivenUp(job.job_id) ? Cancelled("the job was stopped") : Status::Ok();
+  });
+  if (pulled.ok() || pulled.code() == Code::kCancelled) return pulled;
+  const std::string text =
+      "image " + image + " is not on this machine and could not be pulled: " + pulled.message();
+  return pulled.code() == Code::kUnavailable ? Unavailable(text) : NotFound(text);
+}
+
+Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const DesiredJob& job) {
+  std::vector<std::string> uuids;
+  const int count = action.task.resources.gpu;
+  if (count == 0) return uuids;
+  const std::string name = action.key.first + "-" + std::to_string(action.key.second);
+  std::lock_guard lock(gpus_mu_);
+  gpus_[job.job_id].erase(action.key);
+  auto nvml = host::Nvml::Load();
+  if (!nvml.ok()) return nvml.status().With(name + " needs GPUs");
+  TRY_ASSIGN(host::GpuLease lease,
+             host::TakeGpus(nvml->get(), host::GpuLeaseDir(), count, job.job_id + " " + name));
+  uuids = lease.uuids;
+  gpus_[job.job_id].insert_or_assign(action.key, std::move(lease));
+  return uuids;
+}
+
+void DockerWorker::GiveUp(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  given_up_.insert(job_id);
+}
+
+bool DockerWorker::GivenUp(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  return given_up_.contains(job_id) || given_up_.contains("");
+}
+
+void DockerWorker::Forget(const std::string& job_id) {
+  {
+    std::lock_guard lock(mu_);
+    given_up_.erase(job_id);
+  }
+  std::lock_guard lock(gpus_mu_);
+  gpus_.erase(job_id);
+}
+
+}  // namespace shoal::engine::docker
