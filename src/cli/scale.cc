@@ -86,6 +86,14 @@ Status ScaleJob(const Context& context, const Arguments& arguments, std::string*
   if (job::IsFinal(job.state)) {
     return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
   }
+  if (job.state == job::JobState::kSuspended) {
+    return FailedPrecondition("job " + job.id + " is suspended; `shoal resume` it first");
+  }
+  if (job.state == job::JobState::kPending) {
+    const Status waiting = session->controller().ScaleWaiting(job.id, wish.role, wish.replicas);
+    TRY_ASSIGN(const controller::JobRecord now, session->store().GetJob(job.id));
+    if (waiting.ok() || now.state == job::JobState::kPending) return waiting.With("job " + job.id);
+  }
   return Ask(session->home().job_dir(job.id).string(), wish).With("job " + job.id);
 }
 
@@ -105,7 +113,8 @@ constexpr const char* kFooter = R"help(Examples:
   shoal scale word2vec-7f3a9c worker=8    tasks are made until there are 8
   shoal scale word server=1               the highest indices are asked to end (SIGTERM)
 
-The role must be elastic: its job file gives it a 'min' or a 'max'. Returns when the job's coordinator
+The role must be elastic: its job file gives it a 'min' or a 'max'. A job that waits for its turn is
+weighed anew with that number, and starts with it. Returns when the job's coordinator
 has taken the number; `shoal show` says who has come and gone.)help";
 
 }  // namespace

@@ -29,6 +29,14 @@ Result<engine::Engine*> Session::engine(const std::string& name) {
   return engine.get();
 }
 
+controller::Controller Session::controller() {
+  controller::ControllerOptions options;
+  options.store = store_.get();
+  options.home = home_;
+  options.self = self_;
+  return controller::Controller(std::move(options));
+}
+
 bool Session::unattended(const std::string& id) const {
   for (const controller::Reconciled& job : repaired_) {
     if (job.id == id && job.unattended) return true;

@@ -28,6 +28,8 @@ class Session {
   const controller::ProcessIdentity& self() const { return self_; }
   // The engine of that name (cli/engines.h), made at the first call.
   Result<engine::Engine*> engine(const std::string& name);
+  // For what needs no engine.
+  controller::Controller controller();
   // Ids of jobs that run on without a controller.
   bool unattended(const std::string& id) const;
   // Once more, after something may have ended.

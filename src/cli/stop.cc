@@ -23,14 +23,6 @@ struct Arguments {
 
 constexpr const char* kReason = "stopped by `shoal stop`";
 
-Status EndSuspended(Session* session, const std::string& id) {
-  controller::ControllerOptions options;
-  options.store = &session->store();
-  options.home = session->home();
-  options.self = session->self();
-  return controller::Controller(options).EndSuspended(id, kReason);
-}
-
 Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
   const bool waits = job.state == job::JobState::kPending;
   if (waits && controller::IsAlive(job.owner)) {
@@ -42,7 +34,8 @@ Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
     TRY_ASSIGN(job, AskJob(session, job.id, now ? JobWish::kKill : JobWish::kDrain, kReason));
   }
   // Somebody may have wished that before us.
-  if (job.state == job::JobState::kSuspended) TRY(EndSuspended(session, job.id));
+  if (job.state == job::JobState::kSuspended)
+    TRY(session->controller().EndSuspended(job.id, kReason));
   return session->store().GetJob(job.id);
 }
 

@@ -15,6 +15,8 @@ namespace {
 using controller::JobRecord;
 using job::JobState;
 
+constexpr const char* kReason = "suspended by `shoal suspend`";
+
 Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(prefix));
   if (job.state == JobState::kSuspended) return job;
@@ -22,10 +24,11 @@ Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
     return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
   }
   if (job.state == JobState::kPending) {
-    return FailedPrecondition("job " + job.id +
-                              " waits to be started and holds nothing; `shoal stop` ends it");
+    const Status waiting = session->controller().SuspendWaiting(job.id, kReason);
+    if (waiting.ok()) return session->store().GetJob(job.id);
+    if (waiting.code() != Code::kFailedPrecondition) return waiting;  // else it has just begun
   }
-  return AskJob(session, job.id, JobWish::kSuspend, "suspended by `shoal suspend`");
+  return AskJob(session, job.id, JobWish::kSuspend, kReason);
 }
 
 int Suspend(const Context& context, const std::string& prefix) {
@@ -50,7 +53,7 @@ constexpr const char* kFooter = R"help(Examples:
 
 Every task gets its role's 'checkpoint_signal', if it has one, then SIGTERM, then SIGKILL, each after
 'limits: stop_grace'. Record, logs and checkpoints are kept; the command that ran the job ends with
-130. Returns when nothing of it runs. What a program has not saved it computes again.)help";
+130. Returns when nothing of it runs. A job that waits for its turn gives it up until it is resumed. What a program has not saved it computes again.)help";
 
 }  // namespace
 

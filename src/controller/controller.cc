@@ -1,8 +1,13 @@
 #include "controller/controller.h"
 
+#include <functional>
+#include <optional>
+#include <vector>
+
 #include "base/id.h"
 #include "controller/job_run.h"
 #include "controller/ship.h"
+#include "job/elastic.h"
 #include "job/json.h"
 
 namespace shoal::controller {
@@ -23,20 +28,29 @@ Result<std::string> Controller::Submit(const job::Job& job) {
 
 namespace {
 
-// Appends to the job only if it is suspended; whoever comes later, or at the same time, is told so.
-Status AppendIfSuspended(Store* store, const std::string& id, const std::vector<Event>& events) {
-  bool suspended = false;
+// Appends to the job only if it is in this state, what `events` makes of it; whoever comes later,
+// or at the same time, is told so.
+Status AppendIf(Store* store, const std::string& id, JobState state,
+                const std::function<Result<std::vector<Event>>(const JobRecord&)>& events) {
+  std::optional<Status> made;
   const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
     for (const JobRecord& job : unfinished) {
-      suspended = suspended || (job.id == id && job.state == JobState::kSuspended);
+      if (job.id != id || job.state != state) continue;
+      Result<std::vector<Event>> all = events(job);
+      made = all.status();
+      return all.ok() ? std::move(*all) : std::vector<Event>();
     }
-    return suspended ? events : std::vector<Event>();
+    return {};
   };
   TRY(store->AppendDecided(id, decide, Durability::kSynced));
-  if (suspended) return Status::Ok();
+  if (made) return *made;
   TRY_ASSIGN(const JobRecord job, store->GetJob(id));
-  return FailedPrecondition("job " + id + " is not suspended, but " +
+  return FailedPrecondition("job " + id + " is not " + std::string(job::NameOf(state)) + ", but " +
                             std::string(job::NameOf(job.state)));
+}
+
+Status AppendIfSuspended(Store* store, const std::string& id, const std::vector<Event>& events) {
+  return AppendIf(store, id, JobState::kSuspended, [&](const JobRecord&) { return events; });
 }
 
 }  // namespace
@@ -56,6 +70,24 @@ Status Controller::EndSuspended(const std::string& id, const std::string& reason
   TRY(AppendIfSuspended(options_.store, id, {EndedEvent(now, JobState::kCancelled, reason, {})}));
   RemoveScratch(options_.home.job_dir(id), JobState::kCancelled);
   return Status::Ok();
+}
+
+Status Controller::SuspendWaiting(const std::string& id, const std::string& reason) {
+  return AppendIf(options_.store, id, JobState::kPending, [&](const JobRecord&) {
+    return std::vector{StateEvent(options_.clock->Wall(), JobState::kSuspended, reason)};
+  });
+}
+
+Status Controller::ScaleWaiting(const std::string& id, const std::string& role, int replicas) {
+  return AppendIf(options_.store, id, JobState::kPending,
+                  [&](const JobRecord& record) -> Result<std::vector<Event>> {
+                    TRY_ASSIGN(const job::Job job, job::FromJson(record.job));
+                    const job::Role* found = job.FindRole(role);
+                    const std::string why = found == nullptr ? "the job has no such role"
+                                                             : job::WhyNotResized(*found, replicas);
+                    if (!why.empty()) return FailedPrecondition("not scaled: " + role + ": " + why);
+                    return std::vector{ResizedEvent(options_.clock->Wall(), role, replicas)};
+                  });
 }
 
 Result<std::unique_ptr<JobRun>> Controller::Start(net::Loop* loop, const std::string& id,

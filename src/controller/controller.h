@@ -85,6 +85,13 @@ class Controller {
   // Ends a suspended job. FailedPrecondition if it is not suspended (any more).
   Status EndSuspended(const std::string& id, const std::string& reason);
 
+  // A job that waits to be started rests until it is resumed; whoever waits with it ends.
+  // FailedPrecondition if it does not wait (any more).
+  Status SuspendWaiting(const std::string& id, const std::string& reason);
+  // An elastic role of a job that waits begins with so many tasks, and the queue weighs it anew.
+  // FailedPrecondition if it does not wait (any more), or says why the role may not have them.
+  Status ScaleWaiting(const std::string& id, const std::string& role, int replicas);
+
   // Takes the submitted job to its end, on `loop`; returns at once.
   Result<std::unique_ptr<JobRun>> Start(net::Loop* loop, const std::string& id, Observer observer);
 

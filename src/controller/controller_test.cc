@@ -209,6 +209,20 @@ class ControllerTest : public testing::Test {
     const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
     ASSERT_TRUE(store->Append("first-1", admitted, Durability::kWritten).ok());
   }
+  // A job that must wait until first-1, which has all the memory, has ended.
+  void BeginBehindAnother(job::Job job) {
+    job::Job big = FourTasks();
+    big.roles[0].resources.memory_bytes = int64_t{2} << 30;
+    PutAdmitted(store_.get(), "scripted", big);
+    job.roles[0].resources.memory_bytes = int64_t{1} << 30;
+    Begin(job);
+    ASSERT_TRUE(loop_.RunUntil([this] { return !states_.empty(); }, kPatience));
+    EXPECT_THAT(states_[0], HasSubstr("pending: "));
+  }
+  void EndTheOther() {
+    const std::vector<Event> over = {EndedEvent({}, JobState::kFailed, "", {})};
+    ASSERT_TRUE(store_->Append("first-1", over, Durability::kWritten).ok());
+  }
   // The coordinator of a job whose tasks all succeed at once.
   void Succeed() {
     coordinator_.callbacks.on_connected();
@@ -515,6 +529,50 @@ TEST_F(ControllerTest, WhatIsResumedAndStillWaitsIsSuspendedAgainByCtrlC) {
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(ended_->state, JobState::kSuspended);
   EXPECT_TRUE(Controller(options_).Resume(id_).ok());
+}
+
+TEST_F(ControllerTest, WhatWaitsIsSuspendedAndResumedWithoutHavingBegun) {
+  options_.work_dir = "/where/it/began";
+  BeginBehindAnother(FourTasks());
+  ASSERT_TRUE(Controller(options_).SuspendWaiting(id_, "for the night").ok());
+  ASSERT_TRUE(WaitForEnd());  // who waited with it
+  EXPECT_EQ(ended_->state, JobState::kSuspended);
+  EXPECT_TRUE(engine_.applied.empty());
+  EXPECT_THAT(engine_.stopped, ElementsAre());
+  EXPECT_EQ(ReadWorkDir(home_.job_dir(id_)), options_.work_dir);
+  EXPECT_EQ(Controller(options_).SuspendWaiting(id_, "again").code(), Code::kFailedPrecondition);
+
+  EndTheOther();
+  on_connect_ = [this] { Succeed(); };
+  Resume();
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSucceeded);
+}
+
+TEST_F(ControllerTest, WhatWaitsIsWeighedAnewWhenItIsScaled) {
+  job::Job job = FourTasks();
+  job.roles[0].min_replicas = 1;
+  BeginBehindAnother(job);
+  const std::string role = job.roles[0].name;
+  const int replicas = job.roles[0].replicas;
+  EXPECT_THAT(Controller(options_).ScaleWaiting(id_, role, replicas + 1).message(),
+              HasSubstr("expected from 1 to " + std::to_string(replicas)));
+  EXPECT_FALSE(Controller(options_).ScaleWaiting(id_, "nobody", 1).ok());
+  ASSERT_TRUE(Controller(options_).ScaleWaiting(id_, role, 1).ok());
+  const auto scaled = job::FromJson(store_->GetJob(id_)->job);
+  ASSERT_TRUE(scaled.ok());
+  EXPECT_EQ(scaled->roles[0].replicas, 1);
+  EXPECT_EQ(scaled->roles[0].most(), replicas);
+
+  on_connect_ = [this] { Succeed(); };
+  EndTheOther();
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSucceeded);
+  ASSERT_FALSE(engine_.applied.empty());
+  const auto& tasks = engine_.applied[0].tasks;
+  EXPECT_EQ(
+      std::count_if(tasks.begin(), tasks.end(), [&](const auto& t) { return t.role == role; }), 1);
+  EXPECT_EQ(Controller(options_).ScaleWaiting(id_, role, 2).code(), Code::kFailedPrecondition);
 }
 
 }  // namespace

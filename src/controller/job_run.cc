@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/log.h"
@@ -85,6 +86,7 @@ class Run final : public JobRun {
 
   void Admit();
   void WaitForStore(const std::string& why);
+  void LeaveToOthers();
   void LookAfterOthers();
   void StartTasks();
   Status MakeTasks();
@@ -108,7 +110,7 @@ class Run final : public JobRun {
   net::Loop* const loop_;
   const std::string id_;
   const std::filesystem::path dir_;
-  const job::Job job_;
+  job::Job job_;  // constant once it is admitted
   const Observer observer_;
   Recorder recorder_;
   const std::unique_ptr<queue::Admission> policy_;
@@ -138,7 +140,13 @@ void Run::Admit() {
   const Result<engine::Capacity> capacity = options_.engine->GetCapacity();
   if (!capacity.ok()) return Fail(capacity.status().message());
   AdmissionAnswer answer;
+  std::optional<JobRecord> mine;
   const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
+    for (const JobRecord& job : unfinished) {
+      if (job.id == id_ && job.state == JobState::kPending && job.owner == options_.self)
+        mine = job;
+    }
+    if (!mine) return {};
     answer = MayStart(id_, unfinished, *capacity, *policy_);
     const WallTime now = options_.clock->Wall();
     if (answer.answer == Admitted::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
@@ -148,18 +156,32 @@ void Run::Admit() {
   };
   const Status decided = options_.store->AppendDecided(id_, decide, Durability::kWritten);
   if (!decided.ok()) return Fail(decided.message());
+  if (!mine) return LeaveToOthers();
   if (answer.answer == Admitted::kNever) return Fail(answer.why);
   if (answer.answer == Admitted::kWait) return WaitForStore(answer.why);
   store_watch_.reset();
   recorder_.Reload();
+  if (auto job = job::FromJson(mine->job); job.ok())
+    job_ = std::move(*job);  // may have been scaled
   TellState(JobState::kAdmitted, "");
   StartTasks();
+}
+
+// While it waited it was suspended, ended or taken over by another process.
+void Run::LeaveToOthers() {
+  phase_ = Phase::kClearing;
+  store_watch_.reset();
+  recorder_.Reload();
+  Later(Duration(0), [this] { Clear(); });
 }
 
 void Run::WaitForStore(const std::string& why) {
   if (why != waiting_why_) TellState(JobState::kPending, why);
   waiting_why_ = why;
   if (store_watch_ != nullptr) return;
+  // Where it is to begin, for who resumes what was suspended before it began.
+  const Status made = WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
+  if (!made.ok()) return Fail(made.message());
   auto watch = options_.store->Watch([this] { Post([this] { Admit(); }); });
   if (!watch.ok()) return Fail(watch.status().message());
   store_watch_ = std::move(*watch);

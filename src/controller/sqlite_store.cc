@@ -117,6 +117,7 @@ class SqliteStore final : public Store {
   Result<JobRecord> Load(const std::string& id);
   Result<std::vector<JobRecord>> Select(const JobQuery& query);
   Status Save(const JobRecord& job);
+  Status SaveSpec(const JobRecord& job);  // which Save leaves as it is
   Status ApplyAll(std::span<const Event> events, JobRecord* job);
   Status InsertEvent(const std::string& id, const Event& event);
   Status UpsertTask(const std::string& id, const Event& event);
@@ -171,6 +172,7 @@ Status SqliteStore::ApplyAll(std::span<const Event> events, JobRecord* job) {
     TRY(ApplyEvent(event, job));
     TRY(InsertEvent(job->id, event));
     if (event.type == "task") TRY(UpsertTask(job->id, event));
+    if (event.type == "resized") TRY(SaveSpec(*job));
   }
   return Status::Ok();
 }
@@ -186,6 +188,12 @@ Status SqliteStore::Save(const JobRecord& job) {
   update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, job.owner.boot_id);
   update.Bind(9, Micros(job.started)).Bind(10, Micros(job.ended)).Bind(11, job.last_seq);
   return update.Run();
+}
+
+Status SqliteStore::SaveSpec(const JobRecord& job) {
+  TRY_ASSIGN(Statement update, db_.Prepare("UPDATE jobs SET job = ?2 WHERE id = ?1"));
+  const std::string text = ToText(job.job);
+  return update.Bind(1, job.id).Bind(2, text).Run();
 }
 
 Status SqliteStore::Submit(const NewJob& job) {

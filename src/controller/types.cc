@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "job/json.h"
+
 namespace shoal::controller {
 namespace {
 
@@ -45,6 +49,24 @@ Status ApplyState(const Event& event, JobState to, JobRecord* record) {
   record->state = to;
   record->reason = GetStringOr(event.body, "reason", "");
   return Status::Ok();
+}
+
+Status ApplyResized(const Event& event, JobRecord* record) {
+  TRY_ASSIGN(const std::string role, GetString(event.body, "role"));
+  TRY_ASSIGN(const int64_t replicas, GetInt(event.body, "replicas"));
+  if (record->state != JobState::kPending)
+    return FailedPrecondition("job " + record->id + " does not wait any more");
+  TRY_ASSIGN(job::Job job, job::FromJson(record->job));
+  for (job::Role& one : job.roles) {
+    if (one.name != role) continue;
+    if (replicas > job::kMaxTasks) break;
+    const int before = std::exchange(one.replicas, static_cast<int>(replicas));
+    one.min_replicas = one.min_replicas.value_or(before);  // it may go on shrinking and growing
+    one.max_replicas = one.max_replicas.value_or(before);  // as far as before
+    record->job = job::ToJson(job);
+    return Status::Ok();
+  }
+  return InvalidArgument("role: there is none of this name and size");
 }
 
 }  // namespace
@@ -102,6 +124,8 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
         fmt::format("job {} has ended as {} already", record->id, job::NameOf(record->state)));
   } else if (event.type == "stalled" || event.type == "moving") {
     record->reason = GetStringOr(event.body, "reason", "");
+  } else if (event.type == "resized") {
+    TRY(ApplyResized(event, record));
   } else if (event.type == "submitted") {
     TRY(ApplySubmitted(event, record));
   } else if (event.type == "owner") {
@@ -146,5 +170,9 @@ Event StalledEvent(WallTime time, std::string_view reason, const json::object& e
 }
 
 Event MovingEvent(WallTime time) { return {0, time, "moving", {}}; }
+
+Event ResizedEvent(WallTime time, const std::string& role, int replicas) {
+  return {0, time, "resized", {{"role", role}, {"replicas", replicas}}};
+}
 
 }  // namespace shoal::controller

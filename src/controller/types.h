@@ -30,8 +30,8 @@ struct ProcessIdentity {
 };
 
 // One entry of a job's log. Types: the states' names ("submitted" for pending, "ended" for the
-// last three), "task", "owner", "note", "stalled" (`reason`, and `tasks`: what each was doing) and
-// "moving" (stalled no more).
+// last three), "task", "owner", "note", "resized" (`role`, `replicas`: of a job that waits),
+// "stalled" (`reason`, and `tasks`: what each was doing) and "moving" (stalled no more).
 struct Event {
   int64_t seq = 0;  // position in the job's log, from 1; the store sets it
   WallTime time{};
@@ -87,5 +87,7 @@ Event NoteEvent(WallTime time, std::string_view text);
 // `evidence`: the coordinator's word of what each task was doing; empty and no reason: it moves.
 Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence);
 Event MovingEvent(WallTime time);
+// An elastic role of a job that waits begins with so many tasks.
+Event ResizedEvent(WallTime time, const std::string& role, int replicas);
 
 }  // namespace shoal::controller

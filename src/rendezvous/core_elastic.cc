@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "job/elastic.h"
 #include "rendezvous/coordinator_core.h"
 
 namespace shoal::rendezvous {
@@ -16,12 +17,7 @@ std::string CoordinatorCore::WhyNotScaled(const Scale& event) const {
   if (!first) return "the job has no such role";
   const job::Role& role = role_of(*first);
   if (verdict_ || decided_ || stop_ != StopMode::kNone) return "the job is ending";
-  if (!role.elastic()) return "its job file gives the role neither 'min' nor 'max'";
-  const int least = std::max(role.least(), 1);
-  if (event.replicas < least || event.replicas > role.most()) {
-    return "got " + std::to_string(event.replicas) + ", expected from " + std::to_string(least) +
-           " to " + std::to_string(role.most()) + " ('min' and 'max' of its job file)";
-  }
+  if (std::string why = job::WhyNotResized(role, event.replicas); !why.empty()) return why;
   for (int index = 0; index < event.replicas; ++index) {
     const int number = *first + index;
     const Task& task = tasks_[static_cast<size_t>(number)];

@@ -353,6 +353,16 @@ TEST_P(EngineContract, TaskLogGivesTheTail) {
   EXPECT_EQ(engine().TaskLog(job_, "worker", 9, 100).value_or("?"), "");
 }
 
+TEST_P(EngineContract, NoCommandRunsWhereNothingRuns) {
+  ExecSpec spec;
+  spec.argv = {"true"};
+  EXPECT_EQ(engine().Exec(job_, "worker", 0, spec).status().code(), Code::kNotFound);
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  EXPECT_EQ(engine().Exec(job_, "worker", 1, spec).status().code(), Code::kNotFound);
+  EXPECT_EQ(engine().Exec(job_, "server", 0, spec).status().code(), Code::kNotFound);
+}
+
 INSTANTIATE_TEST_SUITE_P(Engines, EngineContract, testing::ValuesIn(EnginesUnderTest()),
                          [](const auto& param) { return param.param.name; });
 

@@ -75,6 +75,32 @@ class FakeHarness final : public Harness {
   std::unique_ptr<FakeEngine> engine_;
 };
 
+TEST(FakeEngine, CommandsInTasksDoWhatTheTestSays) {
+  FakeClock clock;
+  FakeWorld world(&clock);
+  FakeEngine engine(world);
+  DesiredJob job{"job-1", "/fake", {}};
+  DesiredTask& task = job.tasks.emplace_back();
+  task.role = "worker";
+  task.argv = {"sleep"};
+  ASSERT_TRUE(engine.Apply(job).ok());
+  world.Advance(milliseconds(10));
+  ExecSpec spec;
+  spec.argv = {"ls", "-l"};
+  EXPECT_EQ(engine.Exec("job-1", "worker", 0, spec).value()->Wait()->exit_code, 0);
+  world.SetExec([](const std::string& role, int index, const ExecSpec& what) {
+    return ExecEnd{role == "worker" && index == 0 && what.argv[1] == "-l" ? 7 : 1, 0};
+  });
+  EXPECT_EQ(engine.Exec("job-1", "worker", 0, spec).value()->Wait()->exit_code, 7);
+  const auto told = engine.Exec("job-1", "worker", 0, spec).value();
+  told->Signal(15);
+  EXPECT_EQ(told->Wait()->signal, 15);
+  const auto orphan = engine.Exec("job-1", "worker", 0, spec).value();
+  world.Lose("job-1", "worker", 0);
+  world.Advance(milliseconds(1));
+  EXPECT_EQ(orphan->Wait()->signal, 9);
+}
+
 }  // namespace
 
 std::unique_ptr<Harness> MakeFakeHarness() { return std::make_unique<FakeHarness>(); }

@@ -44,13 +44,18 @@ class SuspendTest(harness.JobsTest):
     def state(self, name):
         return json.loads(self.home.run("show", name, "--json")[1])["state"]
 
-    def suspend(self, name, job):
+    def state_or(self, name):
+        code, out, _ = self.home.run("show", name, "--json")
+        return json.loads(out)["state"] if code == 0 else ""
+
+    def suspend(self, name, job, alone=True):
         code, out, err = self.home.run("suspend", name)
         self.assertEqual(code, 0, out + err)
         self.assertIn("goes on", out)
         self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
         self.assertEqual(self.state(name), "suspended")
-        self.assertEqual(self.home.leftovers(), [])
+        if alone:
+            self.assertEqual(self.home.leftovers(), [])
 
     def test_a_job_goes_on_where_it_saved(self):
         job = self.begin(COUNTING)
@@ -84,6 +89,32 @@ class SuspendTest(harness.JobsTest):
         code, out, err = self.home.run("stop", "huge")
         self.assertEqual(code, 0, err)
         self.assertEqual(self.state("huge"), "cancelled")
+
+    def test_what_waits_is_scaled_suspended_and_resumed(self):
+        with open("/proc/meminfo", encoding="ascii") as f:
+            total = int(f.readline().split()[1]) * 1024
+        half, third = f"{total * 6 // 10 >> 20}Mi", f"{total * 5 // 10 // 3 >> 20}Mi"
+        holds = self.begin(HUGE.replace("@MEMORY@", half).replace("@DO@", "while :; do sleep 0.02; done"))
+        text = (f"name: waits\nroles:\n  worker: {{replicas: 3, min: 1, resources: {{memory: {third}}}, "
+                "command: [sh, -c, 'echo one of $SHOAL_REPLICAS in $(pwd)']}\n")
+        waits = self.home.start("run", self.home.write("waits.yaml", text))
+        self.assertTrue(harness.poll_until(lambda: self.state_or("waits") == "pending", 30), harness.said(waits))
+        self.suspend("waits", waits, alone=False)
+        code, out, err = self.home.run("scale", "waits", "worker=1")
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("is suspended", err)
+        again = self.home.start("resume", "waits")
+        self.assertTrue(harness.poll_until(lambda: self.state("waits") == "pending", 30), harness.said(again))
+        code, out, err = self.home.run("scale", "waits", "worker=4")
+        self.assertEqual(code, 1, out)
+        self.assertIn("expected from 1 to 3", err)
+        code, out, err = self.home.run("scale", "waits", "worker=1")  # one of them fits
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(again.wait(timeout=30), 0, harness.said(again))
+        self.assertIn(f"worker-0 | one of 1 in {self.home.root}", harness.said(again))
+        self.assertEqual(self.home.run("stop", "huge")[0], 0)
+        holds.wait(timeout=30)
+        self.assertEqual(self.home.leftovers(), [])
 
     def test_a_suspended_job_stays_so_whoever_dies(self):
         job = self.begin(COUNTING)

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rendezvous/fact.h"
+#include "rendezvous/output_tree.h"
 #include "rendezvous/protocol.h"
 #include "rendezvous/types.h"
 
@@ -26,6 +27,10 @@ void Messages(const json::object& object) {
   }
   if (const auto start = StartFromJson(object); start.ok()) {
     if (StartFromJson(ToJson(*start))->argv != start->argv) std::abort();
+  }
+  if (const auto entry = OutputEntryFromJson(object); entry.ok()) {
+    const auto again = OutputEntryFromJson(ToJson(*entry));
+    if (!again.ok() || !(*again == *entry) || entry->path.starts_with('/')) std::abort();
   }
   if (const auto event = EventFromJson(object); event.ok()) {
     if (!EventFromJson(EventToJson(*event)).ok()) std::abort();

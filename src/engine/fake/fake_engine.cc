@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 namespace shoal::engine {
@@ -50,6 +51,7 @@ struct FakeWorldState {
   Capacity capacity;  // the rest is guarded by mu
   std::map<Key, TaskKnobs> knobs;
   std::map<std::string, FakeJob> jobs;
+  FakeWorld::ExecDoes exec;
   std::weak_ptr<EventHub> hub;  // of the engine that is there
   RestartRules restart;
   int64_t next_pid = 1000;
@@ -347,6 +349,65 @@ Result<std::string> FakeEngine::TaskLog(const std::string& job_id, const std::st
   if (job == world_->jobs.end()) return NotFound("no job " + job_id + " is run by this engine");
   const std::string& log = job->second.logs[{role, index}];
   return log.size() > limit ? log.substr(log.size() - limit) : log;
+}
+
+namespace {
+
+// A command that does nothing before it is waited for.
+class FakeExecution final : public Execution {
+ public:
+  FakeExecution(std::function<bool()> lives, std::function<ExecEnd()> does)
+      : lives_(std::move(lives)), does_(std::move(does)) {}
+
+  void Signal(int signal) override {
+    int none = 0;
+    signal_.compare_exchange_strong(none, signal);
+  }
+  void Resize(uint16_t /*rows*/, uint16_t /*columns*/) override {}
+  Result<ExecEnd> Wait() override {
+    if (!lives_()) return ExecEnd{-1, SIGKILL};
+    if (const int signal = signal_.load(); signal != 0) return ExecEnd{-1, signal};
+    return does_ ? does_() : ExecEnd{0, 0};
+  }
+
+ private:
+  const std::function<bool()> lives_;
+  const std::function<ExecEnd()> does_;
+  std::atomic<int> signal_{0};
+};
+
+}  // namespace
+
+void FakeWorld::SetExec(ExecDoes does) {
+  std::lock_guard lock(state_->mu);
+  state_->exec = std::move(does);
+}
+
+Result<std::unique_ptr<Execution>> FakeEngine::Exec(const std::string& job_id,
+                                                    const std::string& role, int index,
+                                                    const ExecSpec& spec) {
+  if (spec.argv.empty()) return InvalidArgument("got no command, expected one");
+  std::lock_guard lock(world_->mu);
+  const auto incarnation = [world = world_, job_id,
+                            key = Key(role, index)]() -> std::optional<int> {
+    const auto job = world->jobs.find(job_id);
+    if (job == world->jobs.end()) return std::nullopt;
+    const auto task = job->second.tasks.find(key);
+    if (task == job->second.tasks.end() || task->second.phase != TaskPhase::kRunning)
+      return std::nullopt;
+    return task->second.incarnation;
+  };
+  const auto running = incarnation();
+  if (!running)
+    return NotFound(role + " " + std::to_string(index) + " of job " + job_id + " does not run");
+  const auto lives = [world = world_, incarnation, running] {
+    std::lock_guard guard(world->mu);
+    return incarnation() == running;
+  };
+  std::function<ExecEnd()> does;
+  if (world_->exec)
+    does = [exec = world_->exec, role, index, spec] { return exec(role, index, spec); };
+  return std::unique_ptr<Execution>(std::make_unique<FakeExecution>(lives, std::move(does)));
 }
 
 }  // namespace shoal::engine

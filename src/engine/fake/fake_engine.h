@@ -50,6 +50,9 @@ class FakeWorld {
   void SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint);
   // Kills what runs of this task, as kill -9 or the loss of its machine does.
   void Lose(const std::string& job_id, const std::string& role, int index);
+  // What commands in tasks do, all in Execution::Wait, on its thread; else they end with 0.
+  using ExecDoes = std::function<ExecEnd(const std::string& role, int index, const ExecSpec&)>;
+  void SetExec(ExecDoes does);
   // Turns the clock and does everything that is due in between, at its time and in order.
   void Advance(std::chrono::milliseconds by);
 
@@ -79,6 +82,10 @@ class FakeEngine final : public Engine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  // Ends by SIGKILL if the task's incarnation does not run any more when it is waited for, by the
+  // first signal that it was sent before that, else as FakeWorld::SetExec says.
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) override;
 
  private:
   const std::shared_ptr<FakeWorldState> world_;

@@ -185,7 +185,7 @@ def run(binary, framework, fault, verbose=False):
         options = [word for name, value in settings.items() for word in ("--set", f"env.{name}={value}")]
         begin = time.monotonic()
         process = home.start("run", os.path.join("examples", case.job), *options, *case.options, env={"PATH": path})
-        harness.poll_until(lambda: len(re.findall(r"\| ready$", harness.said(process), re.M)) >= case.ready
+        harness.poll_until(lambda: len(re.findall(r"\| (?:\[\d+\] )?ready$", harness.said(process), re.M)) >= case.ready
                            or process.poll() is not None, START_SECONDS * harness.PATIENCE, 0.05)
         if process.poll() is not None:
             outcome.wrong.append("it ended before all were ready")
@@ -230,22 +230,28 @@ def selection(only, environments):
     return chosen
 
 
-def table(outcomes):
+def table(rows):
     """The rows under the table's head, as docs/frameworks.md holds it."""
-    return "\n".join(["| program | fault | verdict | seconds | processes left |", "| --- | --- | --- | --- | --- |"]
-                     + [o.row() for o in outcomes]) + "\n"
+    return "\n".join(["| program | fault | verdict | seconds | processes left |", "| --- | --- | --- | --- | --- |"] + rows) + "\n"
+
+
+def merged(old, outcomes):
+    """The rows of a table that stands, those of what was run now among them anew, in the order of CASES."""
+    rows = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in old.splitlines()}
+    rows.update({(o.framework, o.fault): o.row() for o in outcomes})
+    return [rows[key] for key in selection([], {c.environment for c in CASES.values()}) if key in rows]
 
 
 def write_table(path, outcomes):
-    """Puts the table between the page's marks."""
+    """Puts what was run into the table between the page's marks."""
     with open(path, encoding="utf-8") as f:
         page = f.read()
     head, _, rest = page.partition("<!-- matrix -->\n")
-    _, end, tail = rest.partition("<!-- end of matrix -->\n")
+    old, end, tail = rest.partition("<!-- end of matrix -->\n")
     if not end:
         raise SystemExit(f"{path}: expected the marks <!-- matrix --> and <!-- end of matrix -->")
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"{head}<!-- matrix -->\n{table(outcomes)}{end}{tail}")
+        f.write(f"{head}<!-- matrix -->\n{table(merged(old, outcomes))}{end}{tail}")
 
 
 def main():
@@ -267,7 +273,7 @@ def main():
                 outcome.__dict__.update(json.loads(line))
                 latest[outcome.framework, outcome.fault] = outcome
         outcomes = [latest[key] for key in selection([], {c.environment for c in CASES.values()}) if key in latest]
-        print(table(outcomes), end="")
+        print(table([o.row() for o in outcomes]), end="")
     else:
         chosen = selection(arguments.only, available())
         if not chosen:
