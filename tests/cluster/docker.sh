@@ -65,7 +65,7 @@ take_down() {
     grep -qz containerd "/proc/$pid/cmdline" 2>/dev/null && kill -9 "$pid" 2>/dev/null || true
   done
   for pid in /proc/[0-9]*; do # shims outlive both when these are killed
-    if tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -q "containerd-shim.*$scratch/"; then kill -9 "${pid#/proc/}" 2>/dev/null || true; fi
+    if { tr '\0' ' ' <"$pid/cmdline"; } 2>/dev/null | grep -q "containerd-shim.*$scratch/"; then kill -9 "${pid#/proc/}" 2>/dev/null || true; fi
   done
   awk -v place="$scratch/" 'index($5, place) == 1 { print $5 }' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null || true
   rm -rf "$scratch"

@@ -197,7 +197,7 @@ outputs: {{model: {engine}}}
     def test_out_of_memory_is_told_from_a_kill(self):
         out = self.shoal("run", "--engine", "docker", self.job(
             "tail /dev/zero", 1, resources="    resources: {memory: 48Mi}\n    restart: {limit: 0}\n"), code=1)
-        self.assertIn("memory", out)
+        self.assertIn("exceeded its 48 MiB", out)
         self.row("a program over its memory limit", out.strip().splitlines()[-1])
 
     def test_an_image_that_is_nowhere(self):
