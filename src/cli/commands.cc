@@ -1,15 +1,6 @@
 #include "cli/commands.h"
 
-#include <string_view>
-
 namespace shoal::cli {
-
-int WordsBeforeCommand(int argc, const char* const* argv) {
-  for (int i = 2; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--") return i + 1;
-  }
-  return argc;
-}
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
@@ -45,6 +36,7 @@ const std::vector<Command>& Commands() {
       {"mpi-worker", "", AddMpiWorker},
       {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
       {"learn", "", AddLearn},
+      {"enter", "", AddEnter, WordsBeforeCommand},
   };
   return commands;
 }

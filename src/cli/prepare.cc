@@ -132,7 +132,9 @@ int Become(const std::vector<std::string>& command) {
 int Prepare(const std::vector<std::string>& command, const Arguments& arguments) {
   if (command.empty())
     return Complain(InvalidArgument("got no command, expected `shoal prepare -- COMMAND`"));
-  Status status = arguments.gpus > 0 ? TakeTaskGpus(arguments.gpus) : Status::Ok();
+  // Where the engine has chosen the devices, the task sees no others.
+  const bool take = arguments.gpus > 0 && Variable("SHOAL_GPUS_GIVEN").empty();
+  Status status = take ? TakeTaskGpus(arguments.gpus) : Status::Ok();
   if (status.ok() && arguments.files) status = PrepareTaskFiles(arguments);
   if (status.ok() && arguments.mpi) status = PrepareTaskForMpi();
   if (status.ok()) return Become(command);

@@ -1,9 +1,50 @@
 #include "controller/desired.h"
 
+#include <filesystem>
+
 #include "engine/local/local_engine.h"
 #include "job/plan.h"
 
 namespace shoal::controller {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A path, or the deepest of its parents that exists: what can be mounted. Empty for "/", and for
+// what is no path of this machine.
+std::string ExistingPart(const std::string& path) {
+  if (path.empty() || path[0] != '/') return "";
+  std::error_code error;
+  fs::path part(path);
+  while (!fs::exists(part, error) && part.has_relative_path()) part = part.parent_path();
+  return part.has_relative_path() ? part.string() : "";
+}
+
+void AddMount(const std::string& path, bool read_only, std::vector<engine::Mount>* mounts) {
+  if (path.empty()) return;
+  for (const engine::Mount& mount : *mounts) {
+    if (mount.target == path) return;
+  }
+  mounts->push_back({path, path, read_only});
+}
+
+// What the tasks' programs need of this machine: what they write first, so that it stays writable
+// where it is also read.
+engine::ContainerSettings MakeContainer(const job::Job& job) {
+  engine::ContainerSettings container;
+  for (const auto& [name, directory] : job.outputs) {
+    if (directory.empty() || directory[0] != '/') continue;
+    AddMount(ExistingPart(fs::path(directory).parent_path().string()), false, &container.mounts);
+  }
+  for (const job::DataSource& data : job.data) {
+    for (const std::string& source : data.sources)
+      AddMount(ExistingPart(source), true, &container.mounts);
+  }
+  container.programs = job.framework != job::Framework::kShoal;
+  return container;
+}
+
+}  // namespace
 
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
                                           const DesiredPlaces& places, const Members& members) {
@@ -22,6 +63,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.job_id = id;
   desired.job_dir = dir;
   desired.image = job.image;
+  desired.container = MakeContainer(job);
   desired.tasks.reserve(plan.tasks.size() + 1);
   engine::DesiredTask coordinator;
   coordinator.role = kCoordinatorRole;

@@ -43,9 +43,9 @@ struct Mount {
 
 // What engines whose tasks are containers need beside image and tasks; others do without.
 struct ContainerSettings {
-  std::string user;     // "UID:GID" or a name that the image knows; empty: this process's
-  std::string network;  // "host", or "job": one of the job's own; empty: host
+  std::string user;  // "UID:GID" or a name that the image knows; empty: this process's
   std::vector<Mount> mounts;
+  bool programs = false;  // tasks run programs that are not shoal's: an image must have them
   int64_t pids = 0;       // most processes and threads of a task; 0: no limit
   int64_t shm_bytes = 0;  // of /dev/shm; 0: the engine's default
 };

@@ -2,8 +2,8 @@
 
 #include <dlfcn.h>
 
-#include <filesystem>
 #include <cstdlib>
+#include <filesystem>
 
 namespace shoal::host {
 namespace {

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <thread>
 
+#include "host/own_group.h"
 #include "host/tree_init.h"
 
 namespace shoal::host {
@@ -264,6 +265,7 @@ struct ProcessTree::State {
   UniqueFd init_pidfd;
   UniqueFd control;
   Cgroup group;
+  int64_t own_oom_kills = 0;  // of the group around us, before the program began
 
   std::atomic<bool> ended{false};
   std::atomic<bool> over_watched_limit{false};
@@ -311,7 +313,8 @@ ProcessExit ProcessTree::State::Judge(int wait_status, int process, double cpu_s
   end.peak_memory_bytes = group.exists() ? group.MemoryPeak() : 0;
   if (end.peak_memory_bytes == 0)
     end.peak_memory_bytes = std::max(max_rss_kib * kKibi, highest_sample.load());
-  end.out_of_memory = !end.ok() && (group.OomKills() > 0 || over_watched_limit.load());
+  end.out_of_memory = !end.ok() && (group.OomKills() > 0 || OwnOomKills() > own_oom_kills ||
+                                    over_watched_limit.load());
   return end;
 }
 
@@ -345,6 +348,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
   auto state = std::make_unique<State>();
   state->mode = isolation.tree;
   state->resources = spec.resources;
+  state->own_oom_kills = OwnOomKills();
   const CgroupLimits limits{spec.resources.cpu, spec.resources.memory_bytes, spec.max_processes};
   const bool limited = limits.cpu > 0 || limits.memory_bytes > 0 || limits.pids > 0;
   // A namespace's end needs no help; a guard is glad of cgroup.kill.

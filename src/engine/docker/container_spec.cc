@@ -9,11 +9,14 @@
 
 #include "engine/docker/decode.h"
 #include "engine/local/local_engine.h"
+#include "host/own_group.h"
 #include "job/plan.h"
 
 namespace shoal::engine::docker {
 namespace {
 
+// The task's own process need not take devices: it sees no others.
+constexpr const char* kGpusGivenVariable = "SHOAL_GPUS_GIVEN";
 constexpr int64_t kDefaultShm = int64_t{1} << 30;  // Docker's own 64 MiB end PyTorch's loaders
 
 std::string WithIncarnation(std::string text, int incarnation) {
@@ -38,6 +41,8 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
     if (is != std::string::npos) variables[entry.substr(0, is)] = entry.substr(is + 1);
   }
   for (const auto& [name, value] : input.task->env) variables[name] = value;
+  variables[host::kOwnGroupVariable] = "1";
+  if (!input.gpus.empty()) variables[kGpusGivenVariable] = "1";
   variables[kJobVariable] = input.job->job_id;
   variables[kDirVariable] = input.job->job_dir;
   variables[kTaskVariable] = input.task->role + "/" + std::to_string(input.task->index) + "/" +
@@ -88,7 +93,6 @@ void AddLimits(const TaskSpecInput& input, json::object* host) {
 }
 
 json::object HostConfig(const TaskSpecInput& input, const std::vector<Mount>& mounts) {
-  const ContainerSettings& container = input.job->container;
   json::array binds;
   for (const Mount& mount : mounts) {
     binds.push_back({{"Type", "bind"},
@@ -98,7 +102,7 @@ json::object HostConfig(const TaskSpecInput& input, const std::vector<Mount>& mo
   }
   json::object host{
       {"Mounts", std::move(binds)},
-      {"NetworkMode", container.network == "job" ? NetworkName(input.job->job_id) : "host"},
+      {"NetworkMode", "host"},
       {"RestartPolicy", {{"Name", "no"}}},
       {"SecurityOpt", json::array{"no-new-privileges"}},
       // What a task says goes to the job's own log; this is for Docker's tools, and bounded.
@@ -125,20 +129,11 @@ std::string HideAndPrint(json::object body) {
 
 }  // namespace
 
-json::object MakeNetwork(const std::string& job) {
-  return {{"Name", NetworkName(job)},
-          {"Driver", "bridge"},
-          {"CheckDuplicate", true},
-          {"Labels", {{kJobLabel, job}}}};
-}
-
 std::string ContainerName(const std::string& job, const std::string& role, int index,
                           int incarnation) {
   return "shoal-" + job + "-" + role + "-" + std::to_string(index) + "-" +
          std::to_string(incarnation);
 }
-
-std::string NetworkName(const std::string& job) { return "shoal-" + job; }
 
 std::string ImageOf(const DesiredJob& job) {
   return job.image.empty() ? std::string(kEmptyRepository) + ":" + kEmptyTag : job.image;
@@ -164,6 +159,9 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
                     {"User", user.empty() ? options.user : user},
                     {"Labels", std::move(labels)},
                     {"HostConfig", HostConfig(input, mounts)}};
+  // A daemon that is shut down sends it to all containers. A coordinator that is told to stop ends
+  // the job; one that was killed is made again and goes on.
+  if (input.task->role == "coordinator") body["StopSignal"] = "SIGKILL";
   const std::string work_dir = WorkDir(input.task->work_dir, mounts);
   if (!work_dir.empty()) body["WorkingDir"] = work_dir;
   return body;
@@ -176,6 +174,11 @@ Status CheckContainers(const DesiredJob& job) {
   });
   if (odd)
     return InvalidArgument("image: got \"" + image + "\", expected NAME, NAME:TAG or NAME@DIGEST");
+  if (image.empty() && job.container.programs) {
+    return InvalidArgument("job " + job.job_id +
+                           " names no image, and its programs are not in an empty one; add `image: "
+                           "NAME` to the job file, or run it with --engine local");
+  }
   if (!job.job_dir.empty() && job.job_dir[0] != '/')
     return InvalidArgument("job " + job.job_id +
                            ": its directory must be an absolute path: got \"" + job.job_dir + "\"");
@@ -185,9 +188,6 @@ Status CheckContainers(const DesiredJob& job) {
         return InvalidArgument("volume: got \"" + path + "\", expected an absolute path");
     }
   }
-  const std::string& network = job.container.network;
-  if (!network.empty() && network != "host" && network != "job")
-    return InvalidArgument("network: got \"" + network + "\", expected host or job");
   return Status::Ok();
 }
 
@@ -204,9 +204,6 @@ Result<std::string> FindLauncher(const std::string& program) {
 
 std::string DescribeContainers(const SpecOptions& options, const DesiredJob& job) {
   std::string text;
-  if (job.container.network == "job") {
-    text += "# POST /networks/create\n" + HideAndPrint(MakeNetwork(job.job_id)) + "\n";
-  }
   int order = 0;
   for (const DesiredTask& task : job.tasks) {
     const std::vector<std::string> gpus(static_cast<size_t>(task.resources.gpu),
@@ -220,8 +217,6 @@ std::string DescribeContainers(const SpecOptions& options, const DesiredJob& job
   const std::string label = std::string(kJobLabel) + "=" + job.job_id;
   text += "# To remove all of it:\n#   docker ps -aq --filter label=" + label +
           " | xargs -r docker rm -f\n";
-  if (job.container.network == "job")
-    text += "#   docker network rm " + NetworkName(job.job_id) + "\n";
   return text;
 }
 

@@ -34,10 +34,6 @@ struct TaskSpecInput {
 // "shoal-JOB-ROLE-INDEX-INCARNATION".
 std::string ContainerName(const std::string& job, const std::string& role, int index,
                           int incarnation);
-// Of a network of the job's own.
-std::string NetworkName(const std::string& job);
-// The body of POST /networks/create.
-json::object MakeNetwork(const std::string& job);
 // The image that the job's tasks run in.
 std::string ImageOf(const DesiredJob& job);
 // Pure. `job` and `task` passed CheckContainers.

@@ -172,18 +172,6 @@ Result<std::string> DecodeId(std::string_view text) {
   return CheckedId(object);
 }
 
-Result<std::vector<std::string>> DecodeIds(std::string_view text) {
-  TRY_ASSIGN(const json::value value, ParseJson(text));
-  if (!value.is_array()) return InvalidArgument("expected a list");
-  std::vector<std::string> ids;
-  for (const json::value& one : value.get_array()) {
-    if (!one.is_object()) return InvalidArgument("expected a list of objects");
-    TRY_ASSIGN(std::string id, CheckedId(one.get_object()));
-    ids.push_back(std::move(id));
-  }
-  return ids;
-}
-
 Result<PullProgress> DecodePullProgress(std::string_view line) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(line));
   PullProgress progress;

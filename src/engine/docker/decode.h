@@ -77,8 +77,6 @@ Result<std::optional<ContainerEvent>> DecodeEvent(std::string_view line);
 std::string DecodeError(std::string_view text);
 // The field "Id" of what was made.
 Result<std::string> DecodeId(std::string_view text);
-// Likewise, of a list.
-Result<std::vector<std::string>> DecodeIds(std::string_view text);
 
 // One line of what a pull tells. `error` is not empty if it failed.
 struct PullProgress {

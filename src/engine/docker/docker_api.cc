@@ -282,22 +282,6 @@ Status DockerApi::MakeEmptyImage(const std::string& repository, const std::strin
   return Status::Ok();
 }
 
-Status DockerApi::CreateNetwork(const json::object& body) const {
-  const Status made = Call(Request("POST", "/networks/create", body)).status();
-  return made.code() == Code::kAlreadyExists ? Status::Ok() : made;
-}
-
-Status DockerApi::RemoveNetworks(const std::string& job) const {
-  const std::string filters = Filters({{"label", json::array{std::string(kJobLabel) + "=" + job}}});
-  TRY_ASSIGN(const std::string text, Call(Request("GET", "/networks?filters=" + filters)));
-  TRY_ASSIGN(const std::vector<std::string> ids, DecodeIds(text));
-  for (const std::string& id : ids) {
-    const Status removed = Call(Request("DELETE", "/networks/" + id)).status();
-    if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
-  }
-  return Status::Ok();
-}
-
 Result<std::string> DockerApi::CreateExec(const std::string& container,
                                           const json::object& body) const {
   TRY_ASSIGN(const std::string text,

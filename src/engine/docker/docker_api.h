@@ -52,11 +52,6 @@ class DockerApi {
   // An image with nothing in it, for our own static programs.
   Status MakeEmptyImage(const std::string& repository, const std::string& tag) const;
 
-  // OK if there is one of that name.
-  Status CreateNetwork(const json::object& body) const;
-  // All networks with the job's label.
-  Status RemoveNetworks(const std::string& job) const;
-
   Result<std::string> CreateExec(const std::string& container, const json::object& body) const;
   // The connection carries what goes in and comes out.
   Result<net::Upgraded> StartExec(const std::string& exec, bool terminal) const;

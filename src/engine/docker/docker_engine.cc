@@ -4,6 +4,7 @@
 #include "engine/docker/docker_engine.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -413,7 +414,7 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
   const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
   for (;;) {
     TRY_ASSIGN(const std::vector<docker::ContainerSummary> left, daemon_->api->List(job_id));
-    if (left.empty()) break;
+    if (left.empty()) return Status::Ok();
     std::vector<Status> ends(left.size());
     std::vector<std::thread> removers;
     const size_t width = std::min(left.size(), kWorkers);
@@ -428,8 +429,8 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
       if (!end.ok() && (!end.retryable() || std::chrono::steady_clock::now() > deadline))
         return end;
     }
+    ::poll(nullptr, 0, 20);  // a removal that is under way is waited for
   }
-  return daemon_->api->RemoveNetworks(job_id);
 }
 
 Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {

@@ -47,7 +47,6 @@ Outcome DockerWorker::Look(const Action& action) {
 
 Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
   TRY(HaveImage(job));
-  if (job.container.network == "job") TRY(api_->CreateNetwork(MakeNetwork(job.job_id)));
   if (!action.container.empty()) TRY(api_->Remove(action.container));
   TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
   const json::object body =
