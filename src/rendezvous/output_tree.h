@@ -17,7 +17,7 @@ namespace shoal::rendezvous {
 
 inline constexpr size_t kMaxOutputEntries = 100'000;
 inline constexpr int64_t kMaxOutputBytes = int64_t{256} << 30;  // of one attempt
-inline constexpr size_t kOutputFrame = 256 << 10;
+inline constexpr size_t kOutputFrame = 64 << 10;
 
 struct OutputEntry {
   enum class Kind : uint8_t { kFile, kDirectory, kLink };
