@@ -11,10 +11,10 @@ using Field = FieldOf<Params>;
 constexpr fm::FactorDefaults kDefaults = {
     .factors = "4",
     .factors_doc = "Factors of a feature towards each field.",
-    .alpha = "0.1",
-    .beta = "0.3",
-    .l2 = "0.00002",
-    .init = "0.1",
+    .alpha = "0.5",
+    .beta = "1",
+    .l2 = "0.0001",
+    .init = "0.2",
 };
 
 std::vector<Field> OwnFields() {
@@ -27,7 +27,7 @@ std::vector<Field> OwnFields() {
 }
 
 std::span<const Field> Fields() {
-  static const std::vector<Field> fields = sparse::WithCommonFields<Params>(OwnFields(), "2");
+  static const std::vector<Field> fields = sparse::WithCommonFields<Params>(OwnFields(), "4");
   return fields;
 }
 
@@ -35,11 +35,12 @@ std::span<const Field> Fields() {
 
 Params::Params() {
   keep_fields = true;
+  epochs = 4;
   factors = 4;
-  factor_alpha = 0.1;
-  factor_beta = 0.3;
-  factor_l2 = 0.00002;
-  factor_init = 0.1;
+  factor_alpha = 0.5;
+  factor_beta = 1;
+  factor_l2 = 0.0001;
+  factor_init = 0.2;
 }
 
 std::span<const Param> ParamTable() {

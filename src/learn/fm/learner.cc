@@ -75,4 +75,12 @@ float FmLearner::BiasOf(const float* bias) const {
   return logistic::FtrlWeight(linear_rule_, bias);
 }
 
+void FmLearner::Damp(float* delta, const float* state, float others) const {
+  sparse::DampPair({linear_rule_.alpha, linear_rule_.beta}, state[1], others, delta, delta + 1);
+  for (uint32_t f = kLinearFloats; f < kLinearFloats + rule_.stored; ++f) {
+    const uint32_t n = f + rule_.stored;
+    sparse::DampPair({rule_.alpha, rule_.beta}, state[n], others, delta + f, delta + n);
+  }
+}
+
 }  // namespace shoal::learn::fm

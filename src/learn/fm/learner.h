@@ -23,6 +23,7 @@ class FmLearner : public sparse::Learner {
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
+  void Damp(float* delta, const float* state, float others) const override;
 
  protected:
   // With `kernels` for the pairs, and vectors for `fields` fields unless that is 0.

@@ -34,4 +34,8 @@ float LogisticLearner::BiasOf(const float* bias) const {
   return ftrl_ ? FtrlWeight(rule_, bias) : bias[0];
 }
 
+void LogisticLearner::Damp(float* delta, const float* state, float others) const {
+  sparse::DampPair({rule_.alpha, rule_.beta}, state[1], others, delta, delta + 1);
+}
+
 }  // namespace shoal::learn::logistic

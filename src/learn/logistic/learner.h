@@ -25,6 +25,7 @@ class LogisticLearner final : public sparse::Learner {
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
+  void Damp(float* delta, const float* state, float others) const override;
 
  private:
   LogisticLearner(const Rule& rule, bool ftrl, const Kernels* kernels)

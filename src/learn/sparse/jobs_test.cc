@@ -387,6 +387,45 @@ TEST_F(SparseJob, ThreeWorkersAndTwoServersLearnAsWellAsOne) {
   EXPECT_NEAR(together[0]->held_out.auc, alone[0]->held_out.auc, 0.02);
 }
 
+// Each of many goes all the way to the best value of what is in every example, and is late to see
+// that the others do: added up as it is, that grows from round to round.
+TEST_F(SparseJob, EightWorkersLearnAsWellAsOne) {
+  const auto with_common = [](std::string text) {
+    std::string common;
+    for (int feature = 301; feature <= 330; ++feature) common += fmt::format(" {}:1", feature);
+    for (size_t at = 0; (at = text.find('\n', at)) != text.npos; at += common.size() + 1)
+      text.insert(at, common);
+    return text;
+  };
+  ASSERT_TRUE(WriteFileAtomically(train_, with_common(PlantedLines(2, 6000))).ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, with_common(PlantedLines(3, 2000))).ok());
+  params_.threads = 1;
+  params_.epochs = 8;
+  for (const bool factorize : {false, true}) {
+    factorize_ = factorize;
+    const auto alone = Run(1, 1);
+    ASSERT_TRUE(alone[0].ok()) << alone[0].status().message();
+    const auto together = Run(1, 8);
+    for (const auto& outcome : together) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_GT(together[0]->held_out.auc, alone[0]->held_out.auc - 0.02) << factorize;
+    EXPECT_LT(together[0]->held_out.log_loss, alone[0]->held_out.log_loss + 0.05) << factorize;
+  }
+}
+
+TEST(SparseDamp, WhatIsRareIsAddedUpAndWhatHasConvergedIsAveraged) {
+  const Rate rate{0.7f, 0.03f};
+  float value = 1, n = 1e-6f;
+  DampPair(rate, 1, 7, &value, &n);
+  EXPECT_NEAR(value, 1, 1e-4);
+  value = 1, n = 100;
+  DampPair(rate, 400, 7, &value, &n);
+  EXPECT_NEAR(value, 1.0 / 8, 1e-6);
+  EXPECT_NEAR(n, 100.0 / 8, 1e-4);
+  value = 1, n = 0;
+  DampPair(rate, 400, 7, &value, &n);
+  EXPECT_EQ(value, 1);
+}
+
 TEST_F(SparseJob, DeterministicMeansTheSameBytes) {
   params_.deterministic = true;
   for (const int workers : {1, 3, 4}) {

@@ -5,6 +5,8 @@
 // threads.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +68,10 @@ class Learner {
   virtual void FillModel(const float* state, uint64_t first, uint64_t count,
                          model::FactorModel* model) const = 0;
   virtual float BiasOf(const float* bias) const = 0;
+  // What one of several workers has changed of a feature since it last met the servers, as it is to
+  // be added to what the others have: scaled down where each has gone all the way by itself.
+  // delta: [width], changed in place; state: [width], as it is here; others: workers less this one.
+  virtual void Damp(float* delta, const float* state, float others) const = 0;
   // All fields of rows are below; 0: fields mean nothing.
   virtual uint32_t fields() const { return 0; }
   // The same for so many fields, which are known when the data has been read; for algorithms whose
@@ -74,6 +80,25 @@ class Learner {
     return Internal("this algorithm knows no fields");
   }
 };
+
+// The learning rate of AdaGrad and FTRL-proximal.
+struct Rate {
+  float alpha = 1;
+  float beta = 1;
+};
+
+// For Damp: scales the changes of a value and of its sum of squared gradients n, of which it has
+// taken its steps. α·Δn/(β+√n) is about how far the steps went on their way to the best value,
+// since squared gradients are as large as the curvature (Fisher information); kCompany for the
+// other features of the same examples, which went the same way.
+inline void DampPair(const Rate& rate, float n, float others, float* delta_value, float* delta_n) {
+  constexpr float kCompany = 8;
+  if (*delta_n <= 0) return;
+  const float went = kCompany * rate.alpha * *delta_n / (rate.beta + std::sqrt(std::max(n, 0.0f)));
+  const float weight = 1 / (1 + others * std::min(went, 1.0f));
+  *delta_value *= weight;
+  *delta_n *= weight;
+}
 
 // w·x + bias + what the pairs bring: ½ Σ_f [(Σ v_f·x)² − Σ (v_f·x)²] of a model without fields
 // (Rendle 2010, lemma 3.1), Σ_{i<j} ⟨v_{i,field of j}, v_{j,field of i}⟩·x_i·x_j of one with them

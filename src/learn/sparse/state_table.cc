@@ -7,6 +7,8 @@
 #include <cstring>
 #include <deque>
 
+#include "learn/sparse/worker.h"
+
 namespace shoal::learn::sparse {
 namespace {
 
@@ -98,6 +100,12 @@ Status StateTable::Rebase(int server) {
   return Status::Ok();
 }
 
+void StateTable::SetDamping(const Learner* learner, int workers) {
+  damper_ = workers > 1 ? learner : nullptr;
+  // What others push is seen up to kStaleness rounds late, and answered once more in each.
+  others_ = static_cast<float>((1 + kStaleness) * static_cast<uint32_t>(workers) - 1);
+}
+
 void StateTable::Fill(uint64_t first, uint64_t end, bool all, Piece* piece) {
   piece->changed.clear();
   piece->others.clear();
@@ -112,6 +120,8 @@ void StateTable::Fill(uint64_t first, uint64_t end, bool all, Piece* piece) {
     }
     float* const delta = piece->deltas.data() + piece->changed.size() * row_floats_;
     for (uint64_t i = 0; i < row_floats_; ++i) delta[i] = local[i] - base[i];
+    for (uint64_t i = 0; damper_ != nullptr && i < row_floats_; i += width_)
+      damper_->Damp(delta + i, local + i, others_);
     piece->changed.push_back(row);
     used_[row] = 1;
   }

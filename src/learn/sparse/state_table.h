@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/sparse/learner.h"
 #include "ps/client.h"
 
 namespace shoal::learn::sparse {
@@ -38,6 +39,9 @@ class StateTable {
   // worker has beyond. No thread may train or exchange meanwhile.
   Status Rebase(int server);
   bool connected() const { return base_ != nullptr; }
+  // Has what this worker has changed damped before it is pushed, as one of so many workers that
+  // train the same (learner.h). 1 worker: pushed as it is.
+  void SetDamping(const Learner* learner, int workers);
   // Meets the servers with part `part` of `parts` of the rows. No thread may train meanwhile; parts
   // may go in parallel. `all`: rows that this worker never changed too.
   Status Exchange(size_t part, size_t parts, bool all);
@@ -58,6 +62,8 @@ class StateTable {
   const uint64_t row_floats_;
   const uint64_t rows_;
   ps::TableRef table_;
+  const Learner* damper_ = nullptr;  // not owned; null: changes are pushed as they are
+  float others_ = 0;
   float* local_ = nullptr;     // [rows_ × row_floats_]
   float* base_ = nullptr;      // likewise; null until connected
   std::vector<uint8_t> used_;  // by row: this worker has changed it at some time

@@ -18,6 +18,8 @@ constexpr auto kPatience = std::chrono::seconds(600);
 constexpr uint64_t kStopLook = 64;            // examples
 constexpr uint64_t kMostFeatures = 1u << 25;  // of a thread's round: a fifth of a second
 constexpr uint64_t kRoundsOfMany = 8;         // ADR 30
+constexpr uint64_t kRoundsOfWide = 4;  // ADR 78: where an exchange takes longer than training
+constexpr uint32_t kWide = 8;          // floats of state a feature
 constexpr size_t kLine = 64;
 
 uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
@@ -72,7 +74,7 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
 // Of an epoch; the same in every worker.
 uint64_t Training::Rounds() const {
   if (setup_.params.rounds > 0) return static_cast<uint64_t>(setup_.params.rounds);
-  if (setup_.workers > 1) return kRoundsOfMany;
+  if (setup_.workers > 1) return setup_.learner->width() > kWide ? kRoundsOfWide : kRoundsOfMany;
   uint64_t most = 0;
   for (const LoadedShard& shard : train_) most = std::max(most, shard.set.features.size());
   return most / kMostFeatures + 1;
@@ -133,6 +135,7 @@ void Training::EndRound() {
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
   }
+  table_->SetDamping(setup_.learner, setup_.workers);
   if (const Status status = RepairServers(); !status.ok()) Fail(status);
 }
 
@@ -145,6 +148,8 @@ Status Training::RepairServers() {
     if ((restarted >> server & 1) == 0) continue;
     LogInfo("server {} came back; giving it this worker's state", server);
     setup_.reporter->Event({{"repaired_server", server}});
+    // What they lack is what is known of all workers, not this one's share.
+    table_->SetDamping(setup_.learner, 1);
     TRY(table_->Rebase(server));
   }
   return Status::Ok();
