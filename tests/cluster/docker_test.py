@@ -277,6 +277,7 @@ if __name__ == "__main__":
         remove_all()
         sys.exit(0)
     ended = unittest.main(exit=False, verbosity=1)
+    print("jobs that went wrong:", len(ended.result.failures) + len(ended.result.errors))
     width = max([len(row[0]) for row in ROWS] + [1])
     print("\n| what | time | what came of it |\n| --- | --- | --- |")
     for what, seconds, said in ROWS:
