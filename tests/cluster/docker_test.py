@@ -113,7 +113,7 @@ class DockerJobs(unittest.TestCase):
         self.assertIn("/work", out)  # the image's own directory
         self.row("two programs in a busybox image", "succeeded")
 
-    def skipped_volumes_directory_and_limits(self):
+    def test_volumes_directory_and_limits(self):
         os.mkdir(self.path("in"))
         with open(self.path("in/text"), "w") as file:
             file.write("from outside\n")
