@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "engine/local/local_engine.h"
+#include "job/parse.h"
 #include "job/plan.h"
 
 namespace shoal::controller {
@@ -32,6 +33,15 @@ void AddMount(const std::string& path, bool read_only, std::vector<engine::Mount
 // where it is also read.
 engine::ContainerSettings MakeContainer(const job::Job& job) {
   engine::ContainerSettings container;
+  container.work_dir = job.container.work_dir;
+  container.user = job.container.user;
+  container.pids = job.container.pids;
+  container.shm_bytes = job.container.shm_bytes;
+  for (const std::string& text : job.container.volumes) {
+    const auto volume = job::ParseVolume(text);  // the parser has checked it
+    if (!volume.ok()) continue;
+    container.mounts.push_back({volume->source, volume->target, volume->read_only});
+  }
   for (const auto& [name, directory] : job.outputs) {
     if (directory.empty() || directory[0] != '/') continue;
     AddMount(ExistingPart(fs::path(directory).parent_path().string()), false, &container.mounts);

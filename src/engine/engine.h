@@ -43,7 +43,9 @@ struct Mount {
 
 // What engines whose tasks are containers need beside image and tasks; others do without.
 struct ContainerSettings {
-  std::string user;  // "UID:GID" or a name that the image knows; empty: this process's
+  std::string user;      // "UID:GID" or a name that the image knows; empty: this process's
+  std::string work_dir;  // of the programs; empty: the task's, where the container has it, else the
+                         // image's own
   std::vector<Mount> mounts;
   bool programs = false;  // tasks run programs that are not shoal's: an image must have them
   int64_t pids = 0;       // most processes and threads of a task; 0: no limit

@@ -53,6 +53,28 @@ constexpr Field kFields[] = {
    .doc = "The container image that the tasks run in; every role then needs a command, because an "
           "image's own entry point is not known here.",
    .apply = [](V v, T t) { t.job->image = v.text; }},
+  {.path = "container", .type = Type::kSection, .fallback = "see its fields",
+   .doc = "What the containers of the tasks are made with beside `image`, on engines that have containers "
+          "(docs/engines/docker.md)."},
+  {.path = "container.volumes", .type = Type::kTexts, .most = 256, .fallback = "none",
+   .doc = "What of the machine the tasks see: `SOURCE:TARGET`, with `:ro` behind it read only. SOURCE is a path "
+          "beside the job file or absolute, TARGET absolute. Sources of `data` and parents of `outputs` are there "
+          "without being named.",
+   .apply = [](V v, T t) { t.job->container.volumes = v.texts; }},
+  {.path = "container.work_dir", .type = Type::kText, .most = 4096, .fallback = "the image's own",
+   .doc = "Where the programs start.",
+   .apply = [](V v, T t) { t.job->container.work_dir = v.text; }},
+  {.path = "container.user", .type = Type::kText, .most = 256, .fallback = "who runs the job",
+   .doc = "Who the programs are: UID:GID. They must be able to read the job's directory.",
+   .apply = [](V v, T t) { t.job->container.user = v.text; }},
+  {.path = "container.pids", .type = Type::kInteger, .least = 16, .most = 4'194'304,
+   .fallback = "no limit",
+   .doc = "How many processes and threads a task may have.",
+   .apply = [](V v, T t) { t.job->container.pids = v.integer; }},
+  {.path = "container.shm", .type = Type::kSize, .least = 1 << 20,
+   .most = static_cast<double>(kMaxMemoryBytes), .fallback = "1Gi",
+   .doc = "How large a task's /dev/shm may become; PyTorch's data loaders use it.",
+   .apply = [](V v, T t) { t.job->container.shm_bytes = v.integer; }},
   {.path = "files", .type = Type::kText, .most = 4096, .fallback = "none",
    .doc = "Without an image: the directory that is shipped to every task, which starts in a copy of its own "
           "(docs/files.md). `.shoalignore` leaves files out; a `requirements.txt` makes a virtual environment.",

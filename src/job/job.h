@@ -188,6 +188,25 @@ struct LearnValue {
   bool operator==(const LearnValue&) const = default;
 };
 
+// What a container of the job's tasks is made with beside its image; for engines that have
+// containers (docs/engines/docker.md).
+struct Container {
+  std::vector<std::string> volumes;  // "SOURCE:TARGET" or "SOURCE:TARGET:ro"
+  std::string work_dir;              // empty: the image's own
+  std::string user;                  // "UID:GID"; empty: of who runs the job
+  int64_t pids = 0;                  // most processes and threads of a task; 0: no limit
+  int64_t shm_bytes = 0;             // of /dev/shm; 0: the engine's default
+
+  bool operator==(const Container&) const = default;
+};
+
+// One entry of Container::volumes, taken apart.
+struct Volume {
+  std::string source;
+  std::string target;
+  bool read_only = false;
+};
+
 struct Job {
   std::string file;  // where it was read, for messages; empty if made by a command
   std::string name;
@@ -195,6 +214,7 @@ struct Job {
   std::string queue = "default";
   int priority = 0;
   std::string image;
+  Container container;
   std::string files;  // directory to ship; empty for none
   std::vector<std::string> command;
   std::map<std::string, std::string> env;

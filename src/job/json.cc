@@ -331,6 +331,18 @@ Status DecodeLimits(const json::object& object, Limits* limits) {
   return GetMs(*fields, "coordinator_timeout_ms", &limits->coordinator_timeout);
 }
 
+Status DecodeContainer(const json::object& job, Container* container) {
+  TRY_ASSIGN(const json::object* object, GetObject(job, "container"));
+  TRY(GetTexts(*object, "volumes", &container->volumes));
+  TRY_ASSIGN(container->work_dir, GetString(*object, "work_dir"));
+  TRY_ASSIGN(container->user, GetString(*object, "user"));
+  TRY_ASSIGN(container->pids, GetInt(*object, "pids"));
+  TRY_ASSIGN(container->shm_bytes, GetInt(*object, "shm"));
+  if (container->pids < 0 || container->shm_bytes < 0)
+    return InvalidArgument("field 'container': pids and shm may not be negative");
+  return Status::Ok();
+}
+
 Status DecodeHead(const json::object& object, Job* job) {
   TRY_ASSIGN(job->file, GetString(object, "file"));
   TRY_ASSIGN(job->name, GetString(object, "name"));
@@ -338,6 +350,7 @@ Status DecodeHead(const json::object& object, Job* job) {
   TRY_ASSIGN(job->queue, GetString(object, "queue"));
   TRY(GetIn(object, "priority", -kInt, kInt, &job->priority));
   TRY_ASSIGN(job->image, GetString(object, "image"));
+  if (object.contains("container")) TRY(DecodeContainer(object, &job->container));
   TRY_ASSIGN(job->files, GetString(object, "files"));
   TRY(GetTexts(object, "command", &job->command));
   TRY(GetTextMap(object, "env", &job->env));
@@ -355,6 +368,13 @@ json::object ToJson(const Job& job) {
   object["queue"] = job.queue;
   object["priority"] = job.priority;
   object["image"] = job.image;
+  if (job.container != Container{}) {
+    object["container"] = json::object{{"volumes", Texts(job.container.volumes)},
+                                       {"work_dir", job.container.work_dir},
+                                       {"user", job.container.user},
+                                       {"pids", job.container.pids},
+                                       {"shm", job.container.shm_bytes}};
+  }
   object["files"] = job.files;
   object["command"] = Texts(job.command);
   object["env"] = TextMap(job.env);

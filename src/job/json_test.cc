@@ -82,6 +82,9 @@ Job AnyJob() {
   job.queue = Text();
   job.priority = *rc::gen::inRange(-1000, 1001);
   job.image = Text();
+  if (*rc::gen::arbitrary<bool>())
+    job.container = {TextList(), Text(), Text(), *rc::gen::inRange(0, 100),
+                     *rc::gen::inRange(0, 100)};
   job.files = Text();
   job.command = TextList();
   job.env = TextMap();

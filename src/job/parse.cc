@@ -63,12 +63,32 @@ Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>
   return ParseJob(*text, path, overrides);
 }
 
+Result<Volume> ParseVolume(const std::string& text) {
+  Volume volume;
+  std::string rest = text;
+  if (rest.ends_with(":ro")) {
+    volume.read_only = true;
+    rest.resize(rest.size() - 3);
+  } else if (rest.ends_with(":rw")) {
+    rest.resize(rest.size() - 3);
+  }
+  const size_t colon = rest.rfind(':');
+  volume.source = rest.substr(0, colon);
+  volume.target = colon == std::string::npos ? "" : rest.substr(colon + 1);
+  if (volume.source.empty() || volume.target.empty() || volume.target[0] != '/')
+    return InvalidArgument("got '" + text +
+                           "', expected SOURCE:TARGET or SOURCE:TARGET:ro with an "
+                           "absolute TARGET");
+  return volume;
+}
+
 void ResolvePaths(Job* job, const std::string& base) {
   const std::filesystem::path from(base);
   for (DataSource& data : job->data) {
     for (std::string& source : data.sources) MakeAbsolute(from, &source);
   }
   for (auto& [name, directory] : job->outputs) MakeAbsolute(from, &directory);
+  for (std::string& volume : job->container.volumes) MakeAbsolute(from, &volume);
   MakeAbsolute(from, &job->files);
   MakeAbsolute(from, &job->store);
 }

@@ -35,4 +35,7 @@ Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>
 // before they hand a job on.
 void ResolvePaths(Job* job, const std::string& base);
 
+// An entry of container.volumes. InvalidArgument says what was expected.
+Result<Volume> ParseVolume(const std::string& text);
+
 }  // namespace shoal::job

@@ -279,5 +279,26 @@ TEST(Variables, WrongReferencesAreNamedWithTheirPlace) {
             at + "got the addresses of role 'ps', which has no port, expected a role with 'ports'");
 }
 
+TEST(Parse, Containers) {
+  const std::string begin = "command: [a]\nimage: b\nroles: {worker: 1}\ncontainer: ";
+  const auto job = ParseJob(
+      begin +
+          "{volumes: ['in put:/in:ro', '/a:b:/c'], work_dir: /in, user: '1:2', pids: 99, shm: 2Gi}",
+      "job.yaml");
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_EQ(job->container.pids, 99);
+  EXPECT_EQ(job->container.shm_bytes, int64_t{2} << 30);
+  const auto first = ParseVolume(job->container.volumes.at(0));
+  EXPECT_EQ(first->source, "in put");
+  EXPECT_EQ(first->target, "/in");
+  EXPECT_TRUE(first->read_only);
+  const auto second = ParseVolume(job->container.volumes.at(1));
+  EXPECT_EQ(second->source, "/a:b");
+  EXPECT_FALSE(second->read_only);
+  EXPECT_NE(ErrorOf(begin + "{volumes: [data]}").find("expected SOURCE:TARGET"), std::string::npos);
+  EXPECT_NE(ErrorOf(begin + "{work_dir: in}").find("expected an absolute path"), std::string::npos);
+  EXPECT_NE(ErrorOf(begin + "{volume: [a:/b]}").find("did you mean 'volumes'?"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace shoal::job

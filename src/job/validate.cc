@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "job/cluster_reference.h"
 #include "job/decode.h"
+#include "job/parse.h"
 
 namespace shoal::job {
 namespace {
@@ -32,6 +33,13 @@ class Validator {
     CheckVariables("env", job_.env);
     for (const Role& role : job_.roles) CheckVariables("roles." + role.name + ".env", role.env);
     for (const DataSource& data : job_.data) CheckData(data);
+    for (const std::string& text : job_.container.volumes) {
+      const Result<Volume> volume = ParseVolume(text);
+      if (!volume.ok()) Wrong("container.volumes", volume.status().message());
+    }
+    const std::string& work_dir = job_.container.work_dir;
+    if (!work_dir.empty() && work_dir[0] != '/')
+      Wrong("container.work_dir", "got '" + work_dir + "', expected an absolute path");
     if (!job_.image.empty() && !job_.files.empty()) {
       Wrong("files", "got files beside an image, expected one of the two: an image brings its own");
     }

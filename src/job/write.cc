@@ -256,6 +256,16 @@ Node CheckpointNode(const Checkpoint& checkpoint) {
   return node;
 }
 
+Node ContainerNode(const Container& container) {
+  Node node;
+  if (!container.volumes.empty()) AddField(&node, "volumes", TextList(container.volumes));
+  AddUnlessEmpty(&node, "work_dir", container.work_dir);
+  AddUnlessEmpty(&node, "user", container.user);
+  if (container.pids > 0) AddField(&node, "pids", Number(container.pids));
+  if (container.shm_bytes > 0) AddField(&node, "shm", Number(container.shm_bytes));
+  return node;
+}
+
 Node LearnNode(const Job& job) {
   Node node;
   for (const auto& [key, value] : job.learn) AddField(&node, key, Text(value.text));
@@ -272,6 +282,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   if (job.queue != usual.queue) AddField(&node, "queue", Text(job.queue));
   if (job.priority != usual.priority) AddField(&node, "priority", Number(job.priority));
   AddUnlessEmpty(&node, "image", job.image);
+  AddUnlessEmpty(&node, "container", ContainerNode(job.container));
   AddUnlessEmpty(&node, "files", job.files);
   if (!job.command.empty()) AddField(&node, "command", TextList(job.command));
   AddUnlessEmpty(&node, "env", TextMap(job.env));

@@ -99,6 +99,8 @@ Job AnyValidJob() {
   } else if (*rc::gen::arbitrary<bool>()) {
     job.files = AnyText();
   }
+  if (*rc::gen::arbitrary<bool>())
+    job.container = {{"a:/b", "/c d:/e:ro"}, "/work", "1:2", 100, int64_t{3} << 20};
   job.command = AnyCommand();
   job.env = AnyEnv();
   for (const char* name : {"scheduler", "worker", "ps", "server", "x"}) {

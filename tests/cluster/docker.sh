@@ -94,6 +94,9 @@ fi
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
 code=0
-"$build/tests/contract/contract_docker_test" --gtest_brief=1 || code=1
-python3 -B "$here/docker_test.py" || code=1
+"$build/tests/contract/contract_docker_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
+python3 -B "$here/docker_test.py" 2>&1 | tee "$scratch/jobs.log" || code=1
+sum() { awk -v what="$1" '$0 ~ what { for (i = 1; i <= NF; ++i) if ($i ~ /^[0-9]+$/) { n += $i; break } } END { print n + 0 }' "$scratch"/*.log; }
+failed=$(($(sum '^\\[  FAILED  \\] [0-9]+ test') + $(sum '^jobs that went wrong: ')))
+echo "docker: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ tests') - $(sum '^jobs that went wrong: '))) passed, $failed failed"
 exit $code

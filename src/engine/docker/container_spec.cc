@@ -162,7 +162,8 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
   // A daemon that is shut down sends it to all containers. A coordinator that is told to stop ends
   // the job; one that was killed is made again and goes on.
   if (input.task->role == "coordinator") body["StopSignal"] = "SIGKILL";
-  const std::string work_dir = WorkDir(input.task->work_dir, mounts);
+  std::string work_dir = WorkDir(input.task->work_dir, mounts);
+  if (!input.job->container.work_dir.empty()) work_dir = input.job->container.work_dir;
   if (!work_dir.empty()) body["WorkingDir"] = work_dir;
   return body;
 }
