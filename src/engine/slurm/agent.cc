@@ -153,16 +153,17 @@ class Agent {
     while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal)
       OnSignal(static_cast<int>(signal.ssi_signo));
     char events[4096];
-    while (::read(changes_.get(), events, sizeof events) > 0) {
-    }
-    LookForOrders();
+    bool told = false;
+    while (::read(changes_.get(), events, sizeof events) > 0) told = true;
+    LookForOrders(told);
     steps_->Handle();
   }
 
-  void LookForOrders() {
+  // `told`: by the kernel. Two changes within its clock's step have one time.
+  void LookForOrders(bool told) {
     std::error_code error;
     const auto changed = fs::last_write_time(OrdersPath(job_dir_), error);
-    if (error || changed == orders_time_) return;
+    if (error || (!told && changed == orders_time_)) return;
     auto orders = ReadOrders(job_dir_);
     if (!orders.ok()) return LogError("{}", orders.status().message());
     orders_time_ = changed;
