@@ -43,6 +43,10 @@ constexpr milliseconds kCancelPatience{90'000};  // KillWait and epilogs
 // Slurm's own variables of the user's, and a form of times that can be read.
 std::vector<std::string> SubmitEnvironment() {
   std::vector<std::string> env = CleanEnvironment();
+  // Directories of this machine alone; the nodes have their own.
+  std::erase_if(env, [](const std::string& entry) {
+    return entry.starts_with("TMPDIR=") || entry.starts_with("XDG_RUNTIME_DIR=");
+  });
   for (const std::string& entry : slurm::OwnEnvironment()) {
     if (entry.starts_with("SLURM_CONF") || entry.starts_with("SBATCH_") ||
         entry.starts_with("SLURM_CLUSTERS="))
