@@ -1,12 +1,12 @@
-// `shoal slurm …`: what runs inside an allocation of Slurm (engine/slurm/helper.h). Started by batch
-// scripts and sruns, not by people, hence hidden.
+// `shoal slurm …`: what runs inside an allocation of Slurm (engine/slurm/inside.h). Started by
+// batch scripts and sruns, not by people, hence hidden.
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 
 namespace shoal::cli {
 

@@ -312,7 +312,8 @@ void Run::OnEngine(const engine::TaskEvent& event) {
                   event.end.reason);
     }
     if (gone) OnCoordinatorEnd(event);
-    if (event.phase == TaskPhase::kStarting && !event.end.reason.empty()) TellWait(event.end.reason);
+    if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
+      TellWait(event.end.reason);
     if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
     return;
   }

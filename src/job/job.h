@@ -197,8 +197,8 @@ struct Slurm {
   std::string constraint;
   std::string reservation;
   std::string gpu_type;
-  int nodes = 0;                           // 0: as Slurm likes
-  std::chrono::milliseconds time{0};       // of the allocation; 0: the partition's
+  int nodes = 0;                                   // 0: as Slurm likes
+  std::chrono::milliseconds time{0};               // of the allocation; 0: the partition's
   std::chrono::milliseconds save_before{120'000};  // before that time is over
   bool requeue = true;  // after the loss of a node or the end of the time the job starts again
   bool exclusive = false;

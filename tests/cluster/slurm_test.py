@@ -163,11 +163,11 @@ def test_gpus(home):
 name: devices
 framework: generic
 roles:
-  helper: {replicas: 2, command: [sh, -c, 'echo "helper:[$CUDA_VISIBLE_DEVICES]"']}
+  aide: {replicas: 2, command: [sh, -c, 'echo "aide:[$CUDA_VISIBLE_DEVICES]"']}
   worker: {replicas: 4, resources: {gpu: 1}, command: [sh, -c, 'echo "worker:[$CUDA_VISIBLE_DEVICES]"; sleep 1']}
 """
     output = finish(start(home, text))
-    assert output.count("helper:[]") == 2, output
+    assert output.count("aide:[]") == 2, output
     devices = re.findall(r"worker:\[(\d)\]", output)
     assert sorted(devices) == ["0", "0", "1", "1"], output
     return None

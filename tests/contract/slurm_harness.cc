@@ -18,7 +18,8 @@ class SlurmHarness final : public Harness {
   void Reopen() override {
     engine_.reset();
     SlurmEngineOptions options;
-    options.program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "slurm_helper";
+    options.program =
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "slurm_helper";
     options.restart.first = std::chrono::milliseconds(5);
     auto engine = MakeSlurmEngine(options);
     ASSERT_TRUE(engine.ok()) << engine.status().message();

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);

@@ -368,9 +368,8 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   task->started = now;
   dirty_ = true;
   Tell(key, *task, {}, events);
-  const SpawnSpec spec =
-      SpawnSpecOf({id_, dir_, key.first, key.second, task->incarnation}, task->desired,
-                  options_->environment);
+  const SpawnSpec spec = SpawnSpecOf({id_, dir_, key.first, key.second, task->incarnation},
+                                     task->desired, options_->environment);
   auto spawned = Spawn(spec);
   if (!spawned.ok()) {
     TaskEnd end;

@@ -23,7 +23,7 @@
 #include "engine/local/local_job.h"
 #include "engine/local/records.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 #include "engine/slurm/own_address.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/steps.h"
@@ -196,8 +196,7 @@ class Agent {
     Tell(Sign::kTimeLimit, "the time of its allocation is nearly over");
     saving_ = orders_.requeue;
     for (const auto& [life, cell] : cells_) {
-      if (life.key.first == kCoordinator)
-        steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
+      if (life.key.first == kCoordinator) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
     }
   }
 
@@ -291,7 +290,8 @@ class Agent {
   void StartStep(StepSpec spec, const std::string& nodes, bool overlap) {
     const fs::path base = EngineDir(job_dir_) / ("step-" + std::to_string(step_number_++));
     spec.file = base.string() + ".json";
-    Status written = WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
+    Status written =
+        WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
     if (!nodes.empty()) {
       if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
       const job::Resources resources = table_.Find(spec.lives[0].key)->task.resources;

@@ -50,7 +50,8 @@ int SpawnWithFds(const std::vector<std::string>& argv, const std::vector<std::st
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  for (int i = 0; i < 3; ++i) ::posix_spawn_file_actions_adddup2(&actions, fds[static_cast<size_t>(i)], i);
+  for (int i = 0; i < 3; ++i)
+    ::posix_spawn_file_actions_adddup2(&actions, fds[static_cast<size_t>(i)], i);
   ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   const int error = ::posix_spawnp(pid, argv[0].c_str(), &actions, &attributes,
                                    Pointers(argv).data(), Pointers(env).data());

@@ -94,16 +94,15 @@ std::vector<QueuedJob> ParseQueue(std::string_view text) {
 }
 
 bool IsPending(const std::string& state) {
-  static const std::set<std::string> kPending = {"PENDING",   "CONFIGURING",  "REQUEUED",
+  static const std::set<std::string> kPending = {"PENDING",      "CONFIGURING",  "REQUEUED",
                                                  "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD",
                                                  "REQUEUE_FED"};
   return kPending.contains(state);
 }
 
 bool IsActive(const std::string& state) {
-  static const std::set<std::string> kActive = {"RUNNING",   "COMPLETING", "SUSPENDED",
-                                                "SIGNALING", "STAGE_OUT",  "STOPPED",
-                                                "RESIZING"};
+  static const std::set<std::string> kActive = {"RUNNING",   "COMPLETING", "SUSPENDED", "SIGNALING",
+                                                "STAGE_OUT", "STOPPED",    "RESIZING"};
   return IsPending(state) || kActive.contains(state);
 }
 
@@ -140,7 +139,8 @@ std::string DescribeEnd(const EndedJob& job, const std::string& job_dir) {
   constexpr int kNotExecutable = 126;
   if (job.exit_code == kDirectoryNotSeen)
     return fmt::format(
-        "node {} does not see the job's directory {}; set SHOAL_HOME to a directory on a file system "
+        "node {} does not see the job's directory {}; set SHOAL_HOME to a directory on a file "
+        "system "
         "that all nodes of the cluster see",
         job.node, job_dir);
   if (job.exit_code == kNoProgram || job.exit_code == kNotExecutable)

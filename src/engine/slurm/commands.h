@@ -31,7 +31,8 @@ bool IsActive(const std::string& state);
 // Whether it waits in the queue.
 bool IsPending(const std::string& state);
 
-// "waits in Slurm's queue (job 7): Resources, which are in use by other jobs; expected to start at …"
+// "waits in Slurm's queue (job 7): Resources, which are in use by other jobs; expected to start at
+// …"
 std::string DescribeWait(const QueuedJob& job);
 
 // How a job ended, from `scontrol --oneliner show job N`: a sentence's predicate.

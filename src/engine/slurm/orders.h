@@ -21,15 +21,15 @@ namespace shoal::engine::slurm {
 
 struct OrderedTask {
   DesiredTask task;
-  int round = 0;     // grows when it is named again after it was not
-  int per_cell = 1;  // so many of its role share a cell
+  int round = 0;        // grows when it is named again after it was not
+  int per_cell = 1;     // so many of its role share a cell
   bool beside = false;  // with the tasks of other roles in it
 };
 
 struct Orders {
   std::string job_id;
-  int64_t number = 0;  // of this Apply or Stop
-  bool stop = false;   // everything is to end
+  int64_t number = 0;                       // of this Apply or Stop
+  bool stop = false;                        // everything is to end
   std::chrono::milliseconds grace{10'000};  // between SIGTERM and SIGKILL of what is not named
   RestartRules restart;
   std::string program;  // shoal

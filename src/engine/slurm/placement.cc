@@ -121,8 +121,8 @@ Result<CellPlan> PlanCells(const DesiredJob& desired) {
   const std::vector<RoleNeed> needs = NeedsOf(desired);
   CellPlan plan;
   plan.cell.count = 0;
-  const bool gpus = std::any_of(needs.begin(), needs.end(),
-                                [](const RoleNeed& need) { return need.gpus > 0; });
+  const bool gpus =
+      std::any_of(needs.begin(), needs.end(), [](const RoleNeed& need) { return need.gpus > 0; });
   for (const RoleNeed& need : needs) {
     if (gpus && need.gpus == 0) continue;
     plan.cell.cpus = std::max(plan.cell.cpus, need.cpus);
@@ -246,9 +246,7 @@ void Placement::Release(size_t cell, const std::string& role) {
   if (place.owner == role && CountIn(place.used, role) == 0) place.owner.clear();
 }
 
-void Placement::LetGo(size_t cell, const std::string& role) {
-  CountDown(&cells_[cell].held, role);
-}
+void Placement::LetGo(size_t cell, const std::string& role) { CountDown(&cells_[cell].held, role); }
 
 void Placement::LoseNode(const std::string& node) {
   for (Place& place : cells_) place.lost = place.lost || place.node == node;

@@ -129,8 +129,8 @@ class SlurmEngine final : public Engine {
   const UniqueFd changes_;
   EventHub hub_;
 
-  std::mutex asking_;    // one question to the queue at a time
-  TimePoint asked_{};    // guarded by asking_
+  std::mutex asking_;  // one question to the queue at a time
+  TimePoint asked_{};  // guarded by asking_
   std::mutex mu_;
   std::condition_variable changed_;                       // something was read, or we end
   std::map<std::string, std::unique_ptr<JobView>> jobs_;  // guarded by mu_
@@ -233,8 +233,7 @@ void SlurmEngine::EndVanished() {
       if (job == jobs_.end() || job->second->stopping()) continue;
       const std::string why = ended.ok() ? slurm::DescribeEnd(*ended, job->second->dir())
                                          : "Slurm does not know it any more";
-      events =
-          job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
+      events = job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
     }
     for (const TaskEvent& event : events) hub_.Publish(event);
   }
@@ -294,8 +293,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   orders.requeue = desired.slurm.requeue;
   const auto submit = [&]() -> Status {
     TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
-    TRY_ASSIGN(const std::string script,
-               slurm::RenderScript(desired, plan, options_.program));
+    TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
     TRY(job->Order(desired, std::move(orders)));
     if (job->number() != 0) return Status::Ok();
     TRY_ASSIGN(const int64_t number, commands_.Submit(script));
@@ -427,8 +425,8 @@ Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const 
   if (node.empty())
     return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +
                     " does not run now; `shoal show " + job_id + "` says how its tasks are");
-  return slurm::ExecPlace{options_.program, commands_.environment(), queued->number, node,
-                          job_id,           role,                    index};
+  return slurm::ExecPlace{
+      options_.program, commands_.environment(), queued->number, node, job_id, role, index};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace shoal::engine {
 
 struct SlurmEngineOptions {
-  // Absolute path of shoal, at which all nodes find it; `PROGRAM slurm …` is slurm/helper.h.
+  // Absolute path of shoal, at which all nodes find it; `PROGRAM slurm …` is slurm/inside.h.
   std::string program;
   const Clock* clock = RealClock::Get();
   RestartRules restart;

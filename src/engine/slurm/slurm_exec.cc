@@ -11,7 +11,7 @@
 
 #include "engine/local/spawn.h"
 #include "engine/slurm/child.h"
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 
 namespace shoal::engine::slurm {
 namespace {

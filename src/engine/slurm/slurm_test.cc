@@ -8,7 +8,7 @@
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/child.h"
 #include "engine/slurm/commands.h"
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 #include "engine/slurm/orders.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/step_line.h"
@@ -44,8 +44,9 @@ DesiredJob JobOf(std::vector<DesiredTask> tasks) {
 TEST(Cells, SmallTasksOfARoleShareOne) {
   const job::Resources big{4, int64_t{8} << 30, 0};
   const job::Resources small{1, int64_t{2} << 30, 0};
-  auto plan = PlanCells(JobOf({Task("coordinator", 0), Task("ps", 0, small), Task("ps", 1, small),
-                               Task("ps", 2, small), Task("worker", 0, big), Task("worker", 1, big)}));
+  auto plan =
+      PlanCells(JobOf({Task("coordinator", 0), Task("ps", 0, small), Task("ps", 1, small),
+                       Task("ps", 2, small), Task("worker", 0, big), Task("worker", 1, big)}));
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->cell.count, 3);
   EXPECT_EQ(plan->cell.cpus, 4);
@@ -181,7 +182,8 @@ TEST(Ends, AreExplained) {
       "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode Dependency=(null) BatchHost=n2 "
       "ExitCode=72:0 Comment=JobState=LIE");
   ASSERT_TRUE(ended.ok());
-  EXPECT_THAT(DescribeEnd(*ended, "/shared/x"), HasSubstr("node n2 does not see the job's directory"));
+  EXPECT_THAT(DescribeEnd(*ended, "/shared/x"),
+              HasSubstr("node n2 does not see the job's directory"));
   EndedJob job;
   job.state = "TIMEOUT";
   EXPECT_THAT(DescribeEnd(job, ""), HasSubstr("slurm.time"));

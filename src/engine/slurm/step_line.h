@@ -4,7 +4,8 @@
 //   2: {"task":2,"word":"ended","exit":-1,"signal":9,"oom":false}
 //   2: {"task":2,"word":"refused","reason":"cannot start …"}
 //
-// And what the agent tells it, through srun's input: "term 2", "kill 2", "usr1 0"; everyone hears all.
+// And what the agent tells it, through srun's input: "term 2", "kill 2", "usr1 0"; everyone hears
+// all.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@
 #include "engine/local/records.h"
 #include "engine/local/spawn.h"
 #include "engine/slurm/child.h"
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 #include "engine/slurm/step_line.h"
 
 namespace shoal::engine::slurm {
@@ -73,8 +73,7 @@ class StepTask {
   // not reach gets it here.
   void HandOn(int fd) {
     signalfd_siginfo info{};
-    if (::read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGTERM)
-      Signal(SIGTERM);
+    if (::read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGTERM) Signal(SIGTERM);
   }
 
   // False when nobody speaks any more.
@@ -130,7 +129,9 @@ Result<int> RunStepTask(const std::string& file) {
   const std::string job_dir = std::filesystem::path(file).parent_path().parent_path();
   const TaskPlace place{step->job_id, job_dir, record.desired.role, record.desired.index,
                         record.incarnation};
-  auto spawned = Spawn(SpawnSpecOf(place, record.desired, WithoutSlurm(OwnEnvironment())));
+  std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
+  env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/prepare.cc)
+  auto spawned = Spawn(SpawnSpecOf(place, record.desired, std::move(env)));
   if (!spawned.ok()) return refuse(spawned.status().message());
   Say({Word::kStarted, number, {}});
   StepTask(number, std::move(*spawned)).Run(signals);

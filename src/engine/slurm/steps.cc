@@ -151,8 +151,8 @@ void Steps::End(Step* step) {
     TaskEnd lost;
     lost.exit_code = member.started || end.exit_code <= 0 ? -1 : end.exit_code;
     if (member.started)
-      lost.reason = "was lost with its step" +
-                    (step->last_words.empty() ? "" : "; " + step->last_words);
+      lost.reason =
+          "was lost with its step" + (step->last_words.empty() ? "" : "; " + step->last_words);
     callbacks_.on_ended(member.life, lost, step->last_words);
   }
 }

@@ -45,8 +45,7 @@ void TaskTable::Take(const Orders& orders, TimePoint now) {
     Task& task = it->second;
     if (fresh) order_.push_back(key);
     // It was not named for a while, which we may not have seen.
-    const bool again =
-        !fresh && (task.wanted ? wish.round != task.ordered.round : task.alive);
+    const bool again = !fresh && (task.wanted ? wish.round != task.ordered.round : task.alive);
     const bool back = !fresh && !task.wanted && !task.alive && !task.start_at;
     // A replayed one that had ended well has, and stays so.
     const bool replayed = back && task.ordered.task.role.empty();
@@ -181,8 +180,7 @@ TaskTable::Due TaskTable::Step(TimePoint now) {
 }
 
 void TaskTable::Tell(const Key& key, const Task& task, TaskEnd end) {
-  events_.push_back(
-      {job_id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
+  events_.push_back({job_id_, key.first, key.second, task.incarnation, task.phase, std::move(end)});
 }
 
 std::vector<TaskEvent> TaskTable::TakeEvents() { return std::exchange(events_, {}); }

@@ -2,9 +2,9 @@
 // by people:
 //
 //   agent DIR                     the batch step: holds the job's steps (agent.cc)
-//   step FILE                     one task of a step: starts a launcher, tells how it ends (step_task.cc)
-//   exec JOB ROLE INDEX [--terminal R C] -- COMMAND…   a command beside a task's program
-//   pipe JOB ROLE INDEX PORT      its port, at standard input and output
+//   step FILE                     one task of a step: starts a launcher, tells how it ends
+//   (step_task.cc) exec JOB ROLE INDEX [--terminal R C] -- COMMAND…   a command beside a task's
+//   program pipe JOB ROLE INDEX PORT      its port, at standard input and output
 #pragma once
 
 #include <string>

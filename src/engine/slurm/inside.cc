@@ -1,4 +1,4 @@
-#include "engine/slurm/helper.h"
+#include "engine/slurm/inside.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -83,8 +83,9 @@ std::vector<std::string> WithoutSlurm(const std::vector<std::string>& environmen
   static constexpr std::string_view kTaken[] = {"SLURM", "SBATCH_", "SRUN_", "PMI_", "PMIX_"};
   std::vector<std::string> kept;
   for (const std::string& entry : environment) {
-    const bool taken = std::any_of(std::begin(kTaken), std::end(kTaken),
-                                   [&](std::string_view prefix) { return entry.starts_with(prefix); });
+    const bool taken =
+        std::any_of(std::begin(kTaken), std::end(kTaken),
+                    [&](std::string_view prefix) { return entry.starts_with(prefix); });
     if (!taken || entry.starts_with("SLURM_TMPDIR=")) kept.push_back(entry);
   }
   return kept;
