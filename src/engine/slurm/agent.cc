@@ -207,11 +207,17 @@ class Agent {
       std::error_code ignored;
       fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
     }
-    const bool saved = saving_ && coordinator && !IsLoss(end);
+    const bool decided = coordinator && !IsLoss(end);
+    const bool saved = decided && saving_;
     const fs::path log = TaskLogPath(job_dir_, life.key.first, life.key.second);
     table_.Ended(life, Now(), std::move(end),
                  words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
-    if (saved) Requeue();
+    if (saved) return Requeue();
+    // The job is over. A controller would say so, but there need not be one.
+    if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
+      closing_ = true;
+      table_.StopAll(Now() + orders_.grace, false);
+    }
   }
 
   void Requeue() {
