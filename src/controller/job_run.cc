@@ -332,22 +332,13 @@ void Run::OnEngine(const engine::TaskEvent& event) {
 // It is in the engine's own queue.
 void Run::TellWait(const std::string& why) {
   queued_ = true;
-  const JobState state = recorder_.record().state;
-  if (state == JobState::kStarting || state == JobState::kPending) {
-    recorder_.AddState(JobState::kPending, why);
-    return TellState(JobState::kPending, why);
-  }
   Note(why);
-  recorder_.AddNote(why);
+  recorder_.AddState(recorder_.record().state, why);
 }
 
 void Run::LeaveQueue() {
-  queued_ = false;
-  if (recorder_.record().state == JobState::kPending) {
-    recorder_.AddState(JobState::kAdmitted, "");
-    recorder_.AddState(JobState::kStarting, "");
-    TellState(JobState::kStarting, "");
-  }
+  if (std::exchange(queued_, false) && !recorder_.record().reason.empty())
+    recorder_.AddState(recorder_.record().state, "");
   ConnectClient();
 }
 
