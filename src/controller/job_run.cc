@@ -339,6 +339,7 @@ void Run::TellWait(const std::string& why) {
 void Run::LeaveQueue() {
   if (std::exchange(queued_, false) && !recorder_.record().reason.empty())
     recorder_.AddState(recorder_.record().state, "");
+  if (std::exchange(between_, false)) client_.reset();  // it was the last coordinator's
   ConnectClient();
 }
 
