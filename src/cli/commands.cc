@@ -33,6 +33,7 @@ const std::vector<Command>& Commands() {
       {"coordinator", "", AddCoordinator},
       {"task", "", AddTask},
       {"prepare", "", AddPrepare, WordsBeforeCommand},
+      {"slurm", "", AddSlurm, [](int /*argc*/, const char* const* /*argv*/) { return 2; }},
       {"mpi-worker", "", AddMpiWorker},
       {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
       {"learn", "", AddLearn},

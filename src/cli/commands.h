@@ -41,6 +41,7 @@ void AddVersion(CLI::App& app, Run* chosen);
 void AddCoordinator(CLI::App& app, Run* chosen);
 void AddTask(CLI::App& app, Run* chosen);
 void AddPrepare(CLI::App& app, Run* chosen);
+void AddSlurm(CLI::App& app, Run* chosen);
 void AddMpiWorker(CLI::App& app, Run* chosen);
 void AddMpiAgent(CLI::App& app, Run* chosen);
 

@@ -16,7 +16,9 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
   CLI::App* const sub = app.add_subcommand("coordinator", "Coordinate the tasks of one job");
   const auto options = std::make_shared<rendezvous::CoordinatorOptions>();
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
-  sub->add_option("--host", options->host, "Numeric address to listen at");
+  sub->add_option("--host", options->host, "Numeric address to listen at")
+      ->envname("SHOAL_COORDINATOR_HOST");
+  sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any");
   sub->callback([chosen, options] {
     *chosen = [options](const Context& context) {

@@ -5,6 +5,7 @@
 
 #include "engine/docker/docker_engine.h"
 #include "engine/local/local_engine.h"
+#include "engine/slurm/slurm_engine.h"
 
 namespace shoal::cli {
 namespace {
@@ -14,16 +15,27 @@ struct EngineKind {
   Result<std::unique_ptr<engine::Engine>> (*make)();
 };
 
+std::string OwnProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).string();
+}
+
+Result<std::unique_ptr<engine::Engine>> MakeSlurm() {
+  engine::SlurmEngineOptions options;
+  options.program = OwnProgram();
+  return engine::MakeSlurmEngine(std::move(options));
+}
+
 Result<std::unique_ptr<engine::Engine>> MakeDocker() {
   engine::DockerEngineOptions options;
-  std::error_code error;
-  options.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  options.program = OwnProgram();
   return engine::MakeDockerEngine(std::move(options));
 }
 
 constexpr EngineKind kEngines[] = {
     {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
     {"docker", MakeDocker},
+    {"slurm", MakeSlurm},
 };
 
 }  // namespace

@@ -100,6 +100,11 @@ Result<host::GpuLease> WaitForGpus(int count) {
 // The first of a task's processes takes the devices, the others have the same. They stay locked
 // while a process that inherited the descriptors lives.
 Status TakeTaskGpus(int count) {
+  // An engine that leases devices itself has named the task's.
+  if (!Variable("SHOAL_GPUS_GIVEN").empty()) {
+    if (!Variable("CUDA_VISIBLE_DEVICES").empty()) return Status::Ok();
+    return FailedPrecondition("the task asks for GPUs and the engine gave it none");
+  }
   const std::filesystem::path shared = std::filesystem::path(Variable("SHOAL_SCRATCH")) / "gpus";
   TRY_ASSIGN(const UniqueFd turn, OpenFile(shared.string() + ".lock", O_RDWR | O_CREAT, 0600));
   while (::flock(turn.get(), LOCK_EX) != 0) {

@@ -74,6 +74,10 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.job_dir = dir;
   desired.image = job.image;
   desired.container = MakeContainer(job);
+  desired.slurm = job.slurm;
+  for (const job::Role& role : job.roles) {
+    if (role.elastic()) desired.most[role.name] = role.most();
+  }
   desired.tasks.reserve(plan.tasks.size() + 1);
   engine::DesiredTask coordinator;
   coordinator.role = kCoordinatorRole;

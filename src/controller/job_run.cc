@@ -34,6 +34,8 @@ constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
 // A coordinator that was told to kill everything and says nothing for so long is not waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);
 constexpr std::chrono::milliseconds kClearGrace{2000};
+// Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
+constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
 // A job that waits for what others hold looks so often whether their controllers still live: a
 // killed one says nothing.
 constexpr Duration kLookAfterOthers = std::chrono::seconds(5);
@@ -98,6 +100,11 @@ class Run final : public JobRun {
 
   void OnEngine(const engine::TaskEvent& event);
   void OnCoordinatorEnd(const engine::TaskEvent& event);
+  void TellWait(const std::string& why);
+  void LeaveQueue();
+  void GoOnLater();
+  bool GoesOn(const rendezvous::Verdict& verdict) const;
+  void LeaveClient();
   void OnEvent(const rendezvous::JobEvent& event);
   void OnClosed(const Status& status);
 
@@ -121,6 +128,10 @@ class Run final : public JobRun {
   Members members_;                    // of elastic roles
   std::map<std::string, int> wanted_;  // … how many there are to be
   bool connected_once_ = false;
+  bool queued_ = true;    // where the engine has a queue: the coordinator does not run yet
+  bool between_ = false;  // the coordinator has ended, to go on in another allocation
+  int64_t last_seq_ = 0;  // of the coordinator's events
+  std::map<rendezvous::LogKey, int64_t> log_offsets_;
   int coordinator_deaths_ = 0;  // since it was last heard
   std::vector<std::function<void(rendezvous::Client*)>> pending_commands_;
   std::vector<net::Loop::Id> timers_;
@@ -137,7 +148,9 @@ class Run final : public JobRun {
 
 void Run::Admit() {
   if (phase_ != Phase::kWaiting) return;
-  const Result<engine::Capacity> capacity = options_.engine->GetCapacity();
+  const bool queues = options_.engine->QueuesItself();
+  const Result<engine::Capacity> capacity =
+      queues ? Result<engine::Capacity>(engine::Capacity()) : options_.engine->GetCapacity();
   if (!capacity.ok()) return Fail(capacity.status().message());
   AdmissionAnswer answer;
   std::optional<JobRecord> mine;
@@ -147,7 +160,8 @@ void Run::Admit() {
         mine = job;
     }
     if (!mine) return {};
-    answer = MayStart(id_, unfinished, *capacity, *policy_);
+    answer = queues ? AdmissionAnswer{Admitted::kYes, ""}
+                    : MayStart(id_, unfinished, *capacity, *policy_);
     const WallTime now = options_.clock->Wall();
     if (answer.answer == Admitted::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
     if (answer.answer == Admitted::kWait && answer.why != waiting_why_)
@@ -263,7 +277,8 @@ Status Run::WatchForCoordinator() {
   TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
     if (ReadChanges(changes_.get(), "coordinator.json")) ConnectClient();
   }));
-  Later(kDialAnyway, [this] { ConnectClient(); });
+  // Who waits in a queue first is dialled when it runs.
+  if (!options_.engine->QueuesItself()) Later(kDialAnyway, [this] { ConnectClient(); });
   return Status::Ok();
 }
 
@@ -278,7 +293,10 @@ void Run::ConnectClient() {
     return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
   };
   options.logs = observer_.on_log != nullptr;
-  options.give_up_after = job_.limits.coordinator_timeout;
+  options.after_seq = last_seq_;
+  options.log_offsets = log_offsets_;
+  options.give_up_after =
+      options_.engine->QueuesItself() ? kQueuePatience : Duration(job_.limits.coordinator_timeout);
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_connected = [this] {
     if (connected_once_) Note("the coordinator is back");
@@ -286,7 +304,13 @@ void Run::ConnectClient() {
     coordinator_deaths_ = 0;
   };
   callbacks.on_event = [this](const rendezvous::JobEvent& event) { OnEvent(event); };
-  callbacks.on_log = observer_.on_log;
+  if (options.logs) {
+    callbacks.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
+                              std::string_view bytes) {
+      log_offsets_[key] = offset + static_cast<int64_t>(bytes.size());
+      observer_.on_log(key, offset, bytes);
+    };
+  }
   callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
   client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
   for (const auto& command : pending_commands_) command(client_.get());
@@ -305,9 +329,14 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   if (phase_ != Phase::kRunning) return;
   const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
   if (event.role == kCoordinatorRole) {
-    if (event.phase == TaskPhase::kRefused)
-      return Fail("its coordinator could not be started: " + event.end.reason);
+    if (event.phase == TaskPhase::kRefused) {
+      return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
+                  event.end.reason);
+    }
     if (gone) OnCoordinatorEnd(event);
+    if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
+      TellWait(event.end.reason);
+    if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
     return;
   }
   if (event.phase == TaskPhase::kRefused) {
@@ -322,9 +351,38 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   }
 }
 
+// It is in the engine's own queue.
+void Run::TellWait(const std::string& why) {
+  queued_ = true;
+  Note(why);
+  recorder_.AddState(recorder_.record().state, why);
+}
+
+void Run::LeaveQueue() {
+  if (std::exchange(queued_, false) && !recorder_.record().reason.empty())
+    recorder_.AddState(recorder_.record().state, "");
+  if (std::exchange(between_, false)) client_.reset();  // it was the last coordinator's
+  ConnectClient();
+}
+
+// Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
+void Run::GoOnLater() {
+  if (std::exchange(between_, true)) return;
+  Note(rendezvous::kGoesOnLater);
+  recorder_.AddNote(rendezvous::kGoesOnLater);
+  if (client_ != nullptr) client_->AckVerdict();
+}
+
+bool Run::GoesOn(const rendezvous::Verdict& verdict) const {
+  return options_.engine->QueuesItself() && verdict.state == JobState::kSuspended &&
+         verdict.reason == rendezvous::kGoesOnLater && cancel_reason_.empty();
+}
+
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
+  if (between_) return;
   // It may have decided, written its verdict and died before it could tell.
   if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+    if (GoesOn(*verdict)) return GoOnLater();
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
   }
@@ -357,6 +415,8 @@ std::string Run::LastWords(const std::string& role, int index) {
 void Run::OnEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (phase_ != Phase::kRunning) return;
+  last_seq_ = std::max(last_seq_, event.seq);
+  if (event.type == Type::kVerdict && GoesOn(event.verdict)) return GoOnLater();
   recorder_.Take(event);
   FollowMembers(event);
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
@@ -367,6 +427,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
 
 void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
+  if (between_) return LeaveClient();
   if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
@@ -375,6 +436,14 @@ void Run::OnClosed(const Status& status) {
       fmt::format("its coordinator cannot be reached: {}{}",
                   status.ok() ? "it closed the connection before it had decided" : status.message(),
                   LastWords(kCoordinatorRole, 0)));
+}
+
+// Until the next coordinator runs. The client is in the middle of telling us.
+void Run::LeaveClient() {
+  Later(Duration(0), [this] {
+    client_.reset();
+    between_ = false;
+  });
 }
 
 // ---- What the user says -------------------------------------------------------------------------
@@ -386,6 +455,7 @@ void Run::Drain(const std::string& reason) {
   const bool resumed = std::filesystem::exists(dir_ / "resumes");
   if (phase_ == Phase::kWaiting)
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
+  if (queued_ && options_.engine->QueuesItself()) return End(JobState::kCancelled, reason);
   WithClient([reason](rendezvous::Client* client) { client->Drain(reason); });
 }
 

@@ -60,6 +60,10 @@ struct DesiredJob {
   std::vector<DesiredTask> tasks;
   std::string image = {};  // in which the tasks' programs run; empty: none
   ContainerSettings container = {};
+  // Of elastic roles, how many tasks there may be one day: what an engine that cannot grow asks for
+  // at once.
+  std::map<std::string, int> most = {};
+  job::Slurm slurm = {};
 };
 
 enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };
@@ -138,6 +142,10 @@ class Engine {
 
   // "local", "fake", …
   virtual std::string name() const = 0;
+  // True if Apply's tasks may have to wait for what others use, long perhaps and more than once:
+  // the queue above need not hold jobs back, and a coordinator may be away for as long. Why it
+  // waits is told as kStarting of the coordinator with a reason.
+  virtual bool QueuesItself() const { return false; }
   // What exists, used or not.
   virtual Result<Capacity> GetCapacity() = 0;
 

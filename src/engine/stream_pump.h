@@ -7,4 +7,7 @@ namespace shoal::engine {
 // stay the caller's.
 void PumpStreams(int a, int b);
 
+// Likewise between a socket and a pair of pipes: `in` into it, what it says to `out`.
+void PumpThrough(int socket, int in, int out);
+
 }  // namespace shoal::engine

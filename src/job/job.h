@@ -207,6 +207,25 @@ struct Volume {
   bool read_only = false;
 };
 
+// What a job asks of Slurm beyond its tasks' resources (docs/engines/slurm.md). Other engines
+// ignore it.
+struct Slurm {
+  std::string partition;
+  std::string account;
+  std::string qos;
+  std::string constraint;
+  std::string reservation;
+  std::string gpu_type;
+  int nodes = 0;                                   // 0: as Slurm likes
+  std::chrono::milliseconds time{0};               // of the allocation; 0: the partition's
+  std::chrono::milliseconds save_before{120'000};  // before that time is over
+  bool requeue = true;  // after the loss of a node or the end of the time the job starts again
+  bool exclusive = false;
+  std::vector<std::string> options;  // of sbatch, as they are
+
+  bool operator==(const Slurm&) const = default;
+};
+
 struct Job {
   std::string file;  // where it was read, for messages; empty if made by a command
   std::string name;
@@ -227,6 +246,7 @@ struct Job {
   Limits limits;
   std::optional<OnControllerLoss> on_controller_loss;
   std::map<std::string, std::string> outputs;  // "model" → directory
+  Slurm slurm;
 
   const Role* FindRole(const std::string& role) const;
   bool operator==(const Job&) const = default;

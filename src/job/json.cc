@@ -343,6 +343,38 @@ Status DecodeContainer(const json::object& job, Container* container) {
   return Status::Ok();
 }
 
+json::object Encode(const Slurm& slurm) {
+  return {{"partition", slurm.partition},
+          {"account", slurm.account},
+          {"qos", slurm.qos},
+          {"constraint", slurm.constraint},
+          {"reservation", slurm.reservation},
+          {"gpu_type", slurm.gpu_type},
+          {"nodes", slurm.nodes},
+          {"time_ms", slurm.time.count()},
+          {"save_before_ms", slurm.save_before.count()},
+          {"requeue", slurm.requeue},
+          {"exclusive", slurm.exclusive},
+          {"options", Texts(slurm.options)}};
+}
+
+Status DecodeSlurm(const json::object& object, Slurm* slurm) {
+  if (!object.contains("slurm")) return Status::Ok();  // nothing was asked for
+  TRY_ASSIGN(const json::object* fields, GetObject(object, "slurm"));
+  TRY_ASSIGN(slurm->partition, GetString(*fields, "partition"));
+  TRY_ASSIGN(slurm->account, GetString(*fields, "account"));
+  TRY_ASSIGN(slurm->qos, GetString(*fields, "qos"));
+  TRY_ASSIGN(slurm->constraint, GetString(*fields, "constraint"));
+  TRY_ASSIGN(slurm->reservation, GetString(*fields, "reservation"));
+  TRY_ASSIGN(slurm->gpu_type, GetString(*fields, "gpu_type"));
+  TRY(GetIn(*fields, "nodes", 0, kMaxTasks, &slurm->nodes));
+  TRY(GetMs(*fields, "time_ms", &slurm->time));
+  TRY(GetMs(*fields, "save_before_ms", &slurm->save_before));
+  TRY_ASSIGN(slurm->requeue, GetBool(*fields, "requeue"));
+  TRY_ASSIGN(slurm->exclusive, GetBool(*fields, "exclusive"));
+  return GetTexts(*fields, "options", &slurm->options);
+}
+
 Status DecodeHead(const json::object& object, Job* job) {
   TRY_ASSIGN(job->file, GetString(object, "file"));
   TRY_ASSIGN(job->name, GetString(object, "name"));
@@ -396,6 +428,7 @@ json::object ToJson(const Job& job) {
     object["on_controller_loss"] = NameIn(kControllerLosses, *job.on_controller_loss);
   }
   object["outputs"] = TextMap(job.outputs);
+  if (job.slurm != Slurm()) object["slurm"] = Encode(job.slurm);
   return object;
 }
 
@@ -415,6 +448,7 @@ Result<Job> FromJson(const json::object& object) {
     TRY(GetEnum(object, "on_controller_loss", kControllerLosses, &loss));
     job.on_controller_loss = loss;
   }
+  TRY(DecodeSlurm(object, &job.slurm));
   return job;
 }
 

@@ -266,6 +266,25 @@ Node ContainerNode(const Container& container) {
   return node;
 }
 
+Node SlurmNode(const Slurm& slurm) {
+  const Slurm usual;
+  Node node;
+  AddUnlessEmpty(&node, "partition", slurm.partition);
+  AddUnlessEmpty(&node, "account", slurm.account);
+  AddUnlessEmpty(&node, "qos", slurm.qos);
+  AddUnlessEmpty(&node, "constraint", slurm.constraint);
+  AddUnlessEmpty(&node, "reservation", slurm.reservation);
+  AddUnlessEmpty(&node, "gpu_type", slurm.gpu_type);
+  if (slurm.nodes != usual.nodes) AddField(&node, "nodes", Number(slurm.nodes));
+  if (slurm.time != usual.time) AddField(&node, "time", Time(slurm.time));
+  if (slurm.save_before != usual.save_before)
+    AddField(&node, "save_before", Time(slurm.save_before));
+  if (!slurm.requeue) AddField(&node, "requeue", Plain("false"));
+  if (slurm.exclusive) AddField(&node, "exclusive", Plain("true"));
+  if (!slurm.options.empty()) AddField(&node, "options", TextList(slurm.options));
+  return node;
+}
+
 Node LearnNode(const Job& job) {
   Node node;
   for (const auto& [key, value] : job.learn) AddField(&node, key, Text(value.text));
@@ -297,6 +316,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
     AddField(&node, "on_controller_loss", Plain(std::string(NameOf(*job.on_controller_loss))));
   }
   AddUnlessEmpty(&node, "outputs", TextMap(job.outputs));
+  AddUnlessEmpty(&node, "slurm", SlurmNode(job.slurm));
   return EmitYaml(node, comments);
 }
 

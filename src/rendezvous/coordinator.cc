@@ -86,6 +86,7 @@ class Shell final : public Coordinator {
   int64_t syncs() const override { return ledger_->syncs(); }
   const CoordinatorCore& core() const override { return core_; }
   void Stop(const std::string& reason) override { Feed(Command{StopMode::kStop, reason}); }
+  void Suspend(const std::string& reason) override { Feed(rendezvous::Suspend{reason}); }
 
  private:
   // ---- Opening ----

@@ -22,7 +22,10 @@ struct CoordinatorOptions {
   std::string job_dir;
   std::string host = "127.0.0.1";  // to listen at, and told in coordinator.json
   uint16_t port = 0;               // 0: the one of an earlier incarnation if free, else any
-  std::string program;             // absolute path of shoal, what "@shoal" stands for in a command
+  // A batch system's job: SIGTERM and SIGINT, which such a system sends to all that it ends, mean
+  // nothing; SIGUSR1 suspends the job, to go on in another allocation, SIGUSR2 for good.
+  bool batch = false;
+  std::string program;  // absolute path of shoal, what "@shoal" stands for in a command
   CoreLimits limits;
   // A result waits at most this long for others to be synced together with it.
   Duration commit_delay = std::chrono::milliseconds(25);
@@ -44,6 +47,7 @@ class Coordinator {
   virtual const CoordinatorCore& core() const = 0;
   // As a command of the controller; for SIGTERM.
   virtual void Stop(const std::string& reason) = 0;
+  virtual void Suspend(const std::string& reason) = 0;
 };
 
 // Runs one on a loop of its own until it has ended; SIGTERM and SIGINT stop the job. For

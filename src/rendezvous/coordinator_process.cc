@@ -26,13 +26,22 @@ Status RunCoordinator(CoordinatorOptions options) {
   AllowManyConnections();
   net::Loop loop;
   Status end;
+  const bool batch = options.batch;
   auto coordinator = Coordinator::Start(&loop, std::move(options), [&](const Status& status) {
     end = status;
     loop.Stop();
   });
   if (!coordinator.ok()) return coordinator.status();
   for (const int signal : {SIGTERM, SIGINT}) {
-    loop.WatchSignal(signal, [&] { (*coordinator)->Stop("the coordinator was told to stop"); });
+    loop.WatchSignal(signal, [&, batch] {
+      if (!batch) (*coordinator)->Stop("the coordinator was told to stop");
+    });
+  }
+  if (batch) {
+    loop.WatchSignal(SIGUSR1, [&] { (*coordinator)->Suspend(kGoesOnLater); });
+    loop.WatchSignal(SIGUSR2, [&] {
+      (*coordinator)->Suspend("the time of its allocation is nearly over; resume it");
+    });
   }
   loop.Run();
   coordinator->reset();

@@ -41,6 +41,9 @@ Result<Verdict> VerdictFromJson(const json::object& object);
 inline constexpr const char* kNotScaled = "not scaled: ";
 
 // Likewise of a Client::Suspend.
+// The reason of a suspension after which the engine itself starts the job again.
+inline constexpr const char* kGoesOnLater =
+    "the time of its allocation is nearly over; it goes on in another one";
 inline constexpr const char* kNotSuspended = "not suspended: ";
 
 // One thing that happened. Which fields mean something depends on the type.

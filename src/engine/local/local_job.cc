@@ -59,6 +59,8 @@ void Replace(std::string* text, const std::string& mark, const std::string& by) 
     text->replace(at, mark.size(), by);
 }
 
+}  // namespace
+
 TaskEnd EndOf(int wait_status) {
   TaskEnd end;
   if (wait_status != -1 && WIFSIGNALED(wait_status)) end.signal = WTERMSIG(wait_status);
@@ -66,6 +68,8 @@ TaskEnd EndOf(int wait_status) {
   end.reason = DescribeEnd(end);
   return end;
 }
+
+namespace {
 
 // The launcher or coordinator itself among the processes that have its variables: its init, a
 // forked copy, has them too and is its child.
@@ -108,6 +112,27 @@ std::vector<std::string> CleanEnvironment() {
     if (keep) kept.emplace_back(text);
   }
   return kept;
+}
+
+SpawnSpec SpawnSpecOf(const TaskPlace& place, const DesiredTask& desired,
+                      std::vector<std::string> environment) {
+  SpawnSpec spec;
+  spec.argv = desired.argv;
+  for (std::string& arg : spec.argv)
+    Replace(&arg, kIncarnationMark, std::to_string(place.incarnation));
+  spec.env = std::move(environment);
+  for (const auto& [name, value] : desired.env) {
+    std::erase_if(spec.env,
+                  [&](const std::string& entry) { return entry.starts_with(name + "="); });
+    spec.env.push_back(name + "=" + value);
+  }
+  spec.env.push_back(std::string(kJobVariable) + "=" + place.job_id);
+  spec.env.push_back(std::string(kDirVariable) + "=" + place.job_dir);
+  spec.env.push_back(std::string(kTaskVariable) + "=" +
+                     TaskVariable(place.role, place.index, place.incarnation));
+  spec.work_dir = desired.work_dir;
+  spec.log = TaskLogPath(place.job_dir, place.role, place.index);
+  return spec;
 }
 
 Result<std::string> ReadTail(const fs::path& path, size_t limit) {
@@ -343,22 +368,8 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   task->started = now;
   dirty_ = true;
   Tell(key, *task, {}, events);
-  SpawnSpec spec;
-  spec.argv = task->desired.argv;
-  for (std::string& arg : spec.argv)
-    Replace(&arg, kIncarnationMark, std::to_string(task->incarnation));
-  spec.env = options_->environment;
-  for (const auto& [name, value] : task->desired.env) {
-    std::erase_if(spec.env,
-                  [&](const std::string& entry) { return entry.starts_with(name + "="); });
-    spec.env.push_back(name + "=" + value);
-  }
-  spec.env.push_back(std::string(kJobVariable) + "=" + id_);
-  spec.env.push_back(std::string(kDirVariable) + "=" + dir_);
-  spec.env.push_back(std::string(kTaskVariable) + "=" +
-                     TaskVariable(key.first, key.second, task->incarnation));
-  spec.work_dir = task->desired.work_dir;
-  spec.log = TaskLogPath(dir_, key.first, key.second);
+  const SpawnSpec spec = SpawnSpecOf({id_, dir_, key.first, key.second, task->incarnation},
+                                     task->desired, options_->environment);
   auto spawned = Spawn(spec);
   if (!spawned.ok()) {
     TaskEnd end;

@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/local/local_engine.h"
 #include "engine/local/records.h"
+#include "engine/local/spawn.h"
 
 namespace shoal::engine {
 
@@ -93,6 +94,21 @@ class LocalJob {
 
 // PATH, HOME, LANG and what else a program of the user's needs, of this process.
 std::vector<std::string> CleanEnvironment();
+
+// Which start of which task.
+struct TaskPlace {
+  std::string job_id;
+  std::string job_dir;
+  std::string role;
+  int index = 0;
+  int incarnation = 0;
+};
+// How it is started: its own variables and ours over `environment`, the incarnation's number in its
+// words, its log.
+SpawnSpec SpawnSpecOf(const TaskPlace& place, const DesiredTask& desired,
+                      std::vector<std::string> environment);
+// From what waitpid gave; -1: it is not known how it ended.
+TaskEnd EndOf(int wait_status);
 
 // The last `limit` bytes; empty if there is no such file.
 Result<std::string> ReadTail(const std::filesystem::path& path, size_t limit);

@@ -13,13 +13,6 @@ constexpr int kVersion = 1;
 
 constexpr const char* kPhases[] = {"starting", "running", "ended", "lost", "refused"};
 
-Result<TaskPhase> ParsePhase(const std::string& name) {
-  for (size_t i = 0; i < std::size(kPhases); ++i) {
-    if (name == kPhases[i]) return static_cast<TaskPhase>(i);
-  }
-  return InvalidArgument("phase: got \"" + name + "\", expected starting, running, ended, …");
-}
-
 Result<const json::array*> GetArray(const json::object& object, const char* field) {
   const json::value* value = object.if_contains(field);
   if (value == nullptr || !value->is_array())
@@ -38,19 +31,11 @@ Result<std::vector<std::string>> GetStrings(const json::object& object, const ch
 }
 
 json::object EncodeTask(const TaskRecord& task) {
-  json::object env;
-  for (const auto& [name, value] : task.desired.env) env[name] = value;
-  json::object object;
-  object["role"] = task.desired.role;
-  object["index"] = task.desired.index;
+  json::object object = EncodeDesired(task.desired);
   object["incarnation"] = task.incarnation;
-  object["phase"] = kPhases[static_cast<size_t>(task.phase)];
+  object["phase"] = PhaseName(task.phase);
   object["pid"] = task.pid;
   object["start_ticks"] = static_cast<int64_t>(task.start_ticks);
-  object["argv"] = json::array(task.desired.argv.begin(), task.desired.argv.end());
-  object["env"] = std::move(env);
-  object["work_dir"] = task.desired.work_dir;
-  object["restart_if_lost"] = task.desired.restart_if_lost;
   return object;
 }
 
@@ -66,29 +51,58 @@ Result<TaskRecord> DecodeTask(const json::value& value) {
   if (!value.is_object()) return InvalidArgument("tasks: expected objects");
   const json::object& object = value.get_object();
   TaskRecord task;
-  TRY_ASSIGN(task.desired.role, GetString(object, "role"));
-  TRY(CheckName("role", task.desired.role));
-  TRY_ASSIGN(task.desired.index, GetSmall(object, "index"));
+  TRY_ASSIGN(task.desired, DecodeDesired(object));
   TRY_ASSIGN(task.incarnation, GetSmall(object, "incarnation"));
   TRY_ASSIGN(const std::string phase, GetString(object, "phase"));
   TRY_ASSIGN(task.phase, ParsePhase(phase));
   TRY_ASSIGN(task.pid, GetSmall(object, "pid"));
   TRY_ASSIGN(const int64_t ticks, GetInt(object, "start_ticks"));
   task.start_ticks = static_cast<uint64_t>(ticks);
-  TRY_ASSIGN(task.desired.argv, GetStrings(object, "argv"));
-  if (task.desired.argv.empty()) return InvalidArgument("argv: is empty");
-  if (const json::value* env = object.if_contains("env"); env != nullptr && env->is_object()) {
-    for (const auto& [name, text] : env->get_object()) {
-      if (!text.is_string()) return InvalidArgument("env: expected strings");
-      task.desired.env.emplace(name, text.get_string());
-    }
-  }
-  TRY_ASSIGN(task.desired.work_dir, GetString(object, "work_dir"));
-  TRY_ASSIGN(task.desired.restart_if_lost, GetBool(object, "restart_if_lost"));
   return task;
 }
 
 }  // namespace
+
+std::string_view PhaseName(TaskPhase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+Result<TaskPhase> ParsePhase(std::string_view name) {
+  for (size_t i = 0; i < std::size(kPhases); ++i) {
+    if (name == kPhases[i]) return static_cast<TaskPhase>(i);
+  }
+  return InvalidArgument("phase: got \"" + std::string(name) +
+                         "\", expected starting, running, ended, …");
+}
+
+json::object EncodeDesired(const DesiredTask& task) {
+  json::object env;
+  for (const auto& [name, value] : task.env) env[name] = value;
+  json::object object;
+  object["role"] = task.role;
+  object["index"] = task.index;
+  object["argv"] = json::array(task.argv.begin(), task.argv.end());
+  object["env"] = std::move(env);
+  object["work_dir"] = task.work_dir;
+  object["restart_if_lost"] = task.restart_if_lost;
+  return object;
+}
+
+Result<DesiredTask> DecodeDesired(const json::object& object) {
+  DesiredTask task;
+  TRY_ASSIGN(task.role, GetString(object, "role"));
+  TRY(CheckName("role", task.role));
+  TRY_ASSIGN(task.index, GetSmall(object, "index"));
+  TRY_ASSIGN(task.argv, GetStrings(object, "argv"));
+  if (task.argv.empty()) return InvalidArgument("argv: is empty");
+  if (const json::value* env = object.if_contains("env"); env != nullptr && env->is_object()) {
+    for (const auto& [name, text] : env->get_object()) {
+      if (!text.is_string()) return InvalidArgument("env: expected strings");
+      task.env.emplace(name, text.get_string());
+    }
+  }
+  TRY_ASSIGN(task.work_dir, GetString(object, "work_dir"));
+  TRY_ASSIGN(task.restart_if_lost, GetBool(object, "restart_if_lost"));
+  return task;
+}
 
 std::string EncodeRecords(const JobRecords& records) {
   json::array tasks;

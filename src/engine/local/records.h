@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -26,6 +27,15 @@ struct JobRecords {
   std::vector<std::string> group_bases;  // directories below which control groups may be
   std::vector<TaskRecord> tasks;
 };
+
+// "starting" and so on, as they stand in records.
+std::string_view PhaseName(TaskPhase phase);
+Result<TaskPhase> ParsePhase(std::string_view name);
+
+// A task that is to exist, as it stands in these and in other engines' records; its resources are
+// not among it.
+json::object EncodeDesired(const DesiredTask& task);
+Result<DesiredTask> DecodeDesired(const json::object& object);
 
 std::string EncodeRecords(const JobRecords& records);
 // Checks everything; InvalidArgument names the field. At most 100,000 tasks.

@@ -1,0 +1,449 @@
+// `shoal slurm agent DIR`: what the batch script becomes on the first node of the allocation. It
+// makes the tasks of engine/orders.json exist, as steps (srun) on the nodes that it chooses, and
+// writes to engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
+//
+//   orders.json ─inotify, else each second─▶ TaskTable ─Due─▶ Steps (srun, pipes) ─▶ events.jsonl
+//
+// One thread. Ends when all is to end and nothing runs; the allocation ends with it.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/local/local_job.h"
+#include "engine/local/records.h"
+#include "engine/slurm/batch_script.h"
+#include "engine/slurm/inside.h"
+#include "engine/slurm/own_address.h"
+#include "engine/slurm/placement.h"
+#include "engine/slurm/steps.h"
+#include "engine/slurm/task_table.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr const char* kCoordinator = "coordinator";
+// Where the kernel does not tell of changes, as those that other nodes make on a network file
+// system.
+constexpr milliseconds kLookAgain{1000};
+// Before Slurm kills what it told to end (KillWait is 30 s unless the site says otherwise).
+constexpr milliseconds kSlurmsPatience{20'000};
+
+constexpr size_t kLogTail = 4096;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+class Agent {
+ public:
+  explicit Agent(std::string job_dir)
+      : job_dir_(std::move(job_dir)), placement_({}, {}), table_("") {}
+
+  Result<int> Run() {
+    TRY(Prepare());
+    Tell(Sign::kBegun, "");
+    while (!Done()) {
+      Act();
+      Write();
+      Wait();
+    }
+    Tell(Sign::kClosed, "");
+    return 0;
+  }
+
+ private:
+  using Life = TaskTable::Life;
+
+  Status Prepare() {
+    SetLogName("slurm-agent");
+    TRY_ASSIGN(orders_, ReadOrders(job_dir_));
+    table_ = TaskTable(orders_.job_id);
+    TRY_ASSIGN(const std::vector<std::string> nodes, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
+    TRY_ASSIGN(const std::vector<int> cells, ExpandCounts(Variable("SLURM_TASKS_PER_NODE")));
+    placement_ = Placement(nodes, cells);
+    address_ = OwnAddress(nodes);
+    TRY(Watch());
+    TRY(Continue());
+    TRY_ASSIGN(lines_, OpenFile(LinesPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    StepCallbacks callbacks;
+    callbacks.on_started = [this](const Life& life) { table_.Started(life, Now()); };
+    callbacks.on_ended = [this](const Life& life, TaskEnd end, const std::string& words) {
+      OnEnded(life, std::move(end), words);
+    };
+    callbacks.on_refused = [this](const Life& life, const std::string& reason) {
+      Release(life);
+      table_.Refused(life, reason);
+    };
+    callbacks.on_let_go = [this](const Life& life) {
+      const auto held = held_.find(life);
+      if (held == held_.end()) return;
+      placement_.LetGo(held->second, life.key.first);
+      held_.erase(held);
+    };
+    callbacks.on_nodes_failed = [this](const std::string& list) { OnNodesFailed(list); };
+    steps_ = std::make_unique<Steps>(orders_.program, SrunEnvironment(), std::move(callbacks));
+    table_.Take(orders_, Now());
+    if (orders_.stop) closing_ = true;
+    return Status::Ok();
+  }
+
+  Status Watch() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signals_.Reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    changes_.Reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (!signals_.valid() || !changes_.valid())
+      return ErrnoStatus(errno, "the agent has no descriptors");
+    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir_).c_str(), IN_MOVED_TO);
+    return Status::Ok();
+  }
+
+  // What an earlier agent of this job left, before Slurm put the job into its queue again.
+  Status Continue() {
+    LineReader reader(LinesPath(job_dir_));
+    bool before = false;
+    for (;;) {
+      TRY_ASSIGN(const std::vector<Line> lines, reader.Read());
+      if (lines.empty()) break;
+      before = true;
+      for (const Line& line : lines) {
+        if (line.sign == Sign::kTask) table_.Replay(line.event);
+        if (line.sign == Sign::kRequeue) table_.Forget();
+      }
+    }
+    if (!before) return Status::Ok();
+    std::error_code ignored;
+    fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+    table_.BeginAgain(Now(), "was lost with its allocation; Slurm has started the job again");
+    return Status::Ok();
+  }
+
+  static TimePoint Now() { return RealClock::Get()->Now(); }
+  bool Done() const { return closing_ && !table_.AnyAlive() && steps_->empty() && !saving_; }
+
+  // ---- What happens ----
+
+  void Wait() {
+    std::vector<pollfd> polls = {{signals_.get(), POLLIN, 0}, {changes_.get(), POLLIN, 0}};
+    steps_->AddPolls(&polls);
+    auto timeout = kLookAgain;
+    if (next_) {
+      const auto left = std::chrono::ceil<milliseconds>(*next_ - Now());
+      timeout = std::clamp(left, milliseconds(0), kLookAgain);
+    }
+    (void)::poll(polls.data(), polls.size(), static_cast<int>(timeout.count()));
+    signalfd_siginfo signal{};
+    while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal)
+      OnSignal(static_cast<int>(signal.ssi_signo));
+    char events[4096];
+    bool told = false;
+    while (::read(changes_.get(), events, sizeof events) > 0) told = true;
+    LookForOrders(told);
+    steps_->Handle();
+  }
+
+  // `told`: by the kernel. Two changes within its clock's step have one time.
+  void LookForOrders(bool told) {
+    std::error_code error;
+    const auto changed = fs::last_write_time(OrdersPath(job_dir_), error);
+    if (error || (!told && changed == orders_time_)) return;
+    auto orders = ReadOrders(job_dir_);
+    if (!orders.ok()) return LogError("{}", orders.status().message());
+    orders_time_ = changed;
+    if (orders->number == orders_.number) return;
+    orders_ = std::move(*orders);
+    table_.Take(orders_, Now());
+    if (orders_.stop) closing_ = true;
+  }
+
+  void OnSignal(int signal) {
+    if (signal == SIGUSR1) return OnTimeLimit();
+    // Slurm ends the allocation. The coordinator must not take that for its tasks' own ends.
+    LogWarning("Slurm ends the allocation");
+    EndForAnother();
+  }
+
+  // Everything ends, to be started again by another agent, should there be one.
+  void EndForAnother() {
+    for (const auto& [life, cell] : cells_) {
+      if (life.key.first == kCoordinator) steps_->Signal(life, SIGKILL);
+    }
+    closing_ = true;
+    saving_ = false;
+    table_.StopAll(Now() + kSlurmsPatience, true);
+  }
+
+  // The coordinator lets all tasks save and end, and ends as suspended.
+  void OnTimeLimit() {
+    if (closing_ || saving_) return;
+    Tell(Sign::kTimeLimit, "the time of its allocation is nearly over");
+    saving_ = orders_.requeue;
+    for (const auto& [life, cell] : cells_) {
+      if (life.key.first == kCoordinator) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
+    }
+  }
+
+  void OnEnded(const Life& life, TaskEnd end, const std::string& words) {
+    Release(life);
+    const bool coordinator = life.key.first == kCoordinator;
+    if (coordinator) {  // where it was reached it is not any more
+      std::error_code ignored;
+      fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+    }
+    const bool decided = coordinator && !IsLoss(end);
+    const bool saved = decided && saving_;
+    const fs::path log = TaskLogPath(job_dir_, life.key.first, life.key.second);
+    table_.Ended(life, Now(), std::move(end),
+                 words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
+    if (saved) return Requeue();
+    // The job is over. A controller would say so, but there need not be one.
+    if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
+      closing_ = true;
+      table_.StopAll(Now() + orders_.grace, false);
+    }
+  }
+
+  void Requeue() {
+    saving_ = false;
+    closing_ = true;
+    table_.StopAll(Now() + kSlurmsPatience, true);
+    CountResume();
+    Tell(Sign::kRequeue, "its tasks have saved");
+    AskRequeue();
+  }
+
+  static void AskRequeue() {
+    auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, OwnEnvironment());
+    if (!ran.ok() || ran->exit_code != 0)
+      LogError("scontrol requeue: {}", ran.ok() ? ran->err : ran.status().message());
+  }
+
+  // The next coordinator is to go on from the suspension (rendezvous/job_files.h).
+  void CountResume() {
+    const fs::path path = fs::path(job_dir_) / "resumes";
+    const int resumes = std::atoi(ReadFile(path, 64).value_or("0").c_str());
+    std::error_code ignored;
+    fs::remove(fs::path(job_dir_) / "verdict.json", ignored);
+    (void)WriteFileAtomically(path, std::to_string(resumes + 1) + "\n", 0600, true);
+  }
+
+  void OnNodesFailed(const std::string& list) {
+    const auto nodes = ExpandHosts(list);
+    if (!nodes.ok()) return LogWarning("{}", nodes.status().message());
+    lost_node_ = true;
+    for (const std::string& node : *nodes) placement_.LoseNode(node);
+    const std::map<Life, size_t> held = cells_;
+    for (const auto& [life, cell] : held) {
+      if (cell == kNoCell || !placement_.lost(cell)) continue;
+      TaskEnd end;
+      end.reason = "was lost with its node " + placement_.node(cell);
+      OnEnded(life, std::move(end), end.reason);
+    }
+  }
+
+  // ---- What is due ----
+
+  void Act() {
+    TaskTable::Due due = table_.Step(Now());
+    next_ = due.next;
+    for (const Life& life : due.term) steps_->Signal(life, SIGTERM);
+    for (const Life& life : due.kill) steps_->Signal(life, SIGKILL);
+    while (!due.start.empty()) StartSome(&due.start);
+  }
+
+  // The first of them with all others of its role that go the same way: one step. A task with GPUs
+  // has a step of its own, whose devices are free again at its end. Big roles come before small
+  // ones, as the engine orders them.
+  void StartSome(std::vector<Life>* lives) {
+    const std::string role = lives->front().key.first;
+    StepSpec spec;
+    std::string nodes;
+    bool overlap = false;
+    std::erase_if(*lives, [&](const Life& life) {
+      const bool alone = table_.Find(life.key)->task.resources.gpu > 0;
+      if (life.key.first != role || (alone && !spec.lives.empty())) return false;
+      bool fresh = true;
+      if (!Place(life, &fresh)) return true;
+      if (!spec.lives.empty() && overlap == fresh) {
+        UndoPlace(life);
+        return false;
+      }
+      overlap = !fresh;
+      if (role != kCoordinator) nodes += placement_.node(cells_.at(life)) + "\n";
+      spec.lives.push_back(life);
+      return true;
+    });
+    if (!spec.lives.empty()) StartStep(std::move(spec), nodes, overlap);
+  }
+
+  void StartStep(StepSpec spec, const std::string& nodes, bool overlap) {
+    const fs::path base = EngineDir(job_dir_) / ("step-" + std::to_string(step_number_++));
+    spec.file = base.string() + ".json";
+    Status written =
+        WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
+    if (!nodes.empty()) {
+      if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
+      const job::Resources resources = table_.Find(spec.lives[0].key)->task.resources;
+      spec.words = StepWords(resources, spec.lives.size(), base.string() + ".nodes", overlap);
+    }
+    if (written.ok()) return steps_->Start(spec);
+    for (const Life& life : spec.lives) {
+      Release(life);
+      table_.Refused(life, written.message());
+    }
+  }
+
+  // False if it is refused, or waits for another allocation. `fresh`: what it gets is held by no
+  // step. A task without GPUs and memory may share what is full.
+  bool Place(const Life& life, bool* fresh) {
+    if (life.key.first == kCoordinator) {
+      cells_[life] = kNoCell;
+      return true;
+    }
+    const OrderedTask& ordered = *table_.Find(life.key);
+    const job::Resources& resources = ordered.task.resources;
+    const auto taken = placement_.Take(life.key.first, ordered.per_cell, ordered.beside);
+    *fresh = taken && (taken->fresh || resources.gpu > 0);
+    if (taken) {
+      cells_[life] = taken->cell;
+      if (taken->fresh) held_[life] = taken->cell;
+      return true;
+    }
+    if (resources.gpu == 0 && resources.memory_bytes == 0) {
+      if (const auto cell = placement_.TakeAnyway(life.key.first)) {
+        cells_[life] = *cell;
+        return true;
+      }
+    }
+    if (lost_node_ && orders_.requeue) {
+      RequeueForRoom();
+      return false;
+    }
+    table_.Refused(life,
+                   "the allocation has no room for it: Slurm gives a job what it asks for at its "
+                   "start; let the role's `max` say how many tasks there may be");
+    return false;
+  }
+
+  void UndoPlace(const Life& life) {
+    Release(life);
+    if (const auto held = held_.find(life); held != held_.end()) {
+      placement_.LetGo(held->second, life.key.first);
+      held_.erase(held);
+    }
+  }
+
+  // A node is gone and what was on it fits nowhere: another allocation has to come.
+  void RequeueForRoom() {
+    if (closing_) return;
+    Tell(Sign::kNote, "the nodes that are left have no room for what was lost");
+    EndForAnother();
+    AskRequeue();
+  }
+
+  void Release(const Life& life) {
+    const auto found = cells_.find(life);
+    if (found == cells_.end()) return;
+    if (found->second != kNoCell) placement_.Release(found->second, life.key.first);
+    cells_.erase(found);
+  }
+
+  JobRecords RecordsOf(const std::vector<Life>& lives) const {
+    JobRecords records;
+    records.job_id = orders_.job_id;
+    for (const Life& life : lives) {
+      TaskRecord record;
+      record.desired = table_.Find(life.key)->task;
+      record.incarnation = life.incarnation;
+      if (life.key.first == kCoordinator) {
+        record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
+        record.desired.env.emplace("SHOAL_BATCH", "1");
+      }
+      records.tasks.push_back(std::move(record));
+    }
+    return records;
+  }
+
+  // ---- What is told ----
+
+  void Write() {
+    std::string text;
+    for (TaskEvent& event : table_.TakeEvents()) {
+      std::string node = NodeOf(event);
+      text += EncodeLine({Sign::kTask, std::move(event), orders_.number, std::move(node)});
+    }
+    Append(text);
+  }
+
+  std::string NodeOf(const TaskEvent& event) const {
+    const auto found = cells_.find({{event.role, event.index}, event.incarnation});
+    if (event.phase != TaskPhase::kRunning || found == cells_.end()) return "";
+    return found->second == kNoCell ? Variable("SLURMD_NODENAME") : placement_.node(found->second);
+  }
+
+  void Tell(Sign sign, const std::string& reason) {
+    Write();
+    Line line{sign, {}, orders_.number, ""};
+    line.event.end.reason = reason;
+    Append(EncodeLine(line));
+  }
+
+  void Append(const std::string& text) {
+    if (text.empty()) return;
+    if (const Status written = WriteAll(lines_.get(), text); !written.ok())
+      LogError("{}: {}", LinesPath(job_dir_).string(), written.message());
+  }
+
+  // srun takes from its environment what it is not told: it is to ask for nothing but its words.
+  static std::vector<std::string> SrunEnvironment() {
+    std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
+    for (const char* name : {"SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOBID"}) {
+      if (const std::string value = Variable(name); !value.empty())
+        env.push_back(std::string(name) + "=" + value);
+    }
+    return env;
+  }
+
+  static constexpr size_t kNoCell = static_cast<size_t>(-1);
+
+  const std::string job_dir_;
+  Orders orders_;
+  fs::file_time_type orders_time_{};
+  Placement placement_;
+  TaskTable table_;
+  std::string address_;
+  std::unique_ptr<Steps> steps_;
+  std::map<Life, size_t> cells_;  // of what is started
+  std::map<Life, size_t> held_;   // … by a step that is not over
+  UniqueFd signals_;
+  UniqueFd changes_;
+  UniqueFd lines_;
+  std::optional<TimePoint> next_;
+  int step_number_ = 0;
+  bool closing_ = false;
+  bool saving_ = false;
+  bool lost_node_ = false;
+};
+
+}  // namespace
+
+Result<int> RunAgent(const std::string& job_dir) { return Agent(job_dir).Run(); }
+
+}  // namespace shoal::engine::slurm

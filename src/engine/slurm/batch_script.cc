@@ -1,0 +1,148 @@
+#include "engine/slurm/batch_script.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/restart_rules.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+constexpr std::string_view kComment = "shoal:";
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// Of an #SBATCH line, which Slurm splits at spaces.
+Status CheckWord(const std::string& what, const std::string& text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\'' || c == '"' || c == '\\' || c == '#')
+      return InvalidArgument(what + ": got \"" + text +
+                             "\", expected no spaces, quotes, backslashes or '#'");
+  }
+  return Status::Ok();
+}
+
+// Slurm counts minutes; less than one is one.
+std::string TimeText(std::chrono::milliseconds time) {
+  const int64_t minutes = std::max<int64_t>(1, (time.count() + 59'999) / 60'000);
+  return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
+}
+
+class Directives {
+ public:
+  void Add(const std::string& word) { text_ += "#SBATCH " + word + "\n"; }
+  // Nothing if the value is empty.
+  void Add(const char* option, const char* field, const std::string& value) {
+    if (value.empty()) return;
+    if (const Status fine = CheckWord(std::string("slurm.") + field, value); !fine.ok())
+      status_ = fine;
+    Add(std::string(option) + "=" + value);
+  }
+  const Status& status() const { return status_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  Status status_;
+};
+
+void AddResources(const CellPlan& plan, const job::Slurm& slurm, Directives* lines) {
+  const Cell& cell = plan.cell;
+  lines->Add(fmt::format("--ntasks={}", cell.count));
+  lines->Add(fmt::format("--cpus-per-task={}", cell.cpus));
+  if (slurm.nodes > 0) lines->Add(fmt::format("--nodes={}", slurm.nodes));
+  if (cell.memory_mib > 0) {
+    const int64_t per_cpu = (cell.memory_mib + cell.cpus - 1) / cell.cpus;
+    lines->Add(fmt::format("--mem-per-cpu={}M", per_cpu));
+  }
+  if (cell.gpus > 0) {
+    const std::string type = slurm.gpu_type.empty() ? "" : slurm.gpu_type + ":";
+    lines->Add(fmt::format("--gpus-per-task={}{}", type, cell.gpus));
+  }
+}
+
+}  // namespace
+
+std::string CommentOf(const std::string& job_id) { return std::string(kComment) + job_id; }
+
+std::string JobOfComment(std::string_view comment) {
+  if (!comment.starts_with(kComment)) return "";
+  const std::string id(comment.substr(kComment.size()));
+  return CheckName("job id", id).ok() ? id : "";
+}
+
+Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
+                                 const std::string& program) {
+  const job::Slurm& slurm = desired.slurm;
+  Directives lines;
+  lines.Add("--job-name=" + desired.job_id);
+  lines.Add("--comment=" + CommentOf(desired.job_id));
+  AddResources(plan, slurm, &lines);
+  lines.Add("--partition", "partition", slurm.partition);
+  lines.Add("--account", "account", slurm.account);
+  lines.Add("--qos", "qos", slurm.qos);
+  lines.Add("--constraint", "constraint", slurm.constraint);
+  lines.Add("--reservation", "reservation", slurm.reservation);
+  if (slurm.time.count() > 0) lines.Add("--time=" + TimeText(slurm.time));
+  if (slurm.exclusive) lines.Add("--exclusive");
+  lines.Add(slurm.requeue ? "--requeue" : "--no-requeue");
+  lines.Add("--no-kill");
+  const int64_t ahead = std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535);
+  lines.Add(fmt::format("--signal=B:USR1@{}", ahead));
+  // By which the directory is found again from the job's id alone.
+  TRY(CheckWord("the job's directory", desired.job_dir));
+  lines.Add("--chdir=" + desired.job_dir);
+  lines.Add("--output=/dev/null");
+  for (const std::string& option : slurm.options) {
+    TRY(CheckWord("slurm.options", option));
+    if (!option.starts_with("--"))
+      return InvalidArgument("slurm.options: got \"" + option +
+                             "\", expected an option of sbatch such as --licenses=matlab");
+    lines.Add(option);
+  }
+  TRY(lines.status());
+  for (const std::string* text : {&desired.job_dir, &program}) {
+    if (text->find('\n') != std::string::npos || !text->starts_with('/'))
+      return InvalidArgument("got the path \"" + *text +
+                             "\", expected an absolute one without line breaks");
+  }
+  return fmt::format(
+      "#!/bin/sh\n{}dir={}\n"
+      "# Every node of the allocation must see it.\n"
+      "[ -r \"$dir/engine/orders.json\" ] || exit {}\n"
+      "exec {} slurm agent \"$dir\" 2>>\"$dir/engine/slurm.log\"\n",
+      lines.text(), Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
+}
+
+std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
+                                   const std::string& nodes_file, bool overlap) {
+  // One that overlaps may use all processors of the job on its node: which of them are idle the
+  // kernel knows, Slurm does not.
+  const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu)));
+  const int64_t mib = (resources.memory_bytes + (1 << 20) - 1) >> 20;
+  std::vector<std::string> words = {"srun",
+                                    "--label",
+                                    "--no-kill",
+                                    "--kill-on-bad-exit=0",
+                                    "--wait=0",
+                                    "--distribution=arbitrary",
+                                    "--nodelist=" + nodes_file,
+                                    fmt::format("--ntasks={}", tasks)};
+  if (overlap) {
+    words.insert(words.end(), {"--overlap", "--cpu-bind=none"});
+  } else {
+    words.insert(words.end(), {"--exact", fmt::format("--cpus-per-task={}", cpus)});
+  }
+  words.push_back(mib > 0 ? fmt::format("--mem-per-cpu={}M", (mib + cpus - 1) / cpus) : "--mem=0");
+  words.push_back(resources.gpu > 0 ? fmt::format("--gpus-per-task={}", resources.gpu)
+                                    : "--gres=none");
+  return words;
+}
+
+}  // namespace shoal::engine::slurm

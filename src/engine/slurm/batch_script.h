@@ -1,0 +1,30 @@
+// The batch script that a job is to Slurm. Used by the engine and by `shoal plan --engine slurm`.
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/slurm/placement.h"
+
+namespace shoal::engine::slurm {
+
+// Exit codes of the script, told from those of anything else.
+inline constexpr int kDirectoryNotSeen = 72;  // the job's directory is not there on the node
+
+// The whole script, its #SBATCH lines included. `program`: shoal. InvalidArgument where a text has
+// a line break or an option of the file is none.
+Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
+                                 const std::string& program);
+
+// The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
+// the nodes of a file (one line a task). `overlap`: on processors that steps hold already.
+std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
+                                   const std::string& nodes_file, bool overlap = false);
+
+// What identifies our jobs: their comment.
+std::string CommentOf(const std::string& job_id);
+// The inverse; empty if it is no comment of ours.
+std::string JobOfComment(std::string_view comment);
+
+}  // namespace shoal::engine::slurm

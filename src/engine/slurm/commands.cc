@@ -1,0 +1,262 @@
+#include "engine/slurm/commands.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "engine/slurm/batch_script.h"
+#include "engine/slurm/child.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+constexpr size_t kLongestText = 4096;
+
+// The next field; the last is all that is left.
+std::string_view Next(std::string_view* rest, char mark) {
+  const size_t end = std::min(rest->find(mark), rest->size());
+  const std::string_view field = rest->substr(0, end);
+  rest->remove_prefix(std::min(end + 1, rest->size()));
+  return field;
+}
+
+bool ToInt(std::string_view text, int64_t* value) {
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return !text.empty() && error == std::errc() && rest == text.data() + text.size();
+}
+
+// What people may be shown: no control characters.
+std::string Clean(std::string_view text) {
+  std::string clean(text.substr(0, kLongestText));
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
+  }
+  while (!clean.empty() && clean.back() == ' ') clean.pop_back();
+  return clean;
+}
+
+// Of "A=1 B=2 …" the value of one name.
+std::string_view ValueOf(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const bool begins = at == 0 || text[at - 1] == ' ';
+    if (!begins || at + name.size() >= text.size() || text[at + name.size()] != '=') continue;
+    const std::string_view value = text.substr(at + name.size() + 1);
+    return value.substr(0, value.find_first_of(" \n"));
+  }
+  return {};
+}
+
+struct Meaning {
+  std::string_view reason;
+  const char* says;
+};
+constexpr Meaning kMeanings[] = {
+    {"Resources", "what it asks for is in use by other jobs"},
+    {"Priority", "jobs of a higher priority come first"},
+    {"BeginTime", "it was put into the queue again and starts in a moment"},
+    {"None", "Slurm has not looked at it yet"},
+    {"Dependency", "it waits for another job"},
+    {"PartitionTimeLimit", "its `slurm.time` is longer than the partition allows"},
+    {"PartitionNodeLimit", "it asks for more nodes than the partition allows"},
+    {"PartitionDown", "the partition is down; ask the administrator, or name another one"},
+    {"PartitionInactive", "the partition is inactive; name another one"},
+    {"ReqNodeNotAvail", "a node that it asks for is down or reserved"},
+    {"JobHeldUser", "it is held; `scontrol release` lets it go"},
+    {"JobHeldAdmin", "the administrator holds it"},
+    {"BadConstraints", "no node has what its `slurm.constraint` asks for"},
+    {"Reservation", "its reservation has not begun"},
+    {"Licenses", "the licenses are in use"},
+    {"Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",
+     "nodes that it needs are down, drained or reserved"},
+};
+
+}  // namespace
+
+std::vector<QueuedJob> ParseQueue(std::string_view text) {
+  std::vector<QueuedJob> jobs;
+  while (!text.empty()) {
+    std::string_view line = Next(&text, '\n');
+    if (std::count(line.begin(), line.end(), '|') < 6) continue;
+    QueuedJob job;
+    if (!ToInt(Next(&line, '|'), &job.number) || job.number <= 0) continue;
+    job.state = Clean(Next(&line, '|'));
+    job.reason = Clean(Next(&line, '|'));
+    job.start = Clean(Next(&line, '|'));
+    job.nodes = Clean(Next(&line, '|'));
+    job.work_dir = Clean(Next(&line, '|'));
+    job.comment = Clean(line);
+    if (!job.state.empty()) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+bool IsPending(const std::string& state) {
+  static const std::set<std::string> kPending = {"PENDING",      "CONFIGURING",  "REQUEUED",
+                                                 "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD",
+                                                 "REQUEUE_FED"};
+  return kPending.contains(state);
+}
+
+bool IsActive(const std::string& state) {
+  static const std::set<std::string> kActive = {"RUNNING",   "COMPLETING", "SUSPENDED", "SIGNALING",
+                                                "STAGE_OUT", "STOPPED",    "RESIZING"};
+  return IsPending(state) || kActive.contains(state);
+}
+
+std::string DescribeWait(const QueuedJob& job) {
+  std::string why = job.reason;
+  for (const Meaning& meaning : kMeanings) {
+    if (job.reason == meaning.reason) why = job.reason + ", " + meaning.says;
+  }
+  if (job.reason.starts_with("Assoc") || job.reason.starts_with("QOS"))
+    why = job.reason + ", a limit of the account or QOS; `sacctmgr show assoc` lists them";
+  const bool known = !job.start.empty() && job.start != "N/A" && job.start != "NONE";
+  return fmt::format("waits in Slurm's queue (job {}): {}{}", job.number, why,
+                     known ? "; expected to start at " + job.start : "");
+}
+
+Result<EndedJob> ParseEndedJob(std::string_view text) {
+  EndedJob job;
+  job.state = Clean(ValueOf(text, "JobState"));
+  if (job.state.empty()) return DataLoss("scontrol show job: there is no JobState in its output");
+  job.reason = Clean(ValueOf(text, "Reason"));
+  job.node = Clean(ValueOf(text, "BatchHost"));
+  std::string_view codes = ValueOf(text, "ExitCode");
+  int64_t code = 0;
+  int64_t signal = 0;
+  if (ToInt(Next(&codes, ':'), &code) && ToInt(codes, &signal)) {
+    job.exit_code = static_cast<int>(std::clamp<int64_t>(code, 0, 255));
+    job.signal = static_cast<int>(std::clamp<int64_t>(signal, 0, 127));
+  }
+  return job;
+}
+
+std::string DescribeEnd(const EndedJob& job, const std::string& job_dir) {
+  constexpr int kNoProgram = 127;
+  constexpr int kNotExecutable = 126;
+  if (job.exit_code == kDirectoryNotSeen)
+    return fmt::format(
+        "node {} does not see the job's directory {}; set SHOAL_HOME to a directory on a file "
+        "system "
+        "that all nodes of the cluster see",
+        job.node, job_dir);
+  if (job.exit_code == kNoProgram || job.exit_code == kNotExecutable)
+    return fmt::format(
+        "node {} does not see the program shoal at the path where it is here; install it on a file "
+        "system that all nodes of the cluster see",
+        job.node);
+  if (job.state == "CANCELLED") return "it was cancelled in Slurm (scancel), not by shoal";
+  if (job.state == "TIMEOUT")
+    return "its time was over; let the job file's `slurm.time` be longer, or `slurm.save_before`";
+  if (job.state == "DEADLINE") return "its deadline in Slurm was over";
+  if (job.state == "OUT_OF_MEMORY")
+    return "it used more memory than it asked for; let the roles' `resources.memory` be larger";
+  if (job.state == "PREEMPTED") return "a job of a higher priority took its place";
+  if (job.state == "NODE_FAIL") return "node " + job.node + " failed";
+  if (job.state == "BOOT_FAIL") return "a node could not be booted";
+  return fmt::format("it ended as {} ({}), exit code {}", job.state, job.reason, job.exit_code);
+}
+
+int CountGpus(std::string_view gres) {
+  int64_t gpus = 0;
+  while (!gres.empty()) {
+    std::string_view one = Next(&gres, ',');
+    one = one.substr(0, one.find('('));
+    if (!one.starts_with("gpu")) continue;
+    const size_t colon = one.rfind(':');
+    int64_t count = 0;
+    if (colon == std::string_view::npos || !ToInt(one.substr(colon + 1), &count)) continue;
+    gpus += std::clamp<int64_t>(count, 0, job::kMaxGpus);
+  }
+  return static_cast<int>(std::min<int64_t>(gpus, INT32_MAX));
+}
+
+Capacity ParseNodes(std::string_view text) {
+  static constexpr std::string_view kOut[] = {"down",  "drain", "fail",    "unknown",
+                                              "maint", "boot",  "powered", "future"};
+  constexpr double kMebi = 1 << 20;
+  Capacity capacity;
+  std::set<std::string, std::less<>> seen;
+  double memory = 0;
+  while (!text.empty()) {
+    std::string_view line = Next(&text, '\n');
+    const std::string_view name = Next(&line, '|');
+    const std::string_view state = Next(&line, '|');
+    const bool out = state.ends_with('*') ||
+                     std::any_of(std::begin(kOut), std::end(kOut),
+                                 [&](std::string_view word) { return state.starts_with(word); });
+    int64_t cpus = 0;
+    int64_t mib = 0;
+    if (!ToInt(Next(&line, '|'), &cpus) || !ToInt(Next(&line, '|'), &mib)) continue;
+    if (out || cpus < 0 || mib < 0 || !seen.emplace(name).second) continue;
+    capacity.cpu += static_cast<double>(cpus);
+    memory += static_cast<double>(mib) * kMebi;
+    capacity.gpu += CountGpus(line);
+  }
+  capacity.memory_bytes = static_cast<int64_t>(std::min(memory, 9e18));
+  return capacity;
+}
+
+Result<std::string> Commands::Run(const std::vector<std::string>& argv,
+                                  const std::string& input) const {
+  auto ran = RunCommand(argv, env_, input);
+  if (!ran.ok()) {
+    if (ran.status().code() == Code::kNotFound)
+      return Unavailable("there is no " + argv[0] +
+                         " here: the engine slurm needs Slurm's commands in PATH; run shoal on a "
+                         "login node of the cluster");
+    return Unavailable(ran.status().message());
+  }
+  if (ran->exit_code == 0) return std::move(ran->out);
+  std::string said = Clean(ran->err.empty() ? ran->out : ran->err);
+  if (said.empty()) said = "it ended with code " + std::to_string(ran->exit_code);
+  const bool mute = said.find("Unable to contact") != std::string::npos ||
+                    said.find("Connection refused") != std::string::npos ||
+                    said.find("timed out") != std::string::npos;
+  if (mute)
+    return Unavailable(argv[0] + ": Slurm's controller does not answer (" + said +
+                       "); `scontrol ping` says when it does");
+  return FailedPrecondition(argv[0] + ": " + said);
+}
+
+Result<int64_t> Commands::Submit(const std::string& script) const {
+  TRY_ASSIGN(const std::string out, Run({"sbatch", "--parsable"}, script));
+  std::string_view text(out);
+  text = text.substr(0, text.find_first_of(";\n"));  // "7;cluster"
+  int64_t number = 0;
+  if (!ToInt(text, &number) || number <= 0)
+    return DataLoss("sbatch --parsable: got \"" + Clean(out) + "\", expected a job's number");
+  return number;
+}
+
+Result<std::vector<QueuedJob>> Commands::Queue() const {
+  TRY_ASSIGN(const std::string out,
+             Run({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
+                  std::string("--format=") + kQueueFormat}));
+  return ParseQueue(out);
+}
+
+Result<EndedJob> Commands::ShowEnded(int64_t number) const {
+  TRY_ASSIGN(const std::string out,
+             Run({"scontrol", "--oneliner", "show", "job", std::to_string(number)}));
+  return ParseEndedJob(out);
+}
+
+Status Commands::Cancel(int64_t number) const {
+  return Run({"scancel", "--quiet", std::to_string(number)}).status();
+}
+
+Status Commands::StartNow(int64_t number) const {
+  return Run({"scontrol", "update", "JobId=" + std::to_string(number), "StartTime=now"}).status();
+}
+
+Result<Capacity> Commands::Nodes() const {
+  TRY_ASSIGN(const std::string out,
+             Run({"sinfo", "--noheader", "--Node", std::string("--format=") + kNodeFormat}));
+  return ParseNodes(out);
+}
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,77 @@
+// Slurm as its commands are: sbatch, squeue, scancel, scontrol, sinfo. Their output is read in
+// forms that all versions from 20.11 on have, bounded and checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace shoal::engine::slurm {
+
+struct QueuedJob {
+  int64_t number = 0;
+  std::string state;   // PENDING, RUNNING, …
+  std::string reason;  // Resources, Priority, …; "None"
+  std::string start;   // when it started or is expected to, "N/A"
+  std::string nodes;
+  std::string work_dir;  // of a job of ours: its directory
+  std::string comment;
+};
+
+// The format for squeue, and what it gives. A line that is none of ours is passed over.
+inline constexpr const char* kQueueFormat = "%i|%T|%r|%S|%N|%Z|%k";
+std::vector<QueuedJob> ParseQueue(std::string_view text);
+
+// Whether a job in this state has, or may get, processes.
+bool IsActive(const std::string& state);
+// Whether it waits in the queue.
+bool IsPending(const std::string& state);
+
+// "waits in Slurm's queue (job 7): Resources, which are in use by other jobs; expected to start at
+// …"
+std::string DescribeWait(const QueuedJob& job);
+
+// How a job ended, from `scontrol --oneliner show job N`: a sentence's predicate.
+struct EndedJob {
+  std::string state;
+  std::string reason;
+  int exit_code = 0;
+  int signal = 0;
+  std::string node;  // of the batch script
+};
+Result<EndedJob> ParseEndedJob(std::string_view text);
+std::string DescribeEnd(const EndedJob& job, const std::string& job_dir);
+
+inline constexpr const char* kNodeFormat = "%N|%T|%c|%m|%G";
+Capacity ParseNodes(std::string_view text);
+// "gpu:2", "gpu:a100:4(S:0-1),shard:8" → 2, 4.
+int CountGpus(std::string_view gres);
+
+// Runs the commands. Thread-safe. Each error is one sentence.
+class Commands {
+ public:
+  // `environment`: of the commands; jobs get it too.
+  explicit Commands(std::vector<std::string> environment) : env_(std::move(environment)) {}
+
+  // The number of the job.
+  Result<int64_t> Submit(const std::string& script) const;
+  // All jobs of this user, those that ended some minutes ago included.
+  Result<std::vector<QueuedJob>> Queue() const;
+  Result<EndedJob> ShowEnded(int64_t number) const;
+  Status Cancel(int64_t number) const;
+  // A job that was put into the queue again may start at once.
+  Status StartNow(int64_t number) const;
+  Result<Capacity> Nodes() const;
+  const std::vector<std::string>& environment() const { return env_; }
+
+ private:
+  Result<std::string> Run(const std::vector<std::string>& argv,
+                          const std::string& input = "") const;
+  const std::vector<std::string> env_;
+};
+
+}  // namespace shoal::engine::slurm

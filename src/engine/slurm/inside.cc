@@ -1,0 +1,94 @@
+#include "engine/slurm/inside.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "engine/local/local_exec.h"
+#include "engine/restart_rules.h"
+#include "engine/stream_pump.h"
+#include "host/cgroup.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+// What a command ends with when it could not be started, as shells have it.
+constexpr int kCannotRun = 126;
+
+Result<int> ToNumber(const std::string& word, int most) {
+  int value = 0;
+  const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || rest != word.data() + word.size() || value < 0 || value > most)
+    return InvalidArgument("got \"" + word + "\", expected a number from 0 to " +
+                           std::to_string(most));
+  return value;
+}
+
+Status Usage() {
+  return InvalidArgument(
+      "shoal slurm is started by the Slurm engine: agent DIR, step FILE, exec JOB ROLE INDEX -- "
+      "COMMAND, pipe JOB ROLE INDEX PORT");
+}
+
+// JOB ROLE INDEX [--env NAME=VALUE]… -- COMMAND…
+Result<int> RunExec(const std::vector<std::string>& words) {
+  const auto mark = std::find(words.begin(), words.end(), "--");
+  if (words.size() < 5 || mark == words.end()) return Usage();
+  TRY_ASSIGN(const int index, ToNumber(words[3], job::kMaxTasks));
+  ExecSpec spec;
+  for (auto word = words.begin() + 4; word != mark; ++word) {
+    if (*word == "--env" && word + 1 != mark) spec.env.push_back(*++word);
+  }
+  spec.argv.assign(mark + 1, words.end());
+  auto started = ExecLocally(words[1], words[2], index, spec, host::FindCgroups().Bases());
+  if (!started.ok()) {
+    (void)WriteAll(STDERR_FILENO, "shoal: " + started.status().message() + "\n");
+    return kCannotRun;
+  }
+  auto end = (*started)->Wait();
+  if (!end.ok()) return end.status();
+  return end->signal != 0 ? 128 + end->signal : end->exit_code;
+}
+
+// JOB ROLE INDEX PORT
+Result<int> RunPipe(const std::vector<std::string>& words) {
+  if (words.size() != 5) return Usage();
+  TRY_ASSIGN(const int index, ToNumber(words[3], job::kMaxTasks));
+  TRY_ASSIGN(const int port, ToNumber(words[4], UINT16_MAX));
+  const auto socket = DialLocally(words[1], words[2], index, static_cast<uint16_t>(port));
+  if (!socket.ok()) {
+    TRY(WriteAll(STDOUT_FILENO, kPipeRefused + socket.status().message()));
+    return 1;
+  }
+  TRY(WriteAll(STDOUT_FILENO, kPipeOpen));
+  PumpThrough(socket->get(), STDIN_FILENO, STDOUT_FILENO);
+  return 0;
+}
+
+}  // namespace
+
+Result<int> RunHelper(const std::vector<std::string>& words) {
+  (void)::signal(SIGPIPE, SIG_IGN);
+  if (words.size() == 2 && words[0] == "agent") return RunAgent(words[1]);
+  if (words.size() == 2 && words[0] == "step") return RunStepTask(words[1]);
+  if (!words.empty() && words[0] == "exec") return RunExec(words);
+  if (!words.empty() && words[0] == "pipe") return RunPipe(words);
+  return Usage();
+}
+
+std::vector<std::string> WithoutSlurm(const std::vector<std::string>& environment) {
+  static constexpr std::string_view kTaken[] = {"SLURM", "SBATCH_", "SRUN_", "PMI_", "PMIX_"};
+  std::vector<std::string> kept;
+  for (const std::string& entry : environment) {
+    const bool taken =
+        std::any_of(std::begin(kTaken), std::end(kTaken),
+                    [&](std::string_view prefix) { return entry.starts_with(prefix); });
+    if (!taken || entry.starts_with("SLURM_TMPDIR=")) kept.push_back(entry);
+  }
+  return kept;
+}
+
+}  // namespace shoal::engine::slurm

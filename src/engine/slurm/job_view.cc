@@ -1,0 +1,196 @@
+#include "engine/slurm/job_view.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "engine/local/records.h"
+#include "engine/slurm/placement.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCoordinator = "coordinator";
+
+bool Runs(TaskPhase phase) { return phase == TaskPhase::kStarting || phase == TaskPhase::kRunning; }
+
+// Big tasks find room first.
+bool BeforeInSize(const DesiredTask& a, const DesiredTask& b) {
+  const auto rank = [](const DesiredTask& task) {
+    const job::Resources& want = task.resources;
+    return std::make_tuple(task.role != kCoordinator, -want.gpu, -want.cpu, -want.memory_bytes);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobView>> JobView::Make(const std::string& id, const std::string& dir) {
+  if (dir.empty() || dir[0] != '/')
+    return InvalidArgument("job " + id + ": its directory must be an absolute path: got \"" + dir +
+                           "\"");
+  TRY(MakeDirectories(EngineDir(dir), 0700));
+  std::unique_ptr<JobView> job(new JobView(id, dir));
+  job->RemoveRecords();
+  return job;
+}
+
+Result<std::unique_ptr<JobView>> JobView::Find(const std::string& id, const std::string& dir) {
+  std::unique_ptr<JobView> job(new JobView(id, dir));
+  TRY_ASSIGN(job->orders_, ReadOrders(dir));
+  if (job->orders_.job_id != id)
+    return DataLoss(OrdersPath(dir).string() + " is of the job " + job->orders_.job_id);
+  for (const OrderedTask& task : job->orders_.tasks)
+    job->rounds_[{task.task.role, task.task.index}] = task.round;
+  if (const auto text = ReadFile(NumberPath(dir), 4096); text.ok()) {
+    const auto object = ParseJsonObject(*text);
+    if (object.ok()) job->number_ = std::max<int64_t>(0, GetIntOr(*object, "job", 0));
+  }
+  (void)job->Read();
+  return job;
+}
+
+Status JobView::Order(const DesiredJob& desired, Orders rest) {
+  TRY_ASSIGN(const CellPlan plan, PlanCells(desired));
+  rest.job_id = id_;
+  rest.number = orders_.number + 1;
+  std::set<Key> before;
+  for (const OrderedTask& task : orders_.tasks) before.emplace(task.task.role, task.task.index);
+  std::vector<DesiredTask> tasks = desired.tasks;
+  std::stable_sort(tasks.begin(), tasks.end(), BeforeInSize);
+  for (DesiredTask& task : tasks) {
+    const Key key{task.role, task.index};
+    const auto [round, fresh] = rounds_.try_emplace(key, 0);
+    if (!fresh && !before.contains(key)) ++round->second;
+    OrderedTask ordered{std::move(task), round->second};
+    const auto share = plan.shares.find(key.first);
+    if (share != plan.shares.end()) {
+      ordered.per_cell = share->second.per_cell;
+      ordered.beside = share->second.beside;
+    }
+    rest.tasks.push_back(std::move(ordered));
+  }
+  orders_ = std::move(rest);
+  return WriteOrders(dir_, orders_);
+}
+
+Status JobView::OrderStop(std::chrono::milliseconds grace) {
+  orders_.stop = true;
+  orders_.grace = grace;
+  orders_.tasks.clear();
+  ++orders_.number;
+  return WriteOrders(dir_, orders_);
+}
+
+Status JobView::Submitted(int64_t number) {
+  number_ = number;
+  const json::object object{{"version", 1}, {"job", number}};
+  return WriteFileAtomically(NumberPath(dir_), ToText(object) + "\n", 0600, false);
+}
+
+std::vector<TaskEvent> JobView::Read() {
+  std::vector<TaskEvent> events;
+  auto lines = reader_.Read();
+  if (!lines.ok()) {
+    LogWarning("job {}: {}", id_, lines.status().message());
+    return events;
+  }
+  for (Line& line : *lines) {
+    if (line.sign == Sign::kBegun) {
+      begun_ = true;
+      closed_ = false;
+    }
+    if (line.sign == Sign::kClosed) closed_ = true;
+    if (line.sign != Sign::kTask) continue;
+    Seen& seen = seen_[{line.event.role, line.event.index}];
+    seen = {line.event.incarnation, line.event.phase, line.node};
+    line.event.job_id = id_;
+    events.push_back(std::move(line.event));
+  }
+  return events;
+}
+
+TaskEvent JobView::CoordinatorEvent(TaskPhase phase, const std::string& reason) const {
+  TaskEvent event{id_, kCoordinator, 0, 0, phase, {}};
+  const auto seen = seen_.find({kCoordinator, 0});
+  if (seen != seen_.end()) event.incarnation = seen->second.incarnation;
+  event.end.reason = reason;
+  return event;
+}
+
+std::vector<TaskEvent> JobView::Look(const QueuedJob* job, TimePoint /*now*/) {
+  if (job == nullptr || !IsActive(job->state)) {
+    ++looks_without_;
+    return {};
+  }
+  looks_without_ = 0;
+  if (!IsPending(job->state)) {
+    waits_.clear();
+    looks_delayed_ = 0;
+    return {};
+  }
+  if (begun_ && job->reason == "BeginTime") ++looks_delayed_;
+  const std::string why = DescribeWait(*job);
+  if (why == waits_) return {};
+  waits_ = why;
+  return {CoordinatorEvent(TaskPhase::kStarting, why)};
+}
+
+std::vector<TaskEvent> JobView::OverWith(const std::string& reason) {
+  over_ = true;
+  for (auto& [key, seen] : seen_) {
+    if (Runs(seen.phase)) seen.phase = TaskPhase::kLost;
+  }
+  return {CoordinatorEvent(TaskPhase::kRefused, reason)};
+}
+
+std::vector<TaskEvent> JobView::EndAll() {
+  std::vector<TaskEvent> events;
+  for (auto& [key, seen] : seen_) {
+    if (!Runs(seen.phase)) continue;
+    seen.phase = TaskPhase::kEnded;
+    TaskEvent event{id_, key.first, key.second, seen.incarnation, seen.phase, {}};
+    event.end.reason = "was stopped with its allocation";
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+void JobView::RemoveRecords() const {
+  std::error_code error;
+  for (const fs::path& path : {OrdersPath(dir_), LinesPath(dir_), NumberPath(dir_)})
+    fs::remove(path, error);
+  for (fs::directory_iterator it(EngineDir(dir_), error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().filename().string().starts_with("step-")) fs::remove(it->path(), ignored);
+  }
+}
+
+std::vector<TaskStatus> JobView::List() const {
+  std::vector<TaskStatus> list;
+  for (const OrderedTask& ordered : orders_.tasks) {
+    TaskStatus status{ordered.task.role, ordered.task.index, 0, TaskPhase::kStarting, 0};
+    const auto seen = seen_.find({status.role, status.index});
+    if (seen != seen_.end()) {
+      status.incarnation = seen->second.incarnation;
+      status.phase = seen->second.phase;
+    }
+    list.push_back(std::move(status));
+  }
+  return list;
+}
+
+std::string JobView::NodeOf(const std::string& role, int index) const {
+  const auto seen = seen_.find({role, index});
+  if (seen == seen_.end() || seen->second.phase != TaskPhase::kRunning) return "";
+  return seen->second.node;
+}
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,85 @@
+// One job as the engine on the login node sees it: what it ordered, what the agent told, what
+// Slurm's queue says. Owned by SlurmEngine and called under its lock; its I/O is files of the job's
+// directory.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/slurm/commands.h"
+#include "engine/slurm/orders.h"
+
+namespace shoal::engine::slurm {
+
+class JobView {
+ public:
+  using Key = std::pair<std::string, int>;
+
+  // A job of which nothing exists: what an earlier life of it left is removed.
+  static Result<std::unique_ptr<JobView>> Make(const std::string& id, const std::string& dir);
+  // From what an earlier engine wrote; NotFound if it wrote nothing.
+  static Result<std::unique_ptr<JobView>> Find(const std::string& id, const std::string& dir);
+
+  // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
+  Status Order(const DesiredJob& desired, Orders rest);
+  // Writes that all is to end.
+  Status OrderStop(std::chrono::milliseconds grace);
+  Status Submitted(int64_t number);
+
+  // What the agent told since the last call.
+  std::vector<TaskEvent> Read();
+  // What the queue says of it; null: it does not know it.
+  std::vector<TaskEvent> Look(const QueuedJob* job, TimePoint now);
+  // It is over in Slurm, and not by us.
+  std::vector<TaskEvent> OverWith(const std::string& reason);
+  // After a stop: what was not told of what ran.
+  std::vector<TaskEvent> EndAll();
+  void RemoveRecords() const;
+
+  std::vector<TaskStatus> List() const;
+  std::string NodeOf(const std::string& role, int index) const;
+  const std::string& dir() const { return dir_; }
+  int64_t number() const { return number_; }
+  bool stopping() const { return orders_.stop; }
+  bool begun() const { return begun_; }    // an agent runs, or ran
+  bool closed() const { return closed_; }  // the last one has ended in order
+  bool over() const { return over_; }
+  // It has left the queue for so many looks that nothing more is to be expected of its agent.
+  bool vanished() const { return looks_without_ >= 2; }
+  // It was put into the queue again and would wait for no reason.
+  bool wants_start() const { return looks_delayed_ == kDelayedLooks; }
+
+ private:
+  static constexpr int kDelayedLooks = 3;
+
+  JobView(std::string id, std::string dir)
+      : id_(std::move(id)), dir_(std::move(dir)), reader_(LinesPath(dir_)) {}
+  TaskEvent CoordinatorEvent(TaskPhase phase, const std::string& reason) const;
+
+  const std::string id_;
+  const std::string dir_;
+  Orders orders_;
+  std::map<Key, int> rounds_;  // of each task that was ever named
+  int64_t number_ = 0;         // in Slurm
+  LineReader reader_;
+  struct Seen {
+    int incarnation = 0;
+    TaskPhase phase = TaskPhase::kStarting;
+    std::string node;
+  };
+  std::map<Key, Seen> seen_;
+  std::string waits_;  // why, as it was told last
+  bool begun_ = false;
+  bool closed_ = false;
+  bool over_ = false;
+  int looks_without_ = 0;
+  int looks_delayed_ = 0;
+};
+
+}  // namespace shoal::engine::slurm

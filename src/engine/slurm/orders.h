@@ -1,0 +1,88 @@
+// What the engine and its agent (the process that runs in a job's allocation) write for each other
+// into the job's directory, which both see (docs/formats/slurm.md):
+//
+//   engine/orders.json    engine → agent: the tasks that are to exist; replaced whole
+//   engine/events.jsonl   agent → engine: what became of them; appended, a line each
+//   engine/slurm.json     engine → a later engine: the job's number in Slurm
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/restart_rules.h"
+
+namespace shoal::engine::slurm {
+
+struct OrderedTask {
+  DesiredTask task;
+  int round = 0;        // grows when it is named again after it was not
+  int per_cell = 1;     // so many of its role share a cell
+  bool beside = false;  // with the tasks of other roles in it
+};
+
+struct Orders {
+  std::string job_id;
+  int64_t number = 0;                       // of this Apply or Stop
+  bool stop = false;                        // everything is to end
+  std::chrono::milliseconds grace{10'000};  // between SIGTERM and SIGKILL of what is not named
+  RestartRules restart;
+  std::string program;  // shoal
+  bool requeue = true;  // Slurm may start the job again
+  std::vector<OrderedTask> tasks;
+};
+
+std::string EncodeOrders(const Orders& orders);
+// Checks everything; InvalidArgument names the field. At most 100,000 tasks.
+Result<Orders> DecodeOrders(std::string_view text);
+
+enum class Sign : uint8_t {
+  kTask,       // `event`
+  kBegun,      // an agent runs now
+  kTimeLimit,  // the allocation's time is nearly over: the tasks are being told to save
+  kRequeue,    // … they have, and Slurm was asked to start the job again
+  kClosed,     // nothing runs any more, the agent ends
+  kNote,       // `event.end.reason`, for people
+};
+
+// One line of the agent's.
+struct Line {
+  Sign sign = Sign::kTask;
+  TaskEvent event;
+  int64_t order = 0;  // the orders that were in force
+  std::string node;   // of a task that runs
+};
+
+std::string EncodeLine(const Line& line);  // with its line feed
+// Without the line feed. Bounded, checked.
+Result<Line> DecodeLine(std::string_view text);
+
+// Reads what was appended since the last call, whole lines only.
+class LineReader {
+ public:
+  explicit LineReader(std::filesystem::path path) : path_(std::move(path)) {}
+  // Empty if there is nothing new or no file. A damaged line is an error once and then passed over.
+  Result<std::vector<Line>> Read();
+
+ private:
+  const std::filesystem::path path_;
+  int64_t offset_ = 0;
+  std::string rest_;
+};
+
+std::filesystem::path OrdersPath(const std::string& job_dir);
+std::filesystem::path LinesPath(const std::string& job_dir);
+std::filesystem::path NumberPath(const std::string& job_dir);
+// What the agent and the sruns themselves said.
+std::filesystem::path AgentLogPath(const std::string& job_dir);
+
+Status WriteOrders(const std::string& job_dir, const Orders& orders);
+// NotFound if there are none.
+Result<Orders> ReadOrders(const std::string& job_dir);
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,86 @@
+// What a job asks Slurm for, and which of its tasks goes where in what it got. Pure.
+//
+// An ordinary allocation is made of equal pieces ("tasks" in Slurm's words, cells in ours). A cell
+// is big enough for a task of any role; small tasks of one role share cells. Roles without GPUs
+// sit beside those with GPUs in the same cells, so that no GPU is asked for in vain.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace shoal::engine::slurm {
+
+// What the allocation is made of: so many equal pieces, each big enough for a task of any role. A
+// role whose tasks are small has several of them in one cell.
+struct Cell {
+  int count = 1;
+  int cpus = 1;
+  int64_t memory_mib = 0;  // 0: not asked for
+  int gpus = 0;
+};
+
+// How many tasks of a role a cell holds, and whether others may sit beside them.
+struct Share {
+  int per_cell = 1;
+  bool beside = false;  // it owns no cell, but has room in every one
+};
+
+struct CellPlan {
+  Cell cell;
+  std::map<std::string, Share> shares;  // of each role but the coordinator
+};
+
+// InvalidArgument if it asks for more than 100,000 cells or for nothing.
+Result<CellPlan> PlanCells(const DesiredJob& desired);
+
+// "n1", "n[1-3,07-12]", "a1,b[2-3]-ib" → the names. At most 100,000; InvalidArgument otherwise.
+Result<std::vector<std::string>> ExpandHosts(std::string_view list);
+// "2(x3),1" → 2 2 2 1.
+Result<std::vector<int>> ExpandCounts(std::string_view list);
+
+// Who is in which cell. Plain value.
+class Placement {
+ public:
+  // `nodes` and `cells`: of the allocation, in its order.
+  Placement(const std::vector<std::string>& nodes, const std::vector<int>& cells);
+
+  // A cell for one more task, which it then holds; nothing if there is no room. `fresh`: no step
+  // holds that part of the cell. Slurm gives a step's processors back when all of the step has
+  // ended, so who takes the place of one of its tasks must overlap with it.
+  struct Taken {
+    size_t cell = 0;
+    bool fresh = true;
+  };
+  std::optional<Taken> Take(const std::string& role, int per_cell, bool beside);
+  // The least used cell that there is, be it full.
+  std::optional<size_t> TakeAnyway(const std::string& role);
+  // The task has ended.
+  void Release(size_t cell, const std::string& role);
+  // … and the step that held its place.
+  void LetGo(size_t cell, const std::string& role);
+  // Its cells are gone.
+  void LoseNode(const std::string& node);
+  const std::string& node(size_t cell) const { return cells_[cell].node; }
+  bool lost(size_t cell) const { return cells_[cell].lost; }
+
+ private:
+  struct Place {
+    std::string node;
+    bool lost = false;
+    std::string owner;  // empty: free for any role
+    std::map<std::string, int> used;
+    std::map<std::string, int> held;  // by steps
+  };
+  std::optional<size_t> Choose(const std::string& role, int per_cell, bool beside,
+                               bool fresh) const;
+
+  std::vector<Place> cells_;
+};
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,443 @@
+// The Slurm engine on the login node. Two threads: one reads what agents write (inotify, and each
+// second where the kernel does not tell), one asks the queue, once for all jobs and at most each
+// second.
+#include "engine/slurm/slurm_engine.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/coordinator_place.h"
+#include "engine/event_hub.h"
+#include "engine/local/local_job.h"
+#include "engine/slurm/batch_script.h"
+#include "engine/slurm/child.h"
+#include "engine/slurm/commands.h"
+#include "engine/slurm/job_view.h"
+#include "engine/slurm/slurm_exec.h"
+
+namespace shoal::engine {
+namespace {
+
+using slurm::JobView;
+using slurm::QueuedJob;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kReadAgain{1000};
+constexpr milliseconds kQueueGap{1000};  // between two questions to the queue
+constexpr milliseconds kQuietGap{3000};  // … while no job waits
+// How long an agent may take beyond the grace to end what it runs, before scancel does.
+constexpr milliseconds kAgentPatience{5'000};
+constexpr milliseconds kCancelPatience{90'000};  // KillWait and epilogs
+
+// Slurm's own variables of the user's, and a form of times that can be read.
+std::vector<std::string> SubmitEnvironment() {
+  std::vector<std::string> env = CleanEnvironment();
+  // Directories of this machine alone; the nodes have their own.
+  std::erase_if(env, [](const std::string& entry) {
+    return entry.starts_with("TMPDIR=") || entry.starts_with("XDG_RUNTIME_DIR=");
+  });
+  for (const std::string& entry : slurm::OwnEnvironment()) {
+    if (entry.starts_with("SLURM_CONF") || entry.starts_with("SBATCH_") ||
+        entry.starts_with("SLURM_CLUSTERS="))
+      env.push_back(entry);
+  }
+  env.push_back("SLURM_TIME_FORMAT=standard");
+  return env;
+}
+
+class SlurmEngine final : public Engine {
+ public:
+  SlurmEngine(SlurmEngineOptions options, UniqueFd wake, UniqueFd changes)
+      : options_(std::move(options)),
+        commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment),
+        wake_(std::move(wake)),
+        changes_(std::move(changes)) {
+    reader_ = std::thread([this] { ReadAgents(); });
+    looker_ = std::thread([this] { LookAtQueue(); });
+  }
+  ~SlurmEngine() override {
+    {
+      std::lock_guard lock(mu_);
+      ending_ = true;
+    }
+    Wake();
+    changed_.notify_all();
+    reader_.join();
+    looker_.join();
+  }
+
+  std::string name() const override { return "slurm"; }
+  bool QueuesItself() const override { return true; }
+  Result<Capacity> GetCapacity() override { return commands_.Nodes(); }
+  Status Apply(const DesiredJob& desired) override;
+  Result<std::string> Describe(const DesiredJob& desired) override;
+  std::unique_ptr<Watcher> Watch(const std::string& job_id,
+                                 std::function<void(const TaskEvent&)> on_event) override {
+    return hub_.Watch(job_id, std::move(on_event));
+  }
+  Status Stop(const std::string& job_id, milliseconds grace) override;
+  Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
+                                        const std::string& job_dir) override;
+  Result<Endpoint> Dial(const std::string& job_id) override;
+  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
+                              size_t limit) override;
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) override {
+    TRY_ASSIGN(const slurm::ExecPlace place, FindTask(job_id, role, index));
+    return slurm::ExecByStep(place, spec);
+  }
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override {
+    TRY_ASSIGN(const slurm::ExecPlace place, FindTask(job_id, role, index));
+    return slurm::DialByStep(place, port);
+  }
+
+ private:
+  void Wake() {
+    const uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof one);
+  }
+  void ReadAgents();
+  void LookAtQueue();
+  std::vector<TaskEvent> LookAtJobs(const std::vector<QueuedJob>& queue);
+  void EndVanished();
+  // At most one question each second, whoever asks.
+  Result<std::vector<QueuedJob>> AskQueue();
+  // The active job of that id, whoever submitted it.
+  Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id);
+  Result<std::string> JobDir(const std::string& job_id);
+  Result<slurm::ExecPlace> FindTask(const std::string& job_id, const std::string& role, int index);
+  Status EndInSlurm(const std::string& job_id, int64_t number);
+  void WatchDirectory(const std::string& job_dir) {
+    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir).c_str(), IN_MODIFY | IN_CREATE);
+  }
+
+  SlurmEngineOptions options_;
+  const slurm::Commands commands_;
+  const UniqueFd wake_;
+  const UniqueFd changes_;
+  EventHub hub_;
+
+  std::mutex asking_;  // one question to the queue at a time
+  TimePoint asked_{};  // guarded by asking_
+  std::mutex mu_;
+  std::condition_variable changed_;                       // something was read, or we end
+  std::map<std::string, std::unique_ptr<JobView>> jobs_;  // guarded by mu_
+  bool ending_ = false;                                   // guarded by mu_
+  int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
+  std::thread reader_;
+  std::thread looker_;
+};
+
+// ---- the threads ----
+
+void SlurmEngine::ReadAgents() {
+  for (;;) {
+    std::vector<TaskEvent> events;
+    int timeout = -1;
+    {
+      std::lock_guard lock(mu_);
+      if (ending_) return;
+      for (auto& [id, job] : jobs_) {
+        std::vector<TaskEvent> read = job->Read();
+        events.insert(events.end(), read.begin(), read.end());
+      }
+      if (!jobs_.empty()) timeout = static_cast<int>(kReadAgain.count());
+      ++publishing_;
+    }
+    for (const TaskEvent& event : events) hub_.Publish(event);
+    {
+      std::lock_guard lock(mu_);
+      --publishing_;
+    }
+    changed_.notify_all();
+    pollfd polls[2] = {{wake_.get(), POLLIN, 0}, {changes_.get(), POLLIN, 0}};
+    (void)::poll(polls, 2, timeout);
+    uint64_t count = 0;
+    (void)!::read(wake_.get(), &count, sizeof count);
+    char block[4096];
+    while (::read(changes_.get(), block, sizeof block) > 0) {
+    }
+  }
+}
+
+void SlurmEngine::LookAtQueue() {
+  for (;;) {
+    {
+      std::unique_lock lock(mu_);
+      changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
+      bool waits = false;
+      for (const auto& [id, job] : jobs_) waits = waits || !job->begun() || job->closed();
+      const milliseconds gap = waits ? kQueueGap : kQuietGap;
+      if (changed_.wait_for(lock, gap, [this] { return ending_; })) return;
+      if (jobs_.empty()) continue;
+    }
+    const auto queue = AskQueue();
+    if (!queue.ok()) {  // nothing is known: nothing is changed
+      LogInfo("{}", queue.status().message());
+      continue;
+    }
+    for (const TaskEvent& event : LookAtJobs(*queue)) hub_.Publish(event);
+    EndVanished();
+  }
+}
+
+std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& queue) {
+  std::vector<TaskEvent> events;
+  std::vector<int64_t> delayed;
+  {
+    std::lock_guard lock(mu_);
+    for (auto& [id, job] : jobs_) {
+      if (job->number() == 0 || job->stopping() || job->over()) continue;
+      const QueuedJob* found = nullptr;
+      for (const QueuedJob& one : queue) {
+        if (one.number == job->number()) found = &one;
+      }
+      std::vector<TaskEvent> told = job->Look(found, options_.clock->Now());
+      events.insert(events.end(), told.begin(), told.end());
+      if (job->wants_start()) delayed.push_back(job->number());
+    }
+  }
+  for (const int64_t number : delayed) {
+    if (const Status started = commands_.StartNow(number); !started.ok())
+      LogInfo("{}", started.message());
+  }
+  return events;
+}
+
+void SlurmEngine::EndVanished() {
+  std::map<std::string, int64_t> vanished;
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [id, job] : jobs_) {
+      if (job->vanished() && !job->stopping() && !job->over()) vanished[id] = job->number();
+    }
+  }
+  for (const auto& [id, number] : vanished) {
+    const auto ended = commands_.ShowEnded(number);
+    std::vector<TaskEvent> events;
+    {
+      std::lock_guard lock(mu_);
+      const auto job = jobs_.find(id);
+      if (job == jobs_.end() || job->second->stopping()) continue;
+      const std::string why = ended.ok() ? slurm::DescribeEnd(*ended, job->second->dir())
+                                         : "Slurm does not know it any more";
+      events = job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
+    }
+    for (const TaskEvent& event : events) hub_.Publish(event);
+  }
+}
+
+Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
+  std::lock_guard lock(asking_);
+  const TimePoint now = options_.clock->Now();
+  if (asked_ != TimePoint{} && now - asked_ < kQueueGap)
+    std::this_thread::sleep_for(kQueueGap - (now - asked_));
+  auto queue = commands_.Queue();
+  asked_ = options_.clock->Now();
+  return queue;
+}
+
+// ---- engine.h ----
+
+Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
+  TRY_ASSIGN(std::string text, slurm::RenderScript(desired, plan, options_.program));
+  text += "\n# Submitted by `sbatch --parsable`, removed by `scancel --name=" + desired.job_id +
+          "`.\n# Steps that it starts in its allocation, all tasks of a role by one:\n";
+  std::map<std::string, size_t> counts;
+  for (const DesiredTask& task : desired.tasks) ++counts[task.role];
+  for (const auto& [role, count] : counts) {
+    const auto first = std::find_if(desired.tasks.begin(), desired.tasks.end(),
+                                    [&](const DesiredTask& task) { return task.role == role; });
+    if (!plan.shares.contains(role)) continue;
+    text += "#   " + role + ":";
+    for (const std::string& word : slurm::StepWords(first->resources, count, "NODES"))
+      text += " " + word;
+    text += "\n";
+  }
+  return text;
+}
+
+Status SlurmEngine::Apply(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  std::lock_guard lock(mu_);
+  std::unique_ptr<JobView>& job = jobs_[desired.job_id];
+  if (job == nullptr) {
+    auto made = JobView::Make(desired.job_id, desired.job_dir);
+    if (!made.ok()) {
+      jobs_.erase(desired.job_id);
+      return made.status();
+    }
+    job = std::move(*made);
+    WatchDirectory(job->dir());
+  }
+  if (job->stopping()) return FailedPrecondition("job " + desired.job_id + " is being stopped");
+  if (job->over()) return FailedPrecondition("job " + desired.job_id + " is over in Slurm");
+  slurm::Orders orders;
+  orders.grace = options_.remove_grace;
+  orders.restart = options_.restart;
+  orders.program = options_.program;
+  orders.requeue = desired.slurm.requeue;
+  const auto submit = [&]() -> Status {
+    TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
+    TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
+    TRY(job->Order(desired, std::move(orders)));
+    if (job->number() != 0) return Status::Ok();
+    TRY_ASSIGN(const int64_t number, commands_.Submit(script));
+    return job->Submitted(number);
+  };
+  const Status submitted = submit();
+  if (!submitted.ok() && job->number() == 0) {
+    job->RemoveRecords();
+    jobs_.erase(desired.job_id);
+  }
+  changed_.notify_all();
+  Wake();
+  return submitted;
+}
+
+Result<std::optional<QueuedJob>> SlurmEngine::FindInQueue(const std::string& job_id) {
+  TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue());
+  std::optional<QueuedJob> found;
+  for (const QueuedJob& one : queue) {
+    if (slurm::JobOfComment(one.comment) == job_id && slurm::IsActive(one.state)) found = one;
+  }
+  return found;
+}
+
+Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
+                                                   const std::string& job_dir) {
+  TRY(CheckName("job id", job_id));
+  {
+    std::lock_guard lock(mu_);
+    if (const auto known = jobs_.find(job_id); known != jobs_.end()) return known->second->List();
+  }
+  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+  if (!queued) return std::vector<TaskStatus>();
+  auto found = JobView::Find(job_id, job_dir.empty() ? queued->work_dir : job_dir);
+  if (!found.ok()) return found.status();
+  std::lock_guard lock(mu_);
+  std::unique_ptr<JobView>& job = jobs_[job_id];
+  if (job == nullptr) job = std::move(*found);
+  if (job->number() != queued->number) TRY(job->Submitted(queued->number));
+  WatchDirectory(job->dir());
+  changed_.notify_all();
+  Wake();
+  return job->List();
+}
+
+Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
+  TRY(CheckName("job id", job_id));
+  int64_t number = 0;
+  bool closed = false;
+  {
+    std::unique_lock lock(mu_);
+    if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
+      JobView* const job = it->second.get();
+      number = job->number();
+      if (!job->over()) TRY(job->OrderStop(grace));
+      const bool runs = job->begun() && !job->closed() && !job->over();
+      const auto done = [&] { return publishing_ == 0 && job->closed(); };
+      if (runs) changed_.wait_for(lock, grace + kAgentPatience, done);
+      closed = job->closed() || job->over();
+    }
+  }
+  if (number == 0) {
+    TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+    if (queued) number = queued->number;
+  }
+  if (number != 0 && !closed) TRY(EndInSlurm(job_id, number));
+  std::vector<TaskEvent> events;
+  {
+    std::lock_guard lock(mu_);
+    const auto it = jobs_.find(job_id);
+    if (it == jobs_.end()) return Status::Ok();
+    events = it->second->Read();
+    const std::vector<TaskEvent> untold = it->second->EndAll();
+    events.insert(events.end(), untold.begin(), untold.end());
+    it->second->RemoveRecords();
+    jobs_.erase(it);
+  }
+  for (const TaskEvent& event : events) hub_.Publish(event);
+  return Status::Ok();
+}
+
+Status SlurmEngine::EndInSlurm(const std::string& job_id, int64_t number) {
+  const TimePoint until = options_.clock->Now() + kCancelPatience;
+  for (;;) {
+    if (const Status cancelled = commands_.Cancel(number);
+        !cancelled.ok() && cancelled.code() == Code::kUnavailable)
+      return cancelled;
+    TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue());
+    bool active = false;
+    for (const QueuedJob& one : queue)
+      active = active || (one.number == number && slurm::IsActive(one.state));
+    if (!active) return Status::Ok();
+    if (options_.clock->Now() > until)
+      return DeadlineExceeded("Slurm's job " + std::to_string(number) + " of job " + job_id +
+                              " does not end though it was cancelled; `scontrol show job " +
+                              std::to_string(number) + "` says why");
+  }
+}
+
+Result<std::string> SlurmEngine::JobDir(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  const auto job = jobs_.find(job_id);
+  if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
+  return job->second->dir();
+}
+
+Result<Endpoint> SlurmEngine::Dial(const std::string& job_id) {
+  TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  return place.endpoint;
+}
+
+Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::string& role,
+                                         int index, size_t limit) {
+  TRY(CheckName("role", role));
+  TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  TRY_ASSIGN(std::string text, ReadTail(TaskLogPath(dir, role, index), limit));
+  if (!text.empty() || role != "coordinator") return text;
+  return ReadTail(slurm::AgentLogPath(dir), limit);
+}
+
+Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const std::string& role,
+                                               int index) {
+  TRY(CheckName("role", role));
+  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+  if (!queued) return NotFound("Slurm has no running job of " + job_id);
+  TRY_ASSIGN(const std::unique_ptr<JobView> view, JobView::Find(job_id, queued->work_dir));
+  const std::string node = view->NodeOf(role, index);
+  if (node.empty())
+    return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +
+                    " does not run now; `shoal show " + job_id + "` says how its tasks are");
+  return slurm::ExecPlace{
+      options_.program, commands_.environment(), queued->number, node, job_id, role, index};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> MakeSlurmEngine(SlurmEngineOptions options) {
+  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!wake.valid() || !changes.valid())
+    return ErrnoStatus(errno, "cannot start the Slurm engine: no descriptors (ulimit -n)");
+  return std::unique_ptr<Engine>(
+      std::make_unique<SlurmEngine>(std::move(options), std::move(wake), std::move(changes)));
+}
+
+}  // namespace shoal::engine

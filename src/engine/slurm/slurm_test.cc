@@ -1,0 +1,353 @@
+// The parts of the Slurm engine that need no Slurm: what is asked for, who sits where, what the
+// agent decides, what is read of Slurm's output.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "engine/slurm/batch_script.h"
+#include "engine/slurm/child.h"
+#include "engine/slurm/commands.h"
+#include "engine/slurm/inside.h"
+#include "engine/slurm/orders.h"
+#include "engine/slurm/placement.h"
+#include "engine/slurm/step_line.h"
+#include "engine/slurm/task_table.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+DesiredTask Task(const std::string& role, int index, const job::Resources& resources = {}) {
+  DesiredTask task;
+  task.role = role;
+  task.index = index;
+  task.argv = {"/bin/true"};
+  task.resources = resources;
+  return task;
+}
+
+DesiredJob JobOf(std::vector<DesiredTask> tasks) {
+  DesiredJob job;
+  job.job_id = "job-1";
+  job.job_dir = "/shared/job-1";
+  job.tasks = std::move(tasks);
+  return job;
+}
+
+// ---- what is asked for ----
+
+TEST(Cells, SmallTasksOfARoleShareOne) {
+  const job::Resources big{4, int64_t{8} << 30, 0};
+  const job::Resources small{1, int64_t{2} << 30, 0};
+  auto plan =
+      PlanCells(JobOf({Task("coordinator", 0), Task("ps", 0, small), Task("ps", 1, small),
+                       Task("ps", 2, small), Task("worker", 0, big), Task("worker", 1, big)}));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->cell.count, 3);
+  EXPECT_EQ(plan->cell.cpus, 4);
+  EXPECT_EQ(plan->cell.memory_mib, 8192);
+  EXPECT_EQ(plan->shares["ps"].per_cell, 4);
+  EXPECT_EQ(plan->shares["worker"].per_cell, 1);
+}
+
+TEST(Cells, NoGpuIsAskedForInVain) {
+  const job::Resources gpu{2, 0, 1};
+  auto plan = PlanCells(JobOf({Task("ps", 0), Task("ps", 1), Task("ps", 2), Task("worker", 0, gpu),
+                               Task("worker", 1, gpu)}));
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->cell.count, 2);
+  EXPECT_EQ(plan->cell.gpus, 1);
+  EXPECT_EQ(plan->cell.cpus, 2 + 2);
+  EXPECT_TRUE(plan->shares["ps"].beside);
+}
+
+TEST(Cells, ElasticRolesGetRoomForAllThereMayBe) {
+  DesiredJob job = JobOf({Task("worker", 0)});
+  job.most["worker"] = 5;
+  EXPECT_EQ(PlanCells(job)->cell.count, 5);
+}
+
+TEST(Cells, EveryTaskOfAJobFindsItsPlace) {
+  const job::Resources big{4, 0, 0};
+  const job::Resources middle{2, 0, 0};
+  DesiredJob job = JobOf({});
+  for (int i = 0; i < 3; ++i) job.tasks.push_back(Task("big", i, big));
+  for (int i = 0; i < 5; ++i) job.tasks.push_back(Task("middle", i, middle));
+  for (int i = 0; i < 6; ++i) job.tasks.push_back(Task("small", i));
+  const auto plan = PlanCells(job);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->cell.count, 3 + 3 + 2);
+  Placement placement({"a", "b", "c"}, {3, 3, 2});
+  for (const DesiredTask& task : job.tasks) {
+    const auto share = plan->shares.at(task.role);
+    const auto taken = placement.Take(task.role, share.per_cell, share.beside);
+    ASSERT_TRUE(taken) << task.role << task.index;
+    EXPECT_TRUE(taken->fresh);
+  }
+  EXPECT_FALSE(placement.Take("big", 1, false));
+}
+
+TEST(Placement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
+  Placement placement({"a"}, {1});
+  const auto first = placement.Take("worker", 1, false);
+  ASSERT_TRUE(first && first->fresh);
+  EXPECT_FALSE(placement.Take("worker", 1, false));
+  placement.Release(first->cell, "worker");
+  const auto second = placement.Take("worker", 1, false);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(second->fresh);
+  placement.Release(second->cell, "worker");
+  placement.LetGo(first->cell, "worker");
+  EXPECT_TRUE(placement.Take("worker", 1, false)->fresh);
+}
+
+TEST(Placement, ALostNodesCellsAreGone) {
+  Placement placement({"a", "b"}, {1, 1});
+  const auto first = placement.Take("worker", 1, false);
+  EXPECT_EQ(placement.node(first->cell), "a");
+  placement.LoseNode("a");
+  EXPECT_TRUE(placement.lost(first->cell));
+  EXPECT_EQ(placement.node(placement.Take("worker", 1, false)->cell), "b");
+  EXPECT_FALSE(placement.Take("worker", 1, false));
+  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker")), "b");
+  placement.LoseNode("b");
+  EXPECT_FALSE(placement.TakeAnyway("worker"));
+}
+
+TEST(Lists, AreExpandedAsSlurmWritesThem) {
+  EXPECT_THAT(*ExpandHosts("n1"), ElementsAre("n1"));
+  EXPECT_THAT(*ExpandHosts("n[1-3,07-08],b"), ElementsAre("n1", "n2", "n3", "n07", "n08", "b"));
+  EXPECT_THAT(*ExpandHosts("r[1-2]n[3,4]-ib"),
+              ElementsAre("r1n3-ib", "r1n4-ib", "r2n3-ib", "r2n4-ib"));
+  EXPECT_THAT(*ExpandCounts("2(x3),1"), ElementsAre(2, 2, 2, 1));
+  for (const char* bad : {"", "n[", "n[1", "n]", "n[a-b]", "n[3-1]", "n[1-999999999]", "n[1,]"})
+    EXPECT_FALSE(ExpandHosts(bad).ok()) << bad;
+  for (const char* bad : {"", "a", "2(x", "2(x3", "-1", "1(x999999999)"})
+    EXPECT_FALSE(ExpandCounts(bad).ok()) << bad;
+}
+
+TEST(Script, AsksForWhatTheJobFileSays) {
+  DesiredJob job = JobOf({Task("worker", 0, {2, int64_t{3} << 30, 1}), Task("worker", 1)});
+  job.slurm.partition = "gpu,long";
+  job.slurm.time = std::chrono::hours(26);
+  job.slurm.gpu_type = "a100";
+  job.slurm.requeue = false;
+  job.slurm.options = {"--licenses=matlab"};
+  const auto plan = PlanCells(job);
+  auto script = RenderScript(job, *plan, "/opt/shoal's/shoal");
+  ASSERT_TRUE(script.ok()) << script.status().message();
+  for (const char* line :
+       {"--ntasks=2\n", "--cpus-per-task=2\n", "--mem-per-cpu=1536M\n", "--gpus-per-task=a100:1\n",
+        "--partition=gpu,long\n", "--time=1-02:00:00\n", "--no-requeue\n", "--no-kill\n",
+        "--signal=B:USR1@120\n", "--licenses=matlab\n", "--comment=shoal:job-1\n",
+        "'/opt/shoal'\\''s/shoal' slurm agent"})
+    EXPECT_THAT(*script, HasSubstr(line));
+  job.slurm.account = "a b";
+  EXPECT_THAT(RenderScript(job, *plan, "/shoal").status().message(), HasSubstr("slurm.account"));
+  job.slurm.account = "";
+  job.slurm.options = {"rm"};
+  EXPECT_THAT(RenderScript(job, *plan, "/shoal").status().message(), HasSubstr("slurm.options"));
+  job.slurm.options = {};
+  job.job_dir = "/a\nb";
+  EXPECT_FALSE(RenderScript(job, *plan, "/shoal").ok());
+}
+
+// ---- what Slurm says ----
+
+TEST(Queue, IsReadLineByLine) {
+  const auto jobs = ParseQueue(
+      "7|PENDING|Resources|2026-11-22T11:06:57||/home/a/jobs/x|shoal:x-1\n"
+      "garbage\n0|RUNNING|None|N/A|n1|/|c\n9_4|RUNNING|None|N/A|n1|/|c\n"
+      "8|RUNNING|None|2026|n[1-3]|/|a|b");
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(JobOfComment(jobs[0].comment), "x-1");
+  EXPECT_EQ(jobs[0].work_dir, "/home/a/jobs/x");
+  EXPECT_EQ(DescribeWait(jobs[0]),
+            "waits in Slurm's queue (job 7): Resources, what it asks for is in use by other jobs; "
+            "expected to start at 2026-11-22T11:06:57");
+  EXPECT_EQ(jobs[1].comment, "a|b");
+  EXPECT_EQ(JobOfComment("shoal:../x"), "");
+  EXPECT_TRUE(IsPending("PENDING"));
+  EXPECT_TRUE(IsActive("COMPLETING"));
+  EXPECT_FALSE(IsActive("CANCELLED"));
+}
+
+TEST(Ends, AreExplained) {
+  const auto ended = ParseEndedJob(
+      "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode Dependency=(null) BatchHost=n2 "
+      "ExitCode=72:0 Comment=JobState=LIE");
+  ASSERT_TRUE(ended.ok());
+  EXPECT_THAT(DescribeEnd(*ended, "/shared/x"),
+              HasSubstr("node n2 does not see the job's directory"));
+  EndedJob job;
+  job.state = "TIMEOUT";
+  EXPECT_THAT(DescribeEnd(job, ""), HasSubstr("slurm.time"));
+  job.state = "CANCELLED";
+  EXPECT_THAT(DescribeEnd(job, ""), HasSubstr("scancel"));
+  EXPECT_FALSE(ParseEndedJob("slurm_load_jobs error").ok());
+}
+
+TEST(Nodes, AreAddedUpOnceAndOnlyThoseThatWork) {
+  const Capacity capacity = ParseNodes(
+      "n1|idle|4|4000|gpu:2\nn1|idle|4|4000|gpu:2\nn2|mixed|8|8000|gpu:a100:4(S:0-1),shard:8\n"
+      "n3|down*|4|4000|gpu:2\nn4|drained|4|4000|(null)\nbroken\n");
+  EXPECT_EQ(capacity.cpu, 12);
+  EXPECT_EQ(capacity.memory_bytes, int64_t{12000} << 20);
+  EXPECT_EQ(capacity.gpu, 6);
+}
+
+TEST(CommandsTest, WithoutSlurmTheSentenceSaysWhatIsMissing) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/no/such/directory", 1);
+  const auto number = Commands({"PATH=/no/such/directory"}).Submit("#!/bin/sh\n");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(number.status().code(), Code::kUnavailable);
+  EXPECT_THAT(number.status().message(), HasSubstr("there is no sbatch here"));
+}
+
+TEST(ChildTest, OutputIsBoundedInTimeAndBytes) {
+  RunLimits limits;
+  limits.time = milliseconds(50);
+  EXPECT_EQ(RunCommand({"sleep", "10"}, {}, "", limits).status().code(), Code::kDeadlineExceeded);
+  limits = {};
+  limits.bytes = 1000;
+  EXPECT_EQ(RunCommand({"yes"}, {}, "", limits).status().code(), Code::kResourceExhausted);
+  const auto ran = RunCommand({"sh", "-c", "cat; echo bad >&2; exit 3"}, {}, "some input");
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->out, "some input");
+  EXPECT_EQ(ran->err, "bad\n");
+  EXPECT_EQ(ran->exit_code, 3);
+}
+
+// ---- what the two write for each other ----
+
+TEST(StepLines, GoThroughTextUnchanged) {
+  StepLine line{Word::kEnded, 3, {}};
+  line.end.signal = 9;
+  const std::string text = EncodeStepLine(line);
+  for (const std::string& label : {std::string(), std::string("  3: ")}) {
+    const auto read = DecodeStepLine(label + text);
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(read->word, Word::kEnded);
+    EXPECT_EQ(read->task, 3);
+    EXPECT_EQ(read->end.signal, 9);
+  }
+  EXPECT_FALSE(DecodeStepLine("3: hello").ok());
+  EXPECT_FALSE(DecodeStepLine(R"({"task":-1,"word":"started"})").ok());
+  EXPECT_FALSE(DecodeStepLine(std::string(5000, 'x')).ok());
+  const auto order = DecodeStepOrder("usr1 4");
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->signal, SIGUSR1);
+  EXPECT_EQ(order->task, 4);
+  EXPECT_FALSE(DecodeStepOrder("hup 4"));
+  EXPECT_EQ(FailedNodes("srun: error: Node failure on n[2-3]"), "n[2-3]");
+  EXPECT_EQ(FailedNodes("1: Node failure on n2"), "");
+}
+
+TEST(Environment, HasNothingOfSlurmsOwn) {
+  EXPECT_THAT(WithoutSlurm({"PATH=/bin", "SLURM_PROCID=1", "PMI_RANK=0", "SBATCH_ACCOUNT=x",
+                            "SLURM_TMPDIR=/scratch", "CUDA_VISIBLE_DEVICES=0"}),
+              ElementsAre("PATH=/bin", "SLURM_TMPDIR=/scratch", "CUDA_VISIBLE_DEVICES=0"));
+}
+
+// ---- what the agent decides ----
+
+class TaskTableTest : public testing::Test {
+ protected:
+  Orders OrdersOf(int64_t number, std::vector<OrderedTask> tasks) {
+    Orders orders;
+    orders.job_id = "job-1";
+    orders.number = number;
+    orders.restart.first = milliseconds(100);
+    orders.tasks = std::move(tasks);
+    return orders;
+  }
+  TaskTable::Life Life(int incarnation) { return {{"worker", 0}, incarnation}; }
+  std::vector<TaskPhase> Told() {
+    std::vector<TaskPhase> phases;
+    for (const TaskEvent& event : table_.TakeEvents()) phases.push_back(event.phase);
+    return phases;
+  }
+  TaskTable table_{"job-1"};
+  TimePoint now_{std::chrono::seconds(100)};
+  const OrderedTask task_{Task("worker", 0), 0, 1, false};
+};
+
+TEST_F(TaskTableTest, ALostTaskIsStartedAgainAfterAPause) {
+  table_.Take(OrdersOf(1, {task_}), now_);
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(0)));
+  table_.Started(Life(0), now_);
+  TaskEnd end;
+  end.signal = 9;
+  table_.Ended(Life(0), now_, end, "");
+  EXPECT_TRUE(table_.Step(now_).start.empty());
+  EXPECT_THAT(table_.Step(now_ + milliseconds(100)).start, ElementsAre(Life(1)));
+  EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost,
+                                  TaskPhase::kStarting));
+  table_.Ended(Life(0), now_, end, "");  // of an earlier life: means nothing
+  EXPECT_TRUE(table_.AnyAlive());
+}
+
+TEST_F(TaskTableTest, OneThatIsNotNamedIsToldToEndAsSoonAsItRuns) {
+  table_.Take(OrdersOf(1, {task_}), now_);
+  (void)table_.Step(now_);
+  table_.Take(OrdersOf(2, {}), now_);
+  EXPECT_TRUE(table_.Step(now_).term.empty());
+  table_.Started(Life(0), now_);
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
+  EXPECT_THAT(table_.Step(now_ + milliseconds(10'000)).kill, ElementsAre(Life(0)));
+  table_.Ended(Life(0), now_, {}, "");
+  EXPECT_FALSE(table_.AnyAlive());
+}
+
+TEST_F(TaskTableTest, NamedAgainInAnotherRoundItLivesAgain) {
+  table_.Take(OrdersOf(1, {task_}), now_);
+  (void)table_.Step(now_);
+  table_.Started(Life(0), now_);
+  OrderedTask again = task_;
+  again.round = 1;  // the orders between were not seen
+  table_.Take(OrdersOf(3, {again}), now_);
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
+  TaskEnd end;
+  end.signal = 15;
+  table_.Ended(Life(0), now_, end, "");
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(1)));
+}
+
+TEST_F(TaskTableTest, AnotherAgentMakesGoodWhatWasLostWithTheAllocation) {
+  table_.Replay({"job-1", "worker", 0, 2, TaskPhase::kRunning, {}});
+  table_.Replay({"job-1", "worker", 1, 0, TaskPhase::kEnded, {}});
+  table_.BeginAgain(now_, "was lost with its allocation");
+  EXPECT_THAT(Told(), ElementsAre(TaskPhase::kLost));
+  OrderedTask other = task_;
+  other.task.index = 1;
+  table_.Take(OrdersOf(1, {task_, other}), now_);
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(3)));
+}
+
+TEST_F(TaskTableTest, AfterASaveAllAreStartedAnew) {
+  table_.Replay({"job-1", "worker", 0, 2, TaskPhase::kEnded, {}});
+  table_.Forget();
+  table_.BeginAgain(now_, "");
+  table_.Take(OrdersOf(1, {task_}), now_);
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(3)));
+}
+
+TEST_F(TaskTableTest, WhatSlurmEndsIsLostAndNotEnded) {
+  table_.Take(OrdersOf(1, {task_}), now_);
+  (void)table_.Step(now_);
+  table_.Started(Life(0), now_);
+  table_.StopAll(now_ + milliseconds(500), true);
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
+  table_.Ended(Life(0), now_, {}, "");
+  EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost));
+  EXPECT_TRUE(table_.Step(now_ + std::chrono::hours(1)).start.empty());
+}
+
+}  // namespace
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,141 @@
+// `shoal slurm step FILE`: one task of a step, under srun (or, for the coordinator, under the agent
+// itself). Starts what the file says for its place in the step, tells its start and its end, and
+// hands on the signals that the agent asks for. It ends when its task has, and kills it if the
+// agent is gone.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "engine/local/local_job.h"
+#include "engine/local/records.h"
+#include "engine/local/spawn.h"
+#include "engine/slurm/child.h"
+#include "engine/slurm/inside.h"
+#include "engine/slurm/step_line.h"
+
+namespace shoal::engine::slurm {
+namespace {
+
+constexpr size_t kMaxFile = 64 << 20;
+constexpr int kOrphanGrace_ms = 10'000;  // to end in order, when the agent is gone
+
+void Say(const StepLine& line) { (void)WriteAll(STDOUT_FILENO, EncodeStepLine(line)); }
+
+// Which task of the step we are.
+int OwnNumber() {
+  const char* number = std::getenv("SLURM_PROCID");
+  return number == nullptr ? 0 : std::atoi(number);
+}
+
+// From here on they are read, not obeyed. Programs start without this.
+UniqueFd TakeSignals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+class StepTask {
+ public:
+  StepTask(int number, Spawned spawned) : number_(number), spawned_(std::move(spawned)) {}
+
+  void Run(const UniqueFd& taken) {
+    ::fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
+    int timeout = -1;
+    bool heard = true;  // the agent still may say something
+    for (;;) {
+      pollfd polls[3] = {{spawned_.pidfd.get(), POLLIN, 0},
+                         {taken.get(), POLLIN, 0},
+                         {heard ? STDIN_FILENO : -1, POLLIN, 0}};
+      const int ready = ::poll(polls, 3, timeout);
+      if (ready == 0) Signal(SIGKILL);
+      if (polls[0].revents != 0) return TellEnd();
+      if (polls[1].revents != 0) HandOn(taken.get());
+      if (polls[2].revents == 0 || Listen()) continue;
+      heard = false;
+      Signal(SIGTERM);
+      timeout = kOrphanGrace_ms;
+    }
+  }
+
+ private:
+  void Signal(int signal) { (void)SignalProcess(spawned_.pidfd.get(), signal); }
+
+  // Slurm's own SIGTERM (scancel, the end of the time) reaches everyone in the step; whom it did
+  // not reach gets it here.
+  void HandOn(int fd) {
+    signalfd_siginfo info{};
+    if (::read(fd, &info, sizeof info) == sizeof info && info.ssi_signo == SIGTERM) Signal(SIGTERM);
+  }
+
+  // False when nobody speaks any more.
+  bool Listen() {
+    char block[4096];
+    const ssize_t got = ::read(STDIN_FILENO, block, sizeof block);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    heard_.append(block, static_cast<size_t>(got));
+    for (size_t end = heard_.find('\n'); end != std::string::npos; end = heard_.find('\n')) {
+      const auto order = DecodeStepOrder(std::string_view(heard_).substr(0, end));
+      if (order && order->task == number_) Signal(order->signal);
+      heard_.erase(0, end + 1);
+    }
+    if (heard_.size() > sizeof block) heard_.clear();
+    return true;
+  }
+
+  void TellEnd() {
+    int status = -1;
+    (void)ReadEnd(spawned_.pidfd.get(), spawned_.pid, spawned_.start_ticks, &status);
+    Say({Word::kEnded, number_, EndOf(status)});
+  }
+
+  const int number_;
+  Spawned spawned_;
+  std::string heard_;
+};
+
+}  // namespace
+
+Result<int> RunStepTask(const std::string& file) {
+  const UniqueFd signals = TakeSignals();
+  const int number = OwnNumber();
+  const auto refuse = [&](const std::string& reason) {
+    StepLine line{Word::kRefused, number, {}};
+    line.end.reason = reason;
+    Say(line);
+    return 0;
+  };
+  const auto text = ReadFile(file, kMaxFile);
+  if (!text.ok()) {
+    const char* const node = std::getenv("SLURMD_NODENAME");
+    return refuse("the node " + std::string(node == nullptr ? "of the task" : node) +
+                  " does not see the job's directory (" + text.status().message() +
+                  "); put SHOAL_HOME on a file system that all nodes see");
+  }
+  auto step = DecodeRecords(*text);
+  if (!step.ok()) return refuse(step.status().With(file).message());
+  if (number < 0 || static_cast<size_t>(number) >= step->tasks.size())
+    return refuse(file + " has no task " + std::to_string(number));
+  const TaskRecord& record = step->tasks[static_cast<size_t>(number)];
+  const std::string job_dir = std::filesystem::path(file).parent_path().parent_path();
+  const TaskPlace place{step->job_id, job_dir, record.desired.role, record.desired.index,
+                        record.incarnation};
+  std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
+  env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/prepare.cc)
+  auto spawned = Spawn(SpawnSpecOf(place, record.desired, std::move(env)));
+  if (!spawned.ok()) return refuse(spawned.status().message());
+  Say({Word::kStarted, number, {}});
+  StepTask(number, std::move(*spawned)).Run(signals);
+  return 0;
+}
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,75 @@
+// The steps of an allocation that an agent holds: each an srun (for the coordinator, a process of
+// the batch step) with pipes, through which it tells of its tasks and hears signals for them.
+#pragma once
+
+#include <poll.h>
+
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/slurm/child.h"
+#include "engine/slurm/step_line.h"
+#include "engine/slurm/task_table.h"
+
+namespace shoal::engine::slurm {
+
+struct StepCallbacks {
+  std::function<void(const TaskTable::Life&)> on_started;
+  // `words`: what srun said last.
+  std::function<void(const TaskTable::Life&, TaskEnd, const std::string& words)> on_ended;
+  std::function<void(const TaskTable::Life&, const std::string& reason)> on_refused;
+  std::function<void(const std::string& nodes)> on_nodes_failed;  // as Slurm lists them
+  std::function<void(const TaskTable::Life&)> on_let_go;  // the step it was started by is over
+};
+
+struct StepSpec {
+  std::vector<std::string> words;  // of srun; empty: no srun, one task, here
+  std::vector<TaskTable::Life> lives;
+  std::string file;  // what `shoal slurm step` reads
+};
+
+// Not thread-safe; callbacks come from Start and Handle.
+class Steps {
+ public:
+  // `program`: shoal. `env`: of sruns. What sruns say goes to our standard error.
+  Steps(std::string program, std::vector<std::string> env, StepCallbacks callbacks)
+      : program_(std::move(program)), env_(std::move(env)), callbacks_(std::move(callbacks)) {}
+
+  void Start(const StepSpec& spec);
+  // Told through the step; a step none of whose tasks has started is killed itself.
+  void Signal(const TaskTable::Life& life, int signal);
+  void AddPolls(std::vector<pollfd>* polls) const;
+  // Reads whatever there is.
+  void Handle();
+  bool empty() const { return steps_.empty(); }
+
+ private:
+  struct Member {
+    TaskTable::Life life;
+    bool started = false;
+    bool over = false;
+  };
+  struct Step {
+    Child child;
+    std::vector<Member> members;
+    std::string out;
+    std::string err;
+    std::string last_words;
+    std::string unsent;  // orders that srun has not taken yet
+  };
+  void ReadOut(Step* step);
+  void ReadErr(Step* step);
+  void Take(Step* step, std::string_view line);
+  void End(Step* step);
+  static void Send(Step* step);
+
+  const std::string program_;
+  const std::vector<std::string> env_;
+  const StepCallbacks callbacks_;
+  std::list<Step> steps_;
+};
+
+}  // namespace shoal::engine::slurm

@@ -1,0 +1,342 @@
+"""Jobs on a real Slurm of three nodes (tests/cluster/slurm.sh starts it and runs this): the whole way from `shoal run --engine
+slurm` to the verdict, with nodes killed, queues full and controllers lost. Prints what it measured as a table.
+
+    script/test-cluster slurm -- python3 -B tests/cluster/slurm_test.py [NAME…]
+"""
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from harness import PATIENCE, Home, poll_until  # noqa: E402
+
+SCRATCH = os.environ.get("SHOAL_TEST_SLURM", "")
+FIGURES = []  # (what, measured, reach)
+WAIT = 60 * PATIENCE
+
+
+def call(*words):
+    return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
+
+
+def node(what, name):
+    subprocess.run([os.path.join(SCRATCH, "node"), what, name], check=True)
+
+
+def queue():
+    """[(number, state, reason)] of what waits or runs."""
+    return [tuple(line.split("|")) for line in call("squeue", "--noheader", "--format=%i|%T|%r").splitlines()]
+
+
+def start(home, text, *more, **options):
+    path = home.write("job.yaml", text)
+    return home.start("run", path, "--engine", "slurm", *more, **options)
+
+
+def said(process):
+    with open(process.log, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def finish(process, code=0, seconds=WAIT):
+    got = process.wait(timeout=seconds)
+    assert got == code, f"exit code {got}, expected {code}:\n{said(process)}"
+    return said(process)
+
+
+def quiet():
+    """Waits until nothing of ours is in the queue and all nodes are idle."""
+    assert poll_until(lambda: not queue(), WAIT, 0.2), queue()
+    idle = poll_until(lambda: call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T").split() == ["idle"] * 3, WAIT, 0.2)
+    assert idle, call("sinfo")
+
+
+def job_dir(home):
+    jobs = os.path.join(home.home, "jobs")
+    return os.path.join(jobs, sorted(os.listdir(jobs))[0])
+
+
+TRAIN = """\
+name: vectors
+framework: shoal
+learn: {algorithm: word2vec, dim: 20, epochs: 3, min_count: 1, deterministic: true, seed: 7}
+data: {train: {source: %s, format: text, shard_by: worker}}
+roles:
+  server: {replicas: 1, follows: worker}
+  worker: {replicas: 2}
+outputs: {model: %s}
+%s"""
+
+
+def corpus(home, lines=3000):
+    words = ["sea", "ship", "wave", "land", "tree", "leaf", "fish", "bird", "wind", "rain"]
+    state, text = 12345, []
+    for _ in range(lines):
+        line = []
+        for _ in range(12):
+            state = (state * 1103515245 + 12345) % (1 << 31)
+            line.append(words[(state >> 16) % len(words)])
+        text.append(" ".join(line))
+    return home.write("text.txt", "\n".join(text) + "\n")
+
+
+def vectors(path):
+    with open(os.path.join(path, "vectors.bin"), "rb") as file:
+        return file.read()
+
+
+def test_digest(home):
+    """word2vec in deterministic mode gives the bytes that the local engine gives."""
+    source = corpus(home)
+    results = []
+    for engine in ("local", "slurm"):
+        out = home.path("out-" + engine)
+        path = home.write(engine + ".yaml", TRAIN % (source, out, ""))
+        finish(home.start("run", path, "--engine", engine))
+        results.append(vectors(out))
+    assert results[0] == results[1] and len(results[0]) > 100
+    FIGURES.append(("word2vec in deterministic mode", "the local engine's bytes", "the same"))
+
+
+def test_start(home):
+    """From the command to all tasks running, beside srun of the same tasks."""
+    mark = home.path("mark-")
+    words = f"date +%s.%N > {mark}$SLURM_PROCID$SHOAL_INDEX; exec sleep 0.2"
+    text = "name: four\nframework: generic\nroles: {worker: {replicas: 4, command: [sh, -c, '" + words + "']}}\n"
+
+    def last():
+        times = [float(open(mark + str(i), encoding="ascii").read()) for i in range(4)]
+        for i in range(4):
+            os.unlink(mark + str(i))
+        return max(times)
+
+    ours, theirs, batch = [], [], []
+    script = home.write("batch.sh", f"#!/bin/sh\nexec srun --ntasks=4 sh -c '{words}'\n")
+    for _ in range(5):
+        begin = time.time()
+        subprocess.run(["srun", "--ntasks=4", "sh", "-c", words], check=True)
+        theirs.append(last() - begin)
+        quiet()
+        begin = time.time()
+        subprocess.run(["sbatch", "--quiet", "--wait", "--ntasks=4", "--output=/dev/null", script], check=True, stdout=subprocess.DEVNULL)
+        batch.append(last() - begin)
+        quiet()
+        begin = time.time()
+        finish(start(home, text))
+        ours.append(last() - begin)
+        quiet()
+    a, b, c = (statistics.median(times) * 1000 for times in (ours, theirs, batch))
+    FIGURES.append(("from `shoal run` to 4 tasks running", f"{a:.0f} ms; srun {b:.0f} ms (x {a / b:.1f}); sbatch with that srun "
+                    f"{c:.0f} ms (x {a / c:.2f})", "1.5 x srun"))
+
+
+def test_pending(home):
+    """A job that waits says why; it is cancelled while it does."""
+    blocker = subprocess.Popen(["srun", "--exclusive", "--nodes=3", "sleep", "300"])
+    assert poll_until(lambda: any(state == "RUNNING" for _, state, _ in queue()), WAIT, 0.2)
+    waiting = start(home, "name: late\nframework: generic\nroles: {worker: {replicas: 2, command: ['true']}}\n")
+    try:
+        assert poll_until(lambda: "waits in Slurm's queue" in said(waiting), WAIT, 0.1), said(waiting)
+        listed = poll_until(lambda: "waits in Slurm" in home.run("jobs")[1], WAIT, 0.2)
+        assert listed, home.run("jobs")[1]
+        begin = time.monotonic()
+        waiting.send_signal(signal.SIGINT)
+        finish(waiting, 130)
+        FIGURES.append(("cancelled while pending", f"{time.monotonic() - begin:.1f} s", ""))
+        assert poll_until(lambda: len(queue()) == 1, WAIT, 0.2), queue()
+    finally:
+        blocker.terminate()
+        blocker.wait()
+    assert re.search(r"waits in Slurm's queue \(job \d+\): (Resources|Priority)", said(waiting)), said(waiting)
+
+
+def test_gpus(home):
+    """Each task has the devices that Slurm gave it, and no other's."""
+    if "gpu" not in call("sinfo", "--noheader", "--format=%G"):
+        return "this machine cannot make the device files of fake GPUs"
+    text = """\
+name: devices
+framework: generic
+roles:
+  aide: {replicas: 2, command: [sh, -c, 'echo "aide:[$CUDA_VISIBLE_DEVICES]"']}
+  worker: {replicas: 4, resources: {gpu: 1}, command: [sh, -c, 'echo "worker:[$CUDA_VISIBLE_DEVICES]"; sleep 1']}
+"""
+    output = finish(start(home, text))
+    assert output.count("aide:[]") == 2, output
+    devices = re.findall(r"worker:\[(\d)\]", output)
+    assert sorted(devices) == ["0", "0", "1", "1"], output
+    return None
+
+
+def test_controller_lost(home):
+    """The command is killed; the job goes on, another command finds it, and it ends right."""
+    text = """\
+name: alone
+framework: generic
+on_controller_loss: keep
+roles: {worker: {replicas: 2, command: [sh, -c, 'while [ ! -e %s ]; do sleep 0.1; done; echo done']}}
+""" % home.path("go")
+    running = start(home, text)
+    assert poll_until(lambda: call("squeue", "--noheader", "--steps").count(".0") and "running" in home.run("jobs")[1], WAIT, 0.2)
+    running.kill()
+    running.wait()
+    assert "unattended" in home.run("jobs")[1], home.run("jobs")[1]
+    home.write("go", "")
+    assert poll_until(lambda: "succeeded" in home.run("jobs")[1], WAIT, 0.3), home.run("jobs")[1]
+    quiet()
+
+
+def test_stop(home):
+    """`shoal stop` of another process ends it all."""
+    running = start(home, "name: long\nframework: generic\nroles: {worker: {replicas: 3, command: [sleep, '1000']}}\n")
+    assert poll_until(lambda: "running" in home.run("jobs")[1], WAIT, 0.2)
+    shell = poll_until(lambda: home.run("exec", "long", "worker-1", "--", "sh", "-c", "echo node $SHOAL_INDEX of $SHOAL_ROLE")[1], 10, 0.5)
+    assert "node 1 of worker" in shell, shell
+    begin = time.monotonic()
+    running.send_signal(signal.SIGINT)
+    finish(running, 130)
+    FIGURES.append(("Ctrl-C to the command's end, 3 tasks", f"{time.monotonic() - begin:.1f} s", ""))
+    quiet()
+
+
+COUNTER = """\
+import os, signal, sys, time
+path = sys.argv[1] + os.environ["SHOAL_INDEX"]
+count = int(open(path).read()) if os.path.exists(path) else 0
+print("begins at", count, flush=True)
+def save(*_):
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+while count < int(sys.argv[2]):
+    time.sleep(0.1)
+    count += 1
+    with open(path + ".new", "w") as file: file.write(str(count))
+    os.rename(path + ".new", path)
+print("counted to", count, flush=True)
+"""
+
+
+def counting(home, upto, more=""):
+    return f"""\
+name: counting
+framework: generic
+roles: {{worker: {{replicas: 2, command: [python3, {home.write("counter.py", COUNTER)}, {home.path("count-")}, '{upto}']}}}}
+limits: {{stop_grace: 2s}}
+slurm: {{{more}}}
+"""
+
+
+def batch_node():
+    return call("squeue", "--noheader", "--format=%B").split()[0]
+
+
+def count_of(home, index=0):
+    try:
+        return int(open(home.path(f"count-{index}"), encoding="ascii").read())
+    except (OSError, ValueError):
+        return 0
+
+
+def lose_node(home, which):
+    """Kills a node under a job; seconds from Slurm's word that it is down until the lost task counts again."""
+    upto = 450
+    running = start(home, counting(home, upto, "nodes: 2"))
+    assert poll_until(lambda: min(count_of(home, 0), count_of(home, 1)) > 10, WAIT, 0.1), said(running)
+    first = batch_node()
+    nodes = call("scontrol", "show", "hostnames", call("squeue", "--noheader", "--format=%N").strip()).split()
+    lost = first if which == "first" else [one for one in nodes if one != first][0]
+    node("kill", lost)
+    before = [count_of(home, 0), count_of(home, 1)]
+    still = 0 if which == "first" else 1
+    down = poll_until(lambda: "down" in call("sinfo", "--noheader", f"--nodes={lost}", "--format=%T") and time.monotonic(), WAIT * 2, 0.1)
+    assert down, call("sinfo")
+    at = [count_of(home, i) for i in (0, 1)]
+    again = poll_until(lambda: all(count_of(home, i) > at[i] + 1 for i in (0, 1)) and time.monotonic(), WAIT * 2, 0.05)
+    node("start", lost)
+    assert again, said(running)
+    finish(running, seconds=WAIT * 3)
+    assert [count_of(home, 0), count_of(home, 1)] == [upto, upto], (before, still)
+    quiet()
+    return again - down
+
+
+def test_node_killed(home):
+    """A node with a task dies: the task goes on in the same allocation."""
+    seconds = lose_node(home, "other")
+    FIGURES.append(("a node killed: after Slurm's word until it goes on", f"{seconds:.1f} s", "15 s"))
+    assert seconds < 15 * PATIENCE
+
+
+def test_first_node_killed(home):
+    """The node of the coordinator dies: Slurm puts the job into its queue again, and it goes on."""
+    seconds = lose_node(home, "first")
+    FIGURES.append(("the coordinator's node killed: the same", f"{seconds:.1f} s", "15 s"))
+    assert seconds < 15 * PATIENCE
+
+
+def test_time_limit(home):
+    """Before its time is over the job saves; it goes on in another allocation."""
+    running = start(home, counting(home, 120, "time: 1m, save_before: 55s"))
+    assert poll_until(lambda: "nearly over" in said(running), WAIT * 2, 0.2), said(running)
+    output = finish(running, seconds=WAIT * 3)
+    assert [count_of(home, 0), count_of(home, 1)] == [120, 120], output
+    begins = [int(one) for one in re.findall(r"begins at (\d+)", output)]
+    assert any(one > 0 for one in begins), output
+    quiet()
+
+
+def test_refusals(home):
+    """What Slurm will not take is said in one sentence."""
+    text = "name: no\nframework: generic\nroles: {worker: {replicas: 1, command: ['true']}}\nslurm: {partition: nope}\n"
+    output = finish(start(home, text), 1)
+    assert "invalid partition specified: nope" in output, output
+    path = home.write("job.yaml", text)
+    plan = home.run("plan", path, "--engine", "slurm")[1]
+    assert "#SBATCH --partition=nope" in plan and "srun" in plan, plan
+    gone = subprocess.run([home.binary, "run", path, "--engine", "slurm"], env={**home.environ(), "PATH": "/nowhere"},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    assert "there is no sbatch here" in gone.stdout, gone.stdout
+
+
+def main():
+    chosen = sys.argv[1:]
+    passed, failed = 0, 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (chosen and name[5:] not in chosen):
+            continue
+        begin = time.monotonic()
+        with Home() as home:
+            os.chmod(home.root, 0o755)
+            try:
+                quiet()
+                why = test(home)
+                print(f"{'skipped' if why else 'ok':8} {name[5:]:20} {time.monotonic() - begin:5.1f} s  {why or ''}", flush=True)
+                passed += not why
+            except (AssertionError, subprocess.SubprocessError, OSError, ValueError) as error:
+                failed += 1
+                print(f"FAILED   {name[5:]:20} {time.monotonic() - begin:5.1f} s\n{error}", flush=True)
+                log = os.path.join(job_dir(home), "engine") if os.path.isdir(os.path.join(home.home, "jobs")) else ""
+                for file in ("slurm.log", "events.jsonl", "coordinator-0.log"):
+                    print(f"-- {file}\n{call('tail', '-n', '30', os.path.join(log, file))}", flush=True)
+                call("scancel", "--user=root")
+                for one in ("n1", "n2", "n3"):
+                    if "down" in call("sinfo", "--noheader", f"--nodes={one}", "--format=%T"):
+                        node("start", one)
+    print()
+    for what, measured, reach in FIGURES:
+        print(f"| {what} | {measured} | {reach} |")
+    print(json.dumps({"figures": FIGURES}) if "--json" in chosen else "")
+    print(f"slurm: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if not SCRATCH:
+        print("skipped: script/test-cluster slurm starts the cluster that this needs")
+        sys.exit(77)
+    sys.exit(main())

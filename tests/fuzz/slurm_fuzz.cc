@@ -1,0 +1,69 @@
+// Fuzz entry: what Slurm's commands print, and what agents and engines write for each other. The
+// first byte chooses. Nothing crashes; what is read can be written and read again to the same.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "engine/slurm/batch_script.h"
+#include "engine/slurm/commands.h"
+#include "engine/slurm/orders.h"
+#include "engine/slurm/own_address.h"
+#include "engine/slurm/placement.h"
+#include "engine/slurm/step_line.h"
+
+namespace {
+
+namespace slurm = shoal::engine::slurm;
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void TryCommands(std::string_view text) {
+  for (const slurm::QueuedJob& job : slurm::ParseQueue(text)) {
+    Require(job.number > 0 && !job.state.empty());
+    Require(slurm::DescribeWait(job).find('\n') == std::string::npos);
+    (void)slurm::JobOfComment(job.comment);
+  }
+  const shoal::engine::Capacity capacity = slurm::ParseNodes(text);
+  Require(capacity.cpu >= 0 && capacity.memory_bytes >= 0 && capacity.gpu >= 0);
+  const auto ended = slurm::ParseEndedJob(text);
+  if (ended.ok()) Require(!slurm::DescribeEnd(*ended, "/job").empty());
+  (void)slurm::NodeAddrOf(std::string(text));
+  (void)slurm::FailedNodes(text);
+}
+
+void TryLists(std::string_view text) {
+  const auto hosts = slurm::ExpandHosts(text);
+  if (hosts.ok()) Require(hosts->size() <= 100'000);
+  const auto counts = slurm::ExpandCounts(text);
+  if (counts.ok()) Require(counts->size() <= 100'000);
+}
+
+void TryRecords(std::string_view text) {
+  if (const auto orders = slurm::DecodeOrders(text); orders.ok()) {
+    const std::string written = slurm::EncodeOrders(*orders);
+    const auto again = slurm::DecodeOrders(written);
+    Require(again.ok() && slurm::EncodeOrders(*again) == written);
+  }
+  if (const auto line = slurm::DecodeLine(text); line.ok()) {
+    const std::string written = slurm::EncodeLine(*line);
+    const auto again = slurm::DecodeLine(std::string_view(written).substr(0, written.size() - 1));
+    Require(again.ok() && slurm::EncodeLine(*again) == written);
+  }
+  if (const auto line = slurm::DecodeStepLine(text); line.ok())
+    Require(slurm::DecodeStepLine(slurm::EncodeStepLine(*line)).ok());
+  (void)slurm::DecodeStepOrder(text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(bytes) + 1, size - 1);
+  if (bytes[0] % 3 == 0) TryCommands(text);
+  if (bytes[0] % 3 == 1) TryLists(text);
+  if (bytes[0] % 3 == 2) TryRecords(text);
+  return 0;
+}
