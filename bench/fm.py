@@ -44,6 +44,60 @@ def has_xlearn():
     return peers.has("xlearn")
 
 
+def compare(options, algorithm, program, folder, known=None):
+    """Runs the rows of one algorithm and prints its table; `known` is the (AUC, log-loss) of who knows the truth."""
+    env = {"SHOAL_HOME": os.path.join(folder, "home"), "USER": "bench"}  # xLearn needs USER
+    out = os.path.join(folder, "peer.out")
+
+    # xLearn leaves what it has read beside the text, for the next time: here every round reads the text.
+    texts = [os.path.join(folder, name) for name in ("train.text", "test.text")]
+    for text, source in zip(texts, (options.train, options.test)):
+        os.symlink(os.path.abspath(source), text)
+
+    def peer(task):
+        for left in [text + ".bin" for text in texts if os.path.exists(text + ".bin")]:
+            os.unlink(left)
+        return logistic.run([peers.PYTHON, "-c", program, task, texts[0], os.path.join(folder, "peer"), texts[1], out,
+                             str(options.epochs)], env)[0]
+
+    def ours(trainer, name, *more):
+        command = [measure.SHOAL, "train", trainer, "--data", options.train, "-q", "--epochs", str(options.epochs),
+                   "--format", "libffm" if algorithm == "ffm" else "libsvm", "--output", os.path.join(folder, name), *more]
+        return lambda: logistic.run(command, env)[0]
+    rows = [(f"xLearn {algorithm}", lambda: peer("train"), None)] if has_xlearn() else []
+    rows += [
+        (f"shoal train {algorithm}, 1 worker, 2 threads", ours(algorithm, "one", "--threads", "2"), "one"),
+        (f"shoal train {algorithm}, 2 workers + 1 server",
+         ours(algorithm, "two", "--workers", "2", "--servers", "1", "--threads", "1"), "two"),
+        ("shoal train logistic, 2 threads", ours("logistic", "linear", "--threads", "2"), "linear"),
+    ]
+    if algorithm == "ffm":
+        rows.insert(-1, ("shoal train fm, 2 threads", ours("fm", "plain", "--threads", "2"), "plain"))
+    times = measure.interleave([row[:2] for row in rows], options.rounds)
+    lines, results = [], {}
+    first = measure.median(times[rows[0][0]])
+    for name, _, model in rows:
+        if model is None:
+            peer("predict")
+            with open(out, encoding="utf-8") as f:
+                probabilities = [float(line) for line in f]
+            with open(options.test, encoding="utf-8") as f:
+                labels = [float(line.split(None, 1)[0]) > 0 for line in f]
+            auc, loss = logistic.quality(labels, probabilities)
+        else:
+            said = json.loads(logistic.run([measure.SHOAL, "predict", os.path.join(folder, model), "--data", options.test,
+                                            "--json"], env)[1])
+            auc, loss = said["auc"], said["log_loss"]
+        seconds = measure.median(times[name])
+        results[name] = {"seconds": times[name], "auc": auc, "log_loss": loss}
+        lines.append([name, f"{seconds:.3f}", f"1/{first / seconds:.1f}", f"{auc:.4f}", f"{loss:.4f}"])
+    if known is not None:
+        lines.append(["who knows the planted machine", "", "", f"{known[0]:.4f}", f"{known[1]:.4f}"])
+    text = "libffm" if algorithm == "ffm" else "libsvm"
+    tables = [measure.table([f"whole command from {text} text", "s", "of the first row", "AUC", "log-loss"], lines)]
+    measure.finish(algorithm, options, {"results": results}, tables)
+
+
 def main():
     parser = measure.arguments(__doc__, "fm")
     parser.add_argument("--train", required=True, help="libsvm text")
@@ -51,50 +105,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=2, help="of all")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        env = {"SHOAL_HOME": os.path.join(folder, "home"), "USER": "bench"}  # xLearn needs USER
-        out = os.path.join(folder, "peer.out")
-
-        # xLearn leaves what it has read beside the text, for the next time: here every round reads the text.
-        texts = [os.path.join(folder, name) for name in ("train.libsvm", "test.libsvm")]
-        for text, source in zip(texts, (options.train, options.test)):
-            os.symlink(os.path.abspath(source), text)
-
-        def peer(task):
-            for left in [text + ".bin" for text in texts if os.path.exists(text + ".bin")]:
-                os.unlink(left)
-            return logistic.run([peers.PYTHON, "-c", PROGRAM, task, texts[0], os.path.join(folder, "peer"), texts[1], out,
-                                 str(options.epochs)], env)[0]
-
-        def ours(algorithm, name, *more):
-            command = [measure.SHOAL, "train", algorithm, "--data", options.train, "-q", "--epochs", str(options.epochs),
-                       "--output", os.path.join(folder, name), *more]
-            return lambda: logistic.run(command, env)[0]
-        rows = [("xLearn fm", lambda: peer("train"))] if has_xlearn() else []
-        rows += [
-            ("shoal train fm, 1 worker, 2 threads", ours("fm", "one", "--threads", "2")),
-            ("shoal train fm, 2 workers + 1 server", ours("fm", "two", "--workers", "2", "--servers", "1", "--threads", "1")),
-            ("shoal train logistic, 2 threads", ours("logistic", "linear", "--threads", "2")),
-        ]
-        times = measure.interleave(rows, options.rounds)
-        lines, results = [], {}
-        first = measure.median(times[rows[0][0]])
-        for name, model in zip([r[0] for r in rows], [None, "one", "two", "linear"][-len(rows):]):
-            if model is None:
-                peer("predict")
-                with open(out, encoding="utf-8") as f:
-                    probabilities = [float(line) for line in f]
-                with open(options.test, encoding="utf-8") as f:
-                    labels = [float(line.split(None, 1)[0]) > 0 for line in f]
-                auc, loss = logistic.quality(labels, probabilities)
-            else:
-                said = json.loads(logistic.run([measure.SHOAL, "predict", os.path.join(folder, model), "--data", options.test,
-                                                "--json"], env)[1])
-                auc, loss = said["auc"], said["log_loss"]
-            seconds = measure.median(times[name])
-            results[name] = {"seconds": times[name], "auc": auc, "log_loss": loss}
-            lines.append([name, f"{seconds:.3f}", f"1/{first / seconds:.1f}", f"{auc:.4f}", f"{loss:.4f}"])
-        tables = [measure.table(["whole command from libsvm text", "s", "of the first row", "AUC", "log-loss"], lines)]
-        measure.finish("fm", options, {"results": results}, tables)
+        compare(options, "fm", PROGRAM, folder)
 
 
 if __name__ == "__main__":
