@@ -57,6 +57,7 @@ chmod 755 "$scratch/daemon"
 take_down() {
   local code=$? pid file
   trap - EXIT
+  set +e
   [ -S "$scratch/docker.sock" ] && python3 -B "$here/docker_test.py" --remove-all >/dev/null 2>&1 || true
   "$scratch/daemon" stop || true
   for file in "$scratch"/exec/containerd/containerd.pid; do
@@ -69,7 +70,11 @@ take_down() {
   done
   awk -v place="$scratch/" 'index($5, place) == 1 { print $5 }' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null || true
   rm -rf "$scratch"
-  find /sys/fs/cgroup -depth -type d -path "*/${scratch##*/}*" -exec rmdir {} + 2>/dev/null || true
+  for _ in $(seq 20); do # a group is busy for a moment after its last process
+    find /sys/fs/cgroup -depth -type d -path "*/${scratch##*/}*" -exec rmdir {} + 2>/dev/null || true
+    [ -n "$(find /sys/fs/cgroup -type d -path "*/${scratch##*/}*" -print -quit 2>/dev/null)" ] || break
+    sleep 0.1
+  done
   exit $code
 }
 trap take_down EXIT

@@ -44,7 +44,7 @@ class Packages(unittest.TestCase):
         self.assertGreater(len(rows), 10)
         for row in rows:
             self.assertEqual(len(row), 3, row)
-            self.assertIn(row[1], ("build", "test", "bench", "lint", "frameworks"), row)
+            self.assertIn(row[1], ("build", "test", "bench", "lint", "frameworks", "cluster"), row)
         names = [row[0] for row in rows]
         self.assertEqual(len(names), len(set(names)), "a package stands twice")
 
