@@ -355,12 +355,11 @@ void Run::OnEngine(const engine::TaskEvent& event) {
 void Run::TellWait(const std::string& why) {
   queued_ = true;
   Note(why);
-  recorder_.AddState(recorder_.record().state, why);
+  recorder_.SetReason(why);
 }
 
 void Run::LeaveQueue() {
-  if (std::exchange(queued_, false) && !recorder_.record().reason.empty())
-    recorder_.AddState(recorder_.record().state, "");
+  if (std::exchange(queued_, false)) recorder_.SetReason("");
   if (std::exchange(between_, false)) client_.reset();  // it was the last coordinator's
   ConnectClient();
 }

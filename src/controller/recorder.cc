@@ -44,6 +44,12 @@ void Recorder::AddState(JobState state, const std::string& why) {
   Add(StateEvent(clock_->Wall(), state, why));
 }
 
+void Recorder::SetReason(const std::string& why) {
+  if (record_.reason == why) return;
+  Add(StateEvent(clock_->Wall(), record_.state, why));
+  FlushSoon();
+}
+
 void Recorder::AddNote(const std::string& text) {
   Add(NoteEvent(clock_->Wall(), text));
   FlushSoon();

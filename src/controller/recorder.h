@@ -24,6 +24,8 @@ class Recorder {
   // After somebody else (the queue's decision) changed the job in the store.
   void Reload();
   void AddState(JobState state, const std::string& why);
+  // Why it is in the state that it is in; empty: for no reason any more. Others see it soon.
+  void SetReason(const std::string& why);
   void AddNote(const std::string& text);
   // Keeps what is worth keeping of the coordinator's word: states, tasks, results, stalls.
   void Take(const rendezvous::JobEvent& event);

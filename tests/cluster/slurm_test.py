@@ -253,7 +253,7 @@ def lose_node(home, which):
     node("kill", lost)
     before = [count_of(home, 0), count_of(home, 1)]
     still = 0 if which == "first" else 1
-    down = poll_until(lambda: "down" in call("sinfo", "--noheader", f"--nodes={lost}", "--format=%T") and time.monotonic(), WAIT * 2, 0.1)
+    down = poll_until(lambda: "down" in call("sinfo", "--noheader", f"--nodes={lost}", "--format=%T") and time.monotonic(), WAIT * 5, 0.1)
     assert down, call("sinfo")
     at = [count_of(home, i) for i in (0, 1)]
     again = poll_until(lambda: all(count_of(home, i) > at[i] + 1 for i in (0, 1)) and time.monotonic(), WAIT * 2, 0.05)
