@@ -7,6 +7,12 @@
 
 namespace shoal::controller {
 
+Status LockedTooLong(const std::string& file) {
+  return FailedPrecondition(file +
+                            ": another program holds the file locked for too long; see who with "
+                            "`fuser` and try again");
+}
+
 Status SqliteStatus(sqlite3* db, int result) {
   const char* name = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
   const std::string file = name == nullptr || *name == 0 ? "shoal.db" : name;
@@ -26,9 +32,7 @@ Status SqliteStatus(sqlite3* db, int result) {
                       "recorded are then forgotten) and try again");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return FailedPrecondition(file +
-                                ": another program holds the file locked for too long; see "
-                                "who with `fuser` and try again");
+      return LockedTooLong(file);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_AUTH:

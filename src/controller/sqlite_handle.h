@@ -39,6 +39,9 @@ class Statement {
   sqlite3_stmt* statement_;
 };
 
+// What is said when others keep a file for longer than anybody waits.
+Status LockedTooLong(const std::string& file);
+
 // A connection. Not thread-safe.
 class SqliteHandle {
  public:

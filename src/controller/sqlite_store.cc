@@ -5,11 +5,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "controller/file_watch.h"
 #include "controller/sqlite_handle.h"
@@ -18,6 +23,7 @@ namespace shoal::controller {
 namespace {
 
 constexpr int kSchemaVersion = 1;
+constexpr std::chrono::milliseconds kLockPause{2};
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE jobs (
@@ -424,10 +430,34 @@ Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory) {
   TRY_ASSIGN(Transaction transaction, Transaction::Begin(db));
   // Whoever sees the tables may rely on the files' names as well (sqlite_handle.cc).
   TRY(SyncDirectory(directory));
-  TRY_ASSIGN(const int64_t version, SchemaVersion(db));  // another process may have been quicker
-  if (version == 0) TRY(db->Execute(kSchema));
-  if (version == 0) TRY(db->Execute(kExpiring));
+  TRY(db->Execute(kSchema));
+  TRY(db->Execute(kExpiring));
   return transaction.Commit();
+}
+
+// Who looks whether there are tables (LOCK_SH), and who makes them (LOCK_EX): SQLite gives up at
+// once, without its timeout, where a file becomes a log-keeping one while another reads it.
+Status Lock(int bell, int how, int timeout_ms, const std::filesystem::path& path) {
+  const TimePoint end = RealClock::Get()->Now() + std::chrono::milliseconds(timeout_ms);
+  while (::flock(bell, how | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return ErrnoStatus(errno, "flock " + path.string());
+    if (RealClock::Get()->Now() >= end) return LockedTooLong(path.string());
+    std::this_thread::sleep_for(kLockPause);
+  }
+  return Status::Ok();
+}
+
+// The version of the tables, which are made first if there are none.
+Result<int64_t> EnsureSchema(SqliteHandle* db, int bell, const std::filesystem::path& path,
+                             int timeout_ms) {
+  TRY(Lock(bell, LOCK_SH, timeout_ms, path));
+  TRY_ASSIGN(int64_t version, SchemaVersion(db));
+  if (version != 0) return version;
+  TRY(Lock(bell, LOCK_EX, timeout_ms, path));
+  TRY_ASSIGN(version, SchemaVersion(db));  // another process may have been quicker
+  if (version != 0) return version;
+  TRY(MakeSchema(db, path.parent_path()));
+  return SchemaVersion(db);
 }
 
 }  // namespace
@@ -439,12 +469,10 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
     return Status(denied ? Code::kPermissionDenied : Code::kFailedPrecondition,
                   made.message() + "; set SHOAL_HOME to a directory of yours");
   }
+  TRY_ASSIGN(UniqueFd bell,
+             OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
   TRY_ASSIGN(SqliteHandle db, SqliteHandle::Open(path, options.busy_timeout_ms));
-  TRY_ASSIGN(int64_t version, SchemaVersion(&db));
-  if (version == 0) {
-    TRY(MakeSchema(&db, path.parent_path()));
-    TRY_ASSIGN(version, SchemaVersion(&db));
-  }
+  TRY_ASSIGN(const int64_t version, EnsureSchema(&db, bell.get(), path, options.busy_timeout_ms));
   if (version != kSchemaVersion) {
     return FailedPrecondition(fmt::format(
         "{}: has version {} of the tables, this shoal knows version {}; use a newer shoal, or set "
@@ -453,8 +481,7 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
   }
   TRY(db.Execute("PRAGMA synchronous = FULL"));
   TRY(db.Execute(kExpiring));
-  TRY_ASSIGN(UniqueFd bell,
-             OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
+  ::flock(bell.get(), LOCK_UN);
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(std::move(db), path, std::move(bell)));
 }

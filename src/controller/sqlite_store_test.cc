@@ -7,6 +7,10 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <latch>
+#include <thread>
+#include <vector>
+
 #include "base/fault.h"
 #include "base/file.h"
 #include "controller/sqlite_handle.h"
@@ -54,6 +58,22 @@ TEST_F(SqliteStoreTest, LockedForTooLongIsSaid) {
   EXPECT_THAT(status.message(), HasSubstr("locked for too long"));
   ASSERT_TRUE(other->Execute("ROLLBACK").ok());
   EXPECT_TRUE((*store)->Submit({"a", "a", "local", {}, {}, {}}).ok());
+}
+
+TEST_F(SqliteStoreTest, ManyWhoMakeItAtOnceAllGetIt) {
+  for (int round = 0; round < 60; ++round) {
+    const std::filesystem::path path = path_.parent_path() / std::to_string(round) / "shoal.db";
+    std::latch ready(4);
+    std::vector<std::thread> openers;
+    for (int i = 0; i < 4; ++i) {
+      openers.emplace_back([&] {
+        ready.arrive_and_wait();
+        const auto store = OpenSqliteStore(path);
+        EXPECT_TRUE(store.ok()) << store.status().ToString();
+      });
+    }
+    for (std::thread& opener : openers) opener.join();
+  }
 }
 
 TEST_F(SqliteStoreTest, FullDiskLeavesTheOldState) {
