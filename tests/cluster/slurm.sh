@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/cluster/slurm.sh [-- COMMAND…]: a real Slurm of three nodes (n1 n2 n3, 4 processors, 4000 MB and two fake GPUs each) on
+# tests/cluster/slurm.sh [--slow | NAME… | -- COMMAND…]: a real Slurm of three nodes (n1 n2 n3, 4 processors, 4000 MB and two fake GPUs each) on
 # this machine, from Debian's slurm-wlm and munge, in a scratch directory: up in about 2 s, taken down whole at the end.
 # Without a command it runs the contract of engines and tests/cluster/slurm_test.py and prints what they measured.
 #
@@ -12,7 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
 skip() { echo "skipped: $*"; exit 77; }
-[ "${1:-}" != -- ] || shift
+words=()
+if [ "${1:-}" = -- ]; then shift; else words=("$@"); set --; fi
 [ "$(id -u)" = 0 ] || skip "slurmctld and slurmd of this test run as root; this is user $(id -un)"
 for program in slurmctld slurmd munged sbatch; do
   command -v $program >/dev/null || skip "there is no $program here; script/bootstrap installs slurm-wlm and munge"
@@ -176,4 +177,4 @@ fi
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
 "$build/tests/contract/contract_slurm_test" --gtest_brief=1
-python3 -B "$here/slurm_test.py"
+python3 -B "$here/slurm_test.py" ${words[@]+"${words[@]}"}
