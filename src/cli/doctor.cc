@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/doctor_gpus.h"
+#include "cli/engines.h"
 #include "cli/report.h"
 #include "controller/state_home.h"
 #include "engine/local/records.h"
@@ -208,6 +209,24 @@ void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Fi
   findings->push_back(std::move(finding));
 }
 
+// Engines beside this machine's processes. Nobody has to have them.
+void CheckEngines(std::vector<Finding>* findings) {
+  for (const std::string& name : EngineNameList()) {
+    if (name == kLocalEngine) continue;
+    auto engine = MakeEngine(name);
+    const Result<engine::Capacity> capacity =
+        engine.ok() ? (*engine)->GetCapacity() : engine.status();
+    Finding finding{name, Verdict::kGood, "", "", {{"usable", capacity.ok()}}};
+    finding.meaning =
+        capacity.ok()
+            ? fmt::format(
+                  "jobs can run there (--engine {}): {:.0f} processors, {} of memory, {} GPUs",
+                  name, capacity->cpu, Gigabytes(capacity->memory_bytes), capacity->gpu)
+            : "not here: " + capacity.status().message();
+    findings->push_back(std::move(finding));
+  }
+}
+
 std::vector<Finding> Examine(bool clean) {
   std::vector<Finding> findings;
   const host::Isolation isolation = host::ProbeIsolation();
@@ -224,6 +243,7 @@ std::vector<Finding> Examine(bool clean) {
   GpuFinding gpus = FindGpus();
   findings.push_back({"gpus", gpus.usable ? Verdict::kGood : Verdict::kCouldBeBetter,
                       std::move(gpus.meaning), std::move(gpus.remedy), std::move(gpus.data)});
+  CheckEngines(&findings);
   CheckPorts(&findings);
   CheckStore(&findings);
   CheckLeftovers(isolation, clean, &findings);

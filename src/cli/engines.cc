@@ -47,10 +47,15 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
   return InvalidArgument("got the engine " + name + ", expected one of: " + EngineNames());
 }
 
+std::vector<std::string> EngineNameList() {
+  std::vector<std::string> names;
+  for (const EngineKind& kind : kEngines) names.emplace_back(kind.name);
+  return names;
+}
+
 std::string EngineNames() {
   std::string names;
-  for (const EngineKind& kind : kEngines)
-    names += (names.empty() ? "" : ", ") + std::string(kind.name);
+  for (const std::string& name : EngineNameList()) names += (names.empty() ? "" : ", ") + name;
   return names;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -19,7 +20,8 @@ inline constexpr const char* kLocalEngine = "local";
 // InvalidArgument names the engines that there are.
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
 
-// "local, docker": what MakeEngine takes.
+// What MakeEngine takes, the local one first; and as text, "local, docker".
+std::vector<std::string> EngineNameList();
 std::string EngineNames();
 
 // Adds --engine, whose default is the environment's SHOAL_ENGINE, else "local".

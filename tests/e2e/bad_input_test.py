@@ -2,6 +2,7 @@
 
 Nothing means: no process, no port, no cgroup, no scratch, no half-written file, and an old model that is still whole.
 """
+import json
 import os
 import random
 import shutil
@@ -191,6 +192,13 @@ class Parameters(Case):
             code, out, err = self.home.run(command, path, "--engine", "nosuch")
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn("got the engine nosuch, expected one of: local", err)
+
+    def test_engines_that_are_not_here(self):
+        env = {**self.home.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "PATH": "/nowhere"}
+        found = {one["name"]: one for one in json.loads(self.home.run("doctor", "--json", env=env)[1])["findings"]}
+        for name, says in (("docker", "unix:///nowhere/docker.sock"), ("slurm", "there is no s")):
+            self.assertEqual((found[name]["usable"], found[name]["verdict"]), (False, "ok"))
+            self.assertIn(says, found[name]["meaning"])
 
     def test_job_file(self):
         for name, text, says in (
