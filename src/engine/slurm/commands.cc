@@ -9,6 +9,7 @@
 
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/child.h"
+#include "engine/slurm/placement.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -79,13 +80,14 @@ std::vector<QueuedJob> ParseQueue(std::string_view text) {
   std::vector<QueuedJob> jobs;
   while (!text.empty()) {
     std::string_view line = Next(&text, '\n');
-    if (std::count(line.begin(), line.end(), '|') < 6) continue;
+    if (std::count(line.begin(), line.end(), '|') < 7) continue;
     QueuedJob job;
     if (!ToInt(Next(&line, '|'), &job.number) || job.number <= 0) continue;
     job.state = Clean(Next(&line, '|'));
     job.reason = Clean(Next(&line, '|'));
     job.start = Clean(Next(&line, '|'));
     job.nodes = Clean(Next(&line, '|'));
+    job.batch_host = Clean(Next(&line, '|'));
     job.work_dir = Clean(Next(&line, '|'));
     job.comment = Clean(line);
     if (!job.state.empty()) jobs.push_back(std::move(job));
@@ -104,6 +106,13 @@ bool IsActive(const std::string& state) {
   static const std::set<std::string> kActive = {"RUNNING",   "COMPLETING", "SUSPENDED", "SIGNALING",
                                                 "STAGE_OUT", "STOPPED",    "RESIZING"};
   return IsPending(state) || kActive.contains(state);
+}
+
+bool LostItsHead(const QueuedJob& job) {
+  if (job.state != "RUNNING" || job.batch_host.empty() || job.batch_host == "n/a") return false;
+  const auto nodes = ExpandHosts(job.nodes);
+  return nodes.ok() && !nodes->empty() &&
+         std::find(nodes->begin(), nodes->end(), job.batch_host) == nodes->end();
 }
 
 std::string DescribeWait(const QueuedJob& job) {
@@ -247,6 +256,10 @@ Result<EndedJob> Commands::ShowEnded(int64_t number) const {
 
 Status Commands::Cancel(int64_t number) const {
   return Run({"scancel", "--quiet", std::to_string(number)}).status();
+}
+
+Status Commands::Requeue(int64_t number) const {
+  return Run({"scontrol", "requeue", std::to_string(number)}).status();
 }
 
 Status Commands::StartNow(int64_t number) const {

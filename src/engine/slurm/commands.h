@@ -18,18 +18,23 @@ struct QueuedJob {
   std::string reason;  // Resources, Priority, …; "None"
   std::string start;   // when it started or is expected to, "N/A"
   std::string nodes;
-  std::string work_dir;  // of a job of ours: its directory
+  std::string batch_host;  // where the batch script runs, or ran
+  std::string work_dir;    // of a job of ours: its directory
   std::string comment;
 };
 
 // The format for squeue, and what it gives. A line that is none of ours is passed over.
-inline constexpr const char* kQueueFormat = "%i|%T|%r|%S|%N|%Z|%k";
+inline constexpr const char* kQueueFormat = "%i|%T|%r|%S|%N|%B|%Z|%k";
 std::vector<QueuedJob> ParseQueue(std::string_view text);
 
 // Whether a job in this state has, or may get, processes.
 bool IsActive(const std::string& state);
 // Whether it waits in the queue.
 bool IsPending(const std::string& state);
+
+// Whether it runs on without the node of its batch script. A job that outlives the death of a node
+// (--no-kill) outlives that of its first, too (22.05, seen), which nobody then looks after.
+bool LostItsHead(const QueuedJob& job);
 
 // "waits in Slurm's queue (job 7): Resources, which are in use by other jobs; expected to start at
 // …"
@@ -63,6 +68,8 @@ class Commands {
   Result<std::vector<QueuedJob>> Queue() const;
   Result<EndedJob> ShowEnded(int64_t number) const;
   Status Cancel(int64_t number) const;
+  // Ends it, to be started again. An error where its owner or the site does not allow that.
+  Status Requeue(int64_t number) const;
   // A job that was put into the queue again may start at once.
   Status StartNow(int64_t number) const;
   Result<Capacity> Nodes() const;

@@ -130,6 +130,7 @@ std::vector<TaskEvent> JobView::Look(const QueuedJob* job, TimePoint /*now*/) {
     return {};
   }
   looks_without_ = 0;
+  looks_headless_ = LostItsHead(*job) ? looks_headless_ + 1 : 0;
   if (!IsPending(job->state)) {
     waits_.clear();
     looks_delayed_ = 0;

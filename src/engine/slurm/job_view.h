@@ -54,6 +54,8 @@ class JobView {
   bool vanished() const { return looks_without_ >= 2; }
   // It was put into the queue again and would wait for no reason.
   bool wants_start() const { return looks_delayed_ == kDelayedLooks; }
+  // Its first node is gone, and its agent with it. True once.
+  bool wants_requeue() const { return looks_headless_ == kDelayedLooks; }
 
  private:
   static constexpr int kDelayedLooks = 3;
@@ -80,6 +82,7 @@ class JobView {
   bool over_ = false;
   int looks_without_ = 0;
   int looks_delayed_ = 0;
+  int looks_headless_ = 0;
 };
 
 }  // namespace shoal::engine::slurm

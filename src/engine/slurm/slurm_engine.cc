@@ -195,7 +195,7 @@ void SlurmEngine::LookAtQueue() {
 
 std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& queue) {
   std::vector<TaskEvent> events;
-  std::vector<int64_t> delayed;
+  std::vector<int64_t> delayed, headless;
   {
     std::lock_guard lock(mu_);
     for (auto& [id, job] : jobs_) {
@@ -207,7 +207,16 @@ std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& que
       std::vector<TaskEvent> told = job->Look(found, options_.clock->Now());
       events.insert(events.end(), told.begin(), told.end());
       if (job->wants_start()) delayed.push_back(job->number());
+      if (job->wants_requeue()) headless.push_back(job->number());
     }
+  }
+  for (const int64_t number : headless) {
+    LogWarning("Slurm's job {} has lost its first node: it is started again", number);
+    const Status requeued = commands_.Requeue(number);
+    if (requeued.ok()) continue;
+    LogWarning("{}; it is cancelled", requeued.message());
+    if (const Status ended = commands_.Cancel(number); !ended.ok())
+      LogWarning("{}", ended.message());
   }
   for (const int64_t number : delayed) {
     if (const Status started = commands_.StartNow(number); !started.ok())

@@ -161,9 +161,9 @@ TEST(Script, AsksForWhatTheJobFileSays) {
 
 TEST(Queue, IsReadLineByLine) {
   const auto jobs = ParseQueue(
-      "7|PENDING|Resources|2026-11-22T11:06:57||/home/a/jobs/x|shoal:x-1\n"
-      "garbage\n0|RUNNING|None|N/A|n1|/|c\n9_4|RUNNING|None|N/A|n1|/|c\n"
-      "8|RUNNING|None|2026|n[1-3]|/|a|b");
+      "7|PENDING|Resources|2026-11-22T11:06:57||n/a|/home/a/jobs/x|shoal:x-1\n"
+      "garbage\n0|RUNNING|None|N/A|n1|n1|/|c\n9_4|RUNNING|None|N/A|n1|n1|/|c\n"
+      "8|RUNNING|None|2026|n[1-3]|n1|/|a|b");
   ASSERT_EQ(jobs.size(), 2u);
   EXPECT_EQ(JobOfComment(jobs[0].comment), "x-1");
   EXPECT_EQ(jobs[0].work_dir, "/home/a/jobs/x");
@@ -172,6 +172,9 @@ TEST(Queue, IsReadLineByLine) {
             "expected to start at 2026-11-22T11:06:57");
   EXPECT_EQ(jobs[1].comment, "a|b");
   EXPECT_EQ(JobOfComment("shoal:../x"), "");
+  EXPECT_FALSE(LostItsHead(jobs[0]));
+  EXPECT_FALSE(LostItsHead(jobs[1]));
+  EXPECT_TRUE(LostItsHead(ParseQueue("8|RUNNING|None|2026|n[2-3]|n1|/|c").at(0)));
   EXPECT_TRUE(IsPending("PENDING"));
   EXPECT_TRUE(IsActive("COMPLETING"));
   EXPECT_FALSE(IsActive("CANCELLED"));
