@@ -55,10 +55,10 @@ class JobView {
   // It was put into the queue again and would wait for no reason.
   bool wants_start() const { return looks_delayed_ == kDelayedLooks; }
   // Its first node is gone, and its agent with it. True once.
-  bool wants_requeue() const { return looks_headless_ == kDelayedLooks; }
+  bool wants_requeue() const { return looks_headless_ == 1; }
 
  private:
-  static constexpr int kDelayedLooks = 3;
+  static constexpr int kDelayedLooks = 2;
 
   JobView(std::string id, std::string dir)
       : id_(std::move(id)), dir_(std::move(dir)), reader_(LinesPath(dir_)) {}
