@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/report.h"
-#include "engine/local/local_exec.h"
+#include "engine/process_exec.h"
 #include "net/loop.h"
 
 namespace shoal::cli {

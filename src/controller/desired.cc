@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "engine/local/local_engine.h"
+#include "engine/task_process.h"
 #include "job/parse.h"
 #include "job/plan.h"
 

@@ -32,4 +32,23 @@ class EventHub {
   std::shared_ptr<Shared> shared_;
 };
 
+// An engine whose watches are a hub's.
+class PublishingEngine : public Engine {
+ public:
+  std::unique_ptr<Watcher> Watch(const std::string& job_id,
+                                 std::function<void(const TaskEvent&)> on_event) override {
+    return hub_->Watch(job_id, std::move(on_event));
+  }
+
+ protected:
+  // Not with a lock held that a watch could want.
+  void Publish(const std::vector<TaskEvent>& events) {
+    for (const TaskEvent& event : events) hub_->Publish(event);
+  }
+  const std::shared_ptr<EventHub>& hub() const { return hub_; }
+
+ private:
+  const std::shared_ptr<EventHub> hub_ = std::make_shared<EventHub>();
+};
+
 }  // namespace shoal::engine

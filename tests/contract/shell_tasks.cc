@@ -4,9 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json.h"
-#include "engine/local/local_engine.h"
+#include "engine/task_process.h"
 #include "host/usage.h"
 
 namespace shoal::engine {
@@ -14,44 +13,58 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-std::string Script(Kind kind) {
+std::string Script(Kind kind, bool first_process) {
+  const std::string runs = first_process
+                               ? "trap 'exit 143' TERM; while :; do sleep 1000 & wait; done"
+                               : "exec sleep 1000";
   switch (kind) {
     case Kind::kStubborn:
       return "trap '' TERM; exec sleep 1000";
     case Kind::kSucceeds:
       return "exit 0";
     case Kind::kFailsOnce:
-      return "test {incarnation} = 0 && exit 77; exec sleep 1000";
+      return "test {incarnation} = 0 && exit 77; " + runs;
     case Kind::kFailsAlways:
       return "echo no corpus; exit 3";
     case Kind::kTalks:
-      return "i=0; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; "
-             "echo last words >&2; exec sleep 1000";
+      return "i=0; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; echo last words >&2; " +
+             runs;
     case Kind::kRuns:
     case Kind::kCannotStart:
       break;
   }
-  return "exec sleep 1000";
+  return runs;
 }
 
 }  // namespace
 
-DesiredTask ShellTask(Kind kind, const std::string& role, int index,
-                      const std::filesystem::path& work_dir) {
+ShellHarness::ShellHarness(std::chrono::seconds patience, bool first_process)
+    : patience_(patience),
+      first_process_(first_process),
+      dir_(std::move(TempDir::Create("contract").value())) {}
+
+void ShellHarness::Reopen() {
+  engine_.reset();
+  auto engine = Make();
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  engine_ = std::move(*engine);
+}
+
+DesiredTask ShellHarness::Task(Kind kind, const std::string& role, int index) {
   DesiredTask task;
   task.role = role;
   task.index = index;
-  task.work_dir = work_dir;
-  task.argv = {"/bin/sh", "-c", Script(kind)};
+  task.work_dir = dir_.path();
+  task.argv = {"/bin/sh", "-c", Script(kind, first_process_)};
   if (kind == Kind::kCannotStart) task.argv = {"/no/such/program"};
   return task;
 }
 
-int AliveHere(const std::string& job_id) {
+int ShellHarness::Alive(const std::string& job_id) {
   return static_cast<int>(host::ProcessesWithVariable(kJobVariable, job_id).size());
 }
 
-void LoseHere(const std::string& job_id, const std::string& role, int index) {
+void ShellHarness::Lose(const std::string& job_id, const std::string& role, int index) {
   const std::string prefix = role + "/" + std::to_string(index) + "/";
   for (pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
     auto task = host::ReadProcessVariable(pid, kTaskVariable);
@@ -59,17 +72,17 @@ void LoseHere(const std::string& job_id, const std::string& role, int index) {
   }
 }
 
-void WriteCoordinatorFile(const std::filesystem::path& job_dir, const Endpoint& endpoint) {
+void ShellHarness::Listen(const std::string& /*job_id*/, const Endpoint& endpoint) {
   const json::object object{
       {"host", endpoint.host}, {"port", endpoint.port}, {"pid", ::getpid()}, {"started", "now"}};
-  ASSERT_TRUE(WriteFileAtomically(job_dir / "coordinator.json", ToText(object)).ok());
+  ASSERT_TRUE(WriteFileAtomically(dir_.path() / "coordinator.json", ToText(object)).ok());
 }
 
-bool AwaitHere(const std::function<bool()>& condition, std::chrono::seconds patience) {
-  const auto deadline = SteadyClock::now() + patience;
+bool ShellHarness::Await(const std::function<bool()>& condition) {
+  const auto deadline = SteadyClock::now() + patience_;
   while (!condition()) {
     if (SteadyClock::now() > deadline) return false;
-    ::poll(nullptr, 0, 1);
+    ::poll(nullptr, 0, first_process_ ? 5 : 1);
   }
   return true;
 }

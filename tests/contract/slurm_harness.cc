@@ -1,9 +1,6 @@
 // Tasks on a real Slurm of three nodes on this machine: tests/cluster/slurm.sh starts it.
-#include <gtest/gtest.h>
-
 #include <filesystem>
 
-#include "base/file.h"
 #include "contract/harness.h"
 #include "contract/shell_tasks.h"
 #include "engine/slurm/slurm_engine.h"
@@ -11,44 +8,22 @@
 namespace shoal::engine {
 namespace {
 
-class SlurmHarness final : public Harness {
+class SlurmHarness final : public ShellHarness {
  public:
-  SlurmHarness() : dir_(std::move(TempDir::Create("contract").value())) { Reopen(); }
-  Engine& engine() override { return *engine_; }
-  void Reopen() override {
-    engine_.reset();
+  SlurmHarness() : ShellHarness(std::chrono::seconds(60), false) {}
+
+ private:
+  Result<std::unique_ptr<Engine>> Make() override {
     SlurmEngineOptions options;
     options.program =
         std::filesystem::read_symlink("/proc/self/exe").parent_path() / "slurm_helper";
     options.restart.first = std::chrono::milliseconds(5);
-    auto engine = MakeSlurmEngine(options);
-    ASSERT_TRUE(engine.ok()) << engine.status().message();
-    engine_ = std::move(*engine);
+    return MakeSlurmEngine(options);
   }
-  std::string job_dir() override { return dir_.path(); }
-  DesiredTask Task(Kind kind, const std::string& role, int index) override {
-    return ShellTask(kind, role, index, dir_.path());
-  }
-  int Alive(const std::string& job_id) override { return AliveHere(job_id); }
-  void Lose(const std::string& job_id, const std::string& role, int index) override {
-    LoseHere(job_id, role, index);
-  }
-  void Listen(const std::string& /*job_id*/, const Endpoint& endpoint) override {
-    WriteCoordinatorFile(dir_.path(), endpoint);
-  }
-  bool Await(const std::function<bool()>& condition) override {
-    return AwaitHere(condition, std::chrono::seconds(60));
-  }
-
- private:
-  TempDir dir_;
-  std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace
 
-std::vector<EngineUnderTest> EnginesUnderTest() {
-  return {{"slurm", [] { return std::unique_ptr<Harness>(std::make_unique<SlurmHarness>()); }}};
-}
+std::vector<EngineUnderTest> EnginesUnderTest() { return {{"slurm", MakeHarness<SlurmHarness>}}; }
 
 }  // namespace shoal::engine

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "engine/docker/decode.h"
-#include "engine/local/local_engine.h"
+#include "engine/task_process.h"
 #include "host/own_group.h"
 #include "job/plan.h"
 
@@ -45,8 +45,7 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
   if (!input.gpus.empty()) variables[kGpusGivenVariable] = "1";
   variables[kJobVariable] = input.job->job_id;
   variables[kDirVariable] = input.job->job_dir;
-  variables[kTaskVariable] = input.task->role + "/" + std::to_string(input.task->index) + "/" +
-                             std::to_string(input.incarnation);
+  variables[kTaskVariable] = TaskVariable(input.task->role, input.task->index, input.incarnation);
   json::array env;
   for (const auto& [name, value] : variables) env.emplace_back(name + "=" + value);
   return env;

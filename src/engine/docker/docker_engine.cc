@@ -27,8 +27,8 @@
 #include "engine/docker/docker_job.h"
 #include "engine/docker/docker_worker.h"
 #include "engine/event_hub.h"
-#include "engine/local/local_exec.h"
-#include "engine/local/records.h"
+#include "engine/job_files.h"
+#include "engine/process_exec.h"
 #include "host/nvml.h"
 
 namespace shoal::engine {
@@ -68,7 +68,7 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
   return spec;
 }
 
-class DockerEngine final : public Engine {
+class DockerEngine final : public PublishingEngine {
  public:
   explicit DockerEngine(DockerEngineOptions options) : options_(std::move(options)) {
     manager_ = std::thread([this] { Manage(); });
@@ -80,10 +80,6 @@ class DockerEngine final : public Engine {
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
   Result<std::string> Describe(const DesiredJob& desired) override;
-  std::unique_ptr<Watcher> Watch(const std::string& job_id,
-                                 std::function<void(const TaskEvent&)> on_event) override {
-    return hub_.Watch(job_id, std::move(on_event));
-  }
   Status Stop(const std::string& job_id, milliseconds grace) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
@@ -96,7 +92,7 @@ class DockerEngine final : public Engine {
                             uint16_t port) override;
 
  private:
-  struct Work1 {
+  struct Errand {
     Action action;
     DesiredJob settings;
   };
@@ -124,7 +120,6 @@ class DockerEngine final : public Engine {
                                                int index);
 
   const DockerEngineOptions options_;
-  EventHub hub_;
 
   std::mutex connect_mu_;
   std::unique_ptr<Daemon> daemon_;  // guarded by connect_mu_, and never changed again
@@ -134,7 +129,7 @@ class DockerEngine final : public Engine {
   std::condition_variable work_;             // for the workers
   std::condition_variable changed_;          // after every round of the manager
   std::map<std::string, HeldJob> jobs_;      // guarded by mu_
-  std::deque<Work1> queue_;                  // guarded by mu_
+  std::deque<Errand> queue_;                 // guarded by mu_
   std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
   std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_: of events
   bool poked_ = false;                       // guarded by mu_
@@ -181,7 +176,7 @@ void DockerEngine::Manage() {
     outbox_.clear();
     publishing_ = true;
     lock.unlock();
-    for (const TaskEvent& event : events) hub_.Publish(event);
+    Publish(events);
     lock.lock();
     publishing_ = false;
     changed_.notify_all();
@@ -199,7 +194,7 @@ void DockerEngine::Work() {
   for (;;) {
     work_.wait(lock, [this] { return ending_ || !queue_.empty(); });
     if (ending_) return;
-    const Work1 one = std::move(queue_.front());
+    const Errand one = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     const Outcome outcome = daemon_->worker.Do(one.action, one.settings);

@@ -56,11 +56,7 @@ void DockerJob::Apply(const DesiredJob& desired, TimePoint now) {
     task.desired = wish;
     task.order = order++;
     const bool lost_before = task.phase == TaskPhase::kLost && !task.start_at && !task.busy;
-    if (fresh || again || lost_before || task.phase == TaskPhase::kRefused) {
-      task.phase = TaskPhase::kStarting;
-      task.history = RestartHistory();
-      task.start_at = now;
-    }
+    if (fresh || again || lost_before || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
   }
   for (auto& [key, task] : tasks_) {
     if (named.contains(key)) continue;
@@ -245,33 +241,11 @@ void DockerJob::TakeLook(const Outcome& outcome, Task* task, TimePoint now,
     return;
   }
   task->alive = false;
-  task->kill_at.reset();
   if (!outcome.state) task->container.clear();
-  const TaskEnd end = EndOf(outcome.state, task->desired);
-  const bool asked = std::exchange(task->asked, false);
-  if (asked || stopping_ || !IsLoss(end) || !task->desired.restart_if_lost) {
-    task->phase = TaskPhase::kEnded;
-    Tell(outcome.action.key, *task, end, events);
-    // Named again by an Apply that came while it was ending.
-    if (asked && task->wanted && !stopping_) task->start_at = now;
-    return;
-  }
-  Lose(outcome.action.key, task, now, end, outcome.log_tail, events);
-}
-
-void DockerJob::Lose(const TaskKey& key, Task* task, TimePoint now, TaskEnd end,
-                     const std::string& log_tail, std::vector<TaskEvent>* events) {
-  const auto wait = task->history.AfterLoss(options_.restart, now - task->started);
-  if (wait) {
-    task->phase = TaskPhase::kLost;
-    Tell(key, *task, std::move(end), events);
-    task->start_at = now + *wait;
-    return;
-  }
-  end.reason =
-      end.out_of_memory ? end.reason : DescribeGivenUp(task->history.deaths(), end, log_tail);
-  task->phase = TaskPhase::kRefused;
-  Tell(key, *task, std::move(end), events);
+  TaskEnd end = EndOf(outcome.state, task->desired);
+  task->TakeEnd({options_.restart, task->desired.restart_if_lost, stopping_}, now, &end,
+                [&] { return outcome.log_tail; });
+  Tell(outcome.action.key, *task, std::move(end), events);
 }
 
 void DockerJob::Notice(const TaskKey& key, int incarnation) {

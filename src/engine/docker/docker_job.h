@@ -20,6 +20,7 @@
 #include "engine/docker/decode.h"
 #include "engine/engine.h"
 #include "engine/restart_rules.h"
+#include "engine/task_state.h"
 
 namespace shoal::engine::docker {
 
@@ -82,24 +83,16 @@ class DockerJob {
   const DesiredJob& settings() const { return settings_; }
 
  private:
-  struct Task {
+  struct Task : TaskState {
     DesiredTask desired;
     int order = 0;
-    int incarnation = 0;
-    TaskPhase phase = TaskPhase::kStarting;
     std::string container;
-    bool alive = false;   // its container runs, as far as we know
-    bool busy = false;    // an action is under way
-    bool look = false;    // it is said to have ended
-    bool again = false;   // the same incarnation is tried once more
-    bool asked = false;   // told to stop: its end is no loss
-    bool wanted = true;   // named by the last Apply
-    bool termed = false;  // SIGTERM was sent
-    bool killed = false;  // SIGKILL was sent
-    RestartHistory history;
-    TimePoint started;
-    std::optional<TimePoint> start_at;
-    std::optional<TimePoint> kill_at;
+    bool alive = false;                 // its container runs, as far as we know
+    bool busy = false;                  // an action is under way
+    bool look = false;                  // it is said to have ended
+    bool again = false;                 // the same incarnation is tried once more
+    bool termed = false;                // SIGTERM was sent
+    bool killed = false;                // SIGKILL was sent
     std::optional<TimePoint> retry_at;  // nothing before
   };
 
@@ -109,8 +102,6 @@ class DockerJob {
   void BeginStart(const TaskKey& key, Task* task, std::vector<TaskEvent>* events);
   void TakeStart(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   void TakeLook(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Lose(const TaskKey& key, Task* task, TimePoint now, TaskEnd end, const std::string& log_tail,
-            std::vector<TaskEvent>* events);
   void Ask(Task* task, TimePoint kill_at);
   void Tell(const TaskKey& key, const Task& task, TaskEnd end,
             std::vector<TaskEvent>* events) const;

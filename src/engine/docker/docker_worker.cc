@@ -3,7 +3,7 @@
 #include <poll.h>
 
 #include "base/log.h"
-#include "engine/local/local_engine.h"
+#include "engine/task_process.h"
 #include "host/usage.h"
 
 namespace shoal::engine::docker {

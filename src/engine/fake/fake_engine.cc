@@ -6,6 +6,8 @@
 #include <atomic>
 #include <set>
 
+#include "engine/task_state.h"
+
 namespace shoal::engine {
 namespace {
 
@@ -15,22 +17,14 @@ using Key = std::pair<std::string, int>;
 // Between SIGTERM and SIGKILL of a task that Apply no longer names.
 constexpr milliseconds kRemoveGrace{10'000};
 
-struct FakeTask {
+struct FakeTask : TaskState {
   DesiredTask desired;
   TaskKnobs knobs;  // of this incarnation
-  int incarnation = 0;
-  TaskPhase phase = TaskPhase::kStarting;
   int64_t pid = 0;
   bool alive = false;
-  bool asked = false;
-  bool wanted = true;
-  RestartHistory history;
-  TimePoint started;
-  std::optional<TimePoint> start_at;    // a new incarnation
   std::optional<TimePoint> running_at;  // it has come up
   std::optional<TimePoint> end_at;      // by itself
-  std::optional<TimePoint> kill_at;
-  bool lost = false;  // killed from outside: ends now
+  bool lost = false;                    // killed from outside: ends now
 };
 
 struct FakeJob {
@@ -98,18 +92,8 @@ void FakeWorldState::End(FakeJob* job, const Key& key, FakeTask* task, TaskEnd e
   task->pid = 0;
   task->running_at.reset();
   task->end_at.reset();
-  task->kill_at.reset();
-  if (end.reason.empty()) end.reason = DescribeEnd(end);
-  const bool asked = std::exchange(task->asked, false);
-  if (asked || !IsLoss(end) || !task->desired.restart_if_lost) {
-    task->phase = TaskPhase::kEnded;
-    if (asked && task->wanted) task->start_at = now;
-    return Tell(*job, key, *task, end);
-  }
-  const auto wait = task->history.AfterLoss(restart, now - task->started);
-  task->phase = wait ? TaskPhase::kLost : TaskPhase::kRefused;
-  if (wait) task->start_at = now + *wait;
-  if (!wait) end.reason = DescribeGivenUp(task->history.deaths(), end, job->logs[key]);
+  task->TakeEnd({restart, task->desired.restart_if_lost, false}, now, &end,
+                [&] { return job->logs[key]; });
   Tell(*job, key, *task, end);
 }
 
@@ -242,9 +226,9 @@ Result<DesiredTask> FakeWorld::Started(const std::string& job_id, const std::str
 }
 
 FakeEngine::FakeEngine(FakeWorld world, RestartRules restart)
-    : world_(world.state_), hub_(std::make_shared<EventHub>()), restart_(restart) {
+    : world_(world.state_), restart_(restart) {
   std::lock_guard lock(world_->mu);
-  world_->hub = hub_;
+  world_->hub = hub();
   world_->restart = restart_;
 }
 
@@ -273,10 +257,7 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
     const bool again = !fresh && !task.wanted && !task.alive;
     task.wanted = true;
     task.desired = wish;
-    if (!fresh && !again && task.phase != TaskPhase::kRefused) continue;
-    task.phase = TaskPhase::kStarting;
-    task.history = RestartHistory();
-    task.start_at = now;
+    if (fresh || again || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
   }
   for (auto& [key, task] : job.tasks) {
     if (named.contains(key)) continue;
@@ -286,11 +267,6 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
     task.asked = task.alive;
   }
   return Status::Ok();
-}
-
-std::unique_ptr<Engine::Watcher> FakeEngine::Watch(const std::string& job_id,
-                                                   std::function<void(const TaskEvent&)> on_event) {
-  return hub_->Watch(job_id, std::move(on_event));
 }
 
 Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {

@@ -66,7 +66,7 @@ class FakeWorld {
 };
 
 // Several may be on one world, one after the other. Watches deliver during Advance and Stop.
-class FakeEngine final : public Engine {
+class FakeEngine final : public PublishingEngine {
  public:
   explicit FakeEngine(FakeWorld world, RestartRules restart = {});
   ~FakeEngine() override;
@@ -74,8 +74,6 @@ class FakeEngine final : public Engine {
   std::string name() const override { return "fake"; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
-  std::unique_ptr<Watcher> Watch(const std::string& job_id,
-                                 std::function<void(const TaskEvent&)> on_event) override;
   Status Stop(const std::string& job_id, std::chrono::milliseconds grace) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
@@ -89,7 +87,6 @@ class FakeEngine final : public Engine {
 
  private:
   const std::shared_ptr<FakeWorldState> world_;
-  const std::shared_ptr<EventHub> hub_;
   const RestartRules restart_;
 };
 

@@ -16,9 +16,11 @@
 #include "base/file.h"
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
-#include "engine/local/local_exec.h"
+#include "engine/job_files.h"
 #include "engine/local/local_job.h"
 #include "engine/local/sweep.h"
+#include "engine/process_exec.h"
+#include "engine/task_process.h"
 #include "host/cgroup.h"
 #include "host/nvml.h"
 #include "host/usage.h"
@@ -32,7 +34,7 @@ using std::chrono::milliseconds;
 // How long tasks may take to go after SIGKILL before Stop says that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
-class LocalEngine final : public Engine {
+class LocalEngine final : public PublishingEngine {
  public:
   LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)
       : options_(std::move(options)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
@@ -51,10 +53,6 @@ class LocalEngine final : public Engine {
   std::string name() const override { return "local"; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
-  std::unique_ptr<Watcher> Watch(const std::string& job_id,
-                                 std::function<void(const TaskEvent&)> on_event) override {
-    return hub_.Watch(job_id, std::move(on_event));
-  }
   Status Stop(const std::string& job_id, milliseconds grace) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
@@ -85,7 +83,6 @@ class LocalEngine final : public Engine {
   LocalEngineOptions options_;
   const UniqueFd epoll_;
   const UniqueFd wake_;
-  EventHub hub_;
 
   std::mutex mu_;
   std::condition_variable changed_;                        // after every round of the thread
@@ -109,7 +106,7 @@ void LocalEngine::Run() {
       timeout_ms = Step(&events);
       publishing_ = true;
     }
-    for (const TaskEvent& event : events) hub_.Publish(event);
+    Publish(events);
     {
       std::lock_guard lock(mu_);
       publishing_ = false;

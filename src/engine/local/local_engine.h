@@ -15,14 +15,6 @@
 
 namespace shoal::engine {
 
-// Variables that every process gets of the engine.
-inline constexpr const char* kJobVariable = "SHOAL_JOB_ID";
-inline constexpr const char* kTaskVariable = "SHOAL_TASK";  // "worker/3/0": role, index,
-                                                            // incarnation
-inline constexpr const char* kDirVariable = "SHOAL_JOB_DIR";
-// In an argument, replaced by the number of the incarnation.
-inline constexpr const char* kIncarnationMark = "{incarnation}";
-
 struct LocalEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;

@@ -13,10 +13,10 @@
 #include <set>
 
 #include "base/log.h"
-#include "engine/local/spawn.h"
+#include "engine/job_files.h"
+#include "engine/spawn.h"
+#include "engine/task_process.h"
 #include "host/usage.h"
-
-extern char** environ;
 
 namespace shoal::engine {
 namespace {
@@ -27,10 +27,6 @@ using std::chrono::milliseconds;
 constexpr size_t kLogTail = 4096;
 constexpr milliseconds kEndStep{5};  // between two questions how somebody else's child ended
 constexpr int kEndReads = 20;
-
-std::string TaskVariable(const std::string& role, int index, int incarnation) {
-  return role + "/" + std::to_string(index) + "/" + std::to_string(incarnation);
-}
 
 struct TaskName {
   std::string role;
@@ -54,23 +50,6 @@ std::optional<TaskName> ParseTaskVariable(const std::string& text) {
   return name;
 }
 
-void Replace(std::string* text, const std::string& mark, const std::string& by) {
-  for (size_t at = text->find(mark); at != std::string::npos; at = text->find(mark, at + by.size()))
-    text->replace(at, mark.size(), by);
-}
-
-}  // namespace
-
-TaskEnd EndOf(int wait_status) {
-  TaskEnd end;
-  if (wait_status != -1 && WIFSIGNALED(wait_status)) end.signal = WTERMSIG(wait_status);
-  if (wait_status != -1 && WIFEXITED(wait_status)) end.exit_code = WEXITSTATUS(wait_status);
-  end.reason = DescribeEnd(end);
-  return end;
-}
-
-namespace {
-
 // The launcher or coordinator itself among the processes that have its variables: its init, a
 // forked copy, has them too and is its child.
 std::map<std::string, pid_t> RunningTasks(const std::string& job_id) {
@@ -90,65 +69,6 @@ std::map<std::string, pid_t> RunningTasks(const std::string& job_id) {
 }
 
 }  // namespace
-
-std::vector<std::string> CleanEnvironment() {
-  static constexpr std::string_view kKept[] = {
-      "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
-      // where the user's programs find their own
-      "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
-      "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
-      "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
-      // ours
-      "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME", "SHOAL_CACHE",
-      "SHOAL_CACHE_LIMIT", "SHOAL_NVML", "SHOAL_GPU_DIR",
-      // of sanitized builds
-      "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"};
-  std::vector<std::string> kept;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::string_view name = text.substr(0, text.find('='));
-    const bool keep = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept) ||
-                      name.starts_with("LC_");
-    if (keep) kept.emplace_back(text);
-  }
-  return kept;
-}
-
-SpawnSpec SpawnSpecOf(const TaskPlace& place, const DesiredTask& desired,
-                      std::vector<std::string> environment) {
-  SpawnSpec spec;
-  spec.argv = desired.argv;
-  for (std::string& arg : spec.argv)
-    Replace(&arg, kIncarnationMark, std::to_string(place.incarnation));
-  spec.env = std::move(environment);
-  for (const auto& [name, value] : desired.env) {
-    std::erase_if(spec.env,
-                  [&](const std::string& entry) { return entry.starts_with(name + "="); });
-    spec.env.push_back(name + "=" + value);
-  }
-  spec.env.push_back(std::string(kJobVariable) + "=" + place.job_id);
-  spec.env.push_back(std::string(kDirVariable) + "=" + place.job_dir);
-  spec.env.push_back(std::string(kTaskVariable) + "=" +
-                     TaskVariable(place.role, place.index, place.incarnation));
-  spec.work_dir = desired.work_dir;
-  spec.log = TaskLogPath(place.job_dir, place.role, place.index);
-  return spec;
-}
-
-Result<std::string> ReadTail(const fs::path& path, size_t limit) {
-  auto fd = OpenFile(path, O_RDONLY);
-  if (!fd.ok()) {
-    if (fd.status().code() == Code::kNotFound) return std::string();
-    return fd.status();
-  }
-  const off_t size = ::lseek(fd->get(), 0, SEEK_END);
-  const off_t begin = size > static_cast<off_t>(limit) ? size - static_cast<off_t>(limit) : 0;
-  std::string text(static_cast<size_t>(size - begin), '\0');
-  const ssize_t got = ::pread(fd->get(), text.data(), text.size(), begin);
-  if (got < 0) return ErrnoStatus(errno, "cannot read " + path.string());
-  text.resize(static_cast<size_t>(got));
-  return text;
-}
 
 Result<std::unique_ptr<LocalJob>> LocalJob::Make(const std::string& id, const std::string& dir,
                                                  const LocalEngineOptions* options, int epoll) {
@@ -258,11 +178,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     const bool again = !fresh && !task.wanted && !task.pidfd.valid();
     task.wanted = true;
     task.desired = wish;
-    if (fresh || again || task.phase == TaskPhase::kRefused) {
-      task.phase = TaskPhase::kStarting;
-      task.history = RestartHistory();
-      task.start_at = now;
-    }
+    if (fresh || again || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
   }
   for (auto& [key, task] : tasks_) {
     if (named.contains(key)) continue;
@@ -327,38 +243,19 @@ bool LocalJob::TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<Ta
     return false;
   }
   task->pidfd.Reset();  // leaves epoll by itself
-  task->kill_at.reset();
   task->end_due.reset();
   task->end_reads = 0;
   task->pid = 0;
   dirty_ = true;
-  const TaskEnd end = EndOf(wait_status);
-  const bool asked = std::exchange(task->asked, false);
-  if (asked || stopping_ || !IsLoss(end) || !task->desired.restart_if_lost) {
-    task->phase = TaskPhase::kEnded;
-    Tell(key, *task, end, events);
-    // Named again by an Apply that came while it was ending.
-    if (asked && task->wanted && !stopping_) task->start_at = now;
-    return true;
-  }
-  Lose(key, task, now, end, events);
+  TaskEnd end = EndOf(wait_status);
+  task->TakeEnd({options_->restart, task->desired.restart_if_lost, stopping_}, now, &end,
+                [&] { return LastWords(key); });
+  Tell(key, *task, std::move(end), events);
   return true;
 }
 
-void LocalJob::Lose(const Key& key, Task* task, TimePoint now, TaskEnd end,
-                    std::vector<TaskEvent>* events) {
-  const auto wait = task->history.AfterLoss(options_->restart, now - task->started);
-  if (wait) {
-    task->phase = TaskPhase::kLost;
-    Tell(key, *task, end, events);
-    task->start_at = now + *wait;
-    return;
-  }
-  const std::string tail =
-      ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
-  end.reason = DescribeGivenUp(task->history.deaths(), end, tail);
-  task->phase = TaskPhase::kRefused;
-  Tell(key, *task, end, events);
+std::string LocalJob::LastWords(const Key& key) const {
+  return ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
 }
 
 void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
@@ -374,9 +271,10 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   if (!spawned.ok()) {
     TaskEnd end;
     end.reason = spawned.status().message();
-    if (spawned.status().retryable()) return Lose(key, task, now, end, events);
     task->phase = TaskPhase::kRefused;
-    return Tell(key, *task, end, events);
+    if (spawned.status().retryable())
+      task->Lose(options_->restart, now, &end, [&] { return LastWords(key); });
+    return Tell(key, *task, std::move(end), events);
   }
   task->pid = spawned->pid;
   task->start_ticks = spawned->start_ticks;

@@ -17,8 +17,9 @@
 #include "base/file.h"
 #include "engine/engine.h"
 #include "engine/local/local_engine.h"
-#include "engine/local/records.h"
-#include "engine/local/spawn.h"
+#include "engine/records.h"
+#include "engine/spawn.h"
+#include "engine/task_state.h"
 
 namespace shoal::engine {
 
@@ -48,19 +49,11 @@ class LocalJob {
 
  private:
   using Key = std::pair<std::string, int>;
-  struct Task {
+  struct Task : TaskState {
     DesiredTask desired;
-    int incarnation = 0;
-    TaskPhase phase = TaskPhase::kStarting;
     pid_t pid = 0;
     uint64_t start_ticks = 0;
-    UniqueFd pidfd;      // valid while it runs, as far as we know
-    bool asked = false;  // told to stop: its end is no loss
-    bool wanted = true;  // named by the last Apply
-    RestartHistory history;
-    TimePoint started;
-    std::optional<TimePoint> start_at;
-    std::optional<TimePoint> kill_at;
+    UniqueFd pidfd;                    // valid while it runs, as far as we know
     std::optional<TimePoint> end_due;  // its end is known, how is not yet
     int end_reads = 0;
   };
@@ -75,7 +68,7 @@ class LocalJob {
   // True if the task is to be forgotten.
   bool StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   bool TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Lose(const Key& key, Task* task, TimePoint now, TaskEnd end, std::vector<TaskEvent>* events);
+  std::string LastWords(const Key& key) const;
   void Tell(const Key& key, const Task& task, TaskEnd end, std::vector<TaskEvent>* events) const;
   void Save();
 
@@ -91,26 +84,5 @@ class LocalJob {
   std::vector<Key> order_;           // as Apply named them: the coordinator first
   std::map<Key, int> incarnations_;  // next one of each that ever was
 };
-
-// PATH, HOME, LANG and what else a program of the user's needs, of this process.
-std::vector<std::string> CleanEnvironment();
-
-// Which start of which task.
-struct TaskPlace {
-  std::string job_id;
-  std::string job_dir;
-  std::string role;
-  int index = 0;
-  int incarnation = 0;
-};
-// How it is started: its own variables and ours over `environment`, the incarnation's number in its
-// words, its log.
-SpawnSpec SpawnSpecOf(const TaskPlace& place, const DesiredTask& desired,
-                      std::vector<std::string> environment);
-// From what waitpid gave; -1: it is not known how it ended.
-TaskEnd EndOf(int wait_status);
-
-// The last `limit` bytes; empty if there is no such file.
-Result<std::string> ReadTail(const std::filesystem::path& path, size_t limit);
 
 }  // namespace shoal::engine

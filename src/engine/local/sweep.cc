@@ -11,8 +11,9 @@
 #include <map>
 
 #include "base/file.h"
-#include "engine/local/local_engine.h"
-#include "engine/local/records.h"
+#include "engine/job_files.h"
+#include "engine/restart_rules.h"
+#include "engine/task_process.h"
 #include "host/cgroup.h"
 #include "host/usage.h"
 

@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/local/local_job.h"
-#include "engine/local/records.h"
+#include "engine/job_files.h"
+#include "engine/records.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/own_address.h"
@@ -56,7 +56,7 @@ class Agent {
 
   Result<int> Run() {
     TRY(Prepare());
-    Tell(Sign::kBegun, "");
+    Tell(Sign::kBegun, "", own_node_);
     while (!Done()) {
       Act();
       Write();
@@ -76,6 +76,8 @@ class Agent {
     TRY_ASSIGN(const std::vector<std::string> nodes, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
     TRY_ASSIGN(const std::vector<int> cells, ExpandCounts(Variable("SLURM_TASKS_PER_NODE")));
     placement_ = Placement(nodes, cells);
+    const std::string here = Variable("SLURMD_NODENAME");
+    if (std::find(nodes.begin(), nodes.end(), here) != nodes.end()) own_node_ = here;
     address_ = OwnAddress(nodes);
     TRY(Watch());
     TRY(Continue());
@@ -398,9 +400,9 @@ class Agent {
     return found->second == kNoCell ? Variable("SLURMD_NODENAME") : placement_.node(found->second);
   }
 
-  void Tell(Sign sign, const std::string& reason) {
+  void Tell(Sign sign, const std::string& reason, const std::string& node = "") {
     Write();
-    Line line{sign, {}, orders_.number, ""};
+    Line line{sign, {}, orders_.number, node};
     line.event.end.reason = reason;
     Append(EncodeLine(line));
   }
@@ -427,6 +429,7 @@ class Agent {
   Orders orders_;
   fs::file_time_type orders_time_{};
   Placement placement_;
+  std::string own_node_;  // empty if it is none of the allocation's: a front end
   TaskTable table_;
   std::string address_;
   std::unique_ptr<Steps> steps_;

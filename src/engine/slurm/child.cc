@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+
+#include "engine/spawn.h"
 
 extern char** environ;
 
@@ -27,37 +27,6 @@ Result<Pipe> MakePipe() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "cannot make a pipe");
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-std::vector<char*> Pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-int SpawnWithFds(const std::vector<std::string>& argv, const std::vector<std::string>& env,
-                 const std::array<int, 3>& fds, pid_t* pid) {
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  for (int i = 0; i < 3; ++i)
-    ::posix_spawn_file_actions_adddup2(&actions, fds[static_cast<size_t>(i)], i);
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-  const int error = ::posix_spawnp(pid, argv[0].c_str(), &actions, &attributes,
-                                   Pointers(argv).data(), Pointers(env).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::posix_spawnattr_destroy(&attributes);
-  return error;
 }
 
 // False at the end of the stream.
@@ -103,14 +72,13 @@ bool Carry(Child* child, const std::string& input, const RunLimits& limits, Ran*
 Result<Child> StartWithFds(const std::vector<std::string>& argv,
                            const std::vector<std::string>& env, const std::array<int, 3>& fds) {
   Child child;
-  const int error = SpawnWithFds(argv, env, fds, &child.pid);
+  SessionSpawn session;
+  for (int i = 0; i < 3; ++i)
+    ::posix_spawn_file_actions_adddup2(session.actions(), fds[static_cast<size_t>(i)], i);
+  const int error = session.Start(argv, env, &child.pid);
   if (error != 0) return ErrnoStatus(error, "cannot start " + argv[0]);
-  child.pidfd.Reset(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-  if (child.pidfd.valid()) return child;
-  const int no_pidfd = errno;
-  ::kill(child.pid, SIGKILL);
-  ::waitpid(child.pid, nullptr, 0);
-  return ErrnoStatus(no_pidfd, "cannot watch " + argv[0] + " (pidfd_open)");
+  TRY_ASSIGN(child.pidfd, WatchChild(child.pid, argv[0]));
+  return child;
 }
 
 Result<Child> StartChild(const std::vector<std::string>& argv,

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "engine/local/local_exec.h"
+#include "engine/process_exec.h"
 #include "engine/restart_rules.h"
 #include "engine/stream_pump.h"
 #include "host/cgroup.h"

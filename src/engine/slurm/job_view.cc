@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "engine/local/records.h"
+#include "engine/job_files.h"
 #include "engine/slurm/placement.h"
 
 namespace shoal::engine::slurm {

@@ -9,7 +9,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "engine/local/records.h"
+#include "engine/job_files.h"
+#include "engine/task_json.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -106,12 +107,7 @@ std::string EncodeOrders(const Orders& orders) {
 }
 
 Result<Orders> DecodeOrders(std::string_view text) {
-  TRY_ASSIGN(const json::object object, ParseJsonObject(text));
-  TRY_ASSIGN(const int64_t version, GetInt(object, "version"));
-  if (version != kVersion) {
-    return InvalidArgument("version: got " + std::to_string(version) +
-                           ", expected 1; it was written by another version of shoal");
-  }
+  TRY_ASSIGN(const json::object object, ParseRecord(text, kVersion));
   Orders orders;
   TRY_ASSIGN(orders.job_id, GetString(object, "job"));
   TRY(CheckName("job", orders.job_id));
@@ -143,8 +139,8 @@ std::string EncodeLine(const Line& line) {
     object["index"] = event.index;
     object["incarnation"] = event.incarnation;
     object["phase"] = PhaseName(event.phase);
-    if (!line.node.empty()) object["node"] = line.node;
   }
+  if (!line.node.empty()) object["node"] = line.node;
   object["exit"] = event.end.exit_code;
   object["signal"] = event.end.signal;
   if (event.end.out_of_memory) object["oom"] = true;
@@ -163,6 +159,8 @@ Result<Line> DecodeLine(std::string_view text) {
   line.sign = static_cast<Sign>(at);
   TRY_ASSIGN(line.order, GetBounded(object, "order", 0, INT64_MAX));
   TRY_ASSIGN(line.event.end, DecodeEnd(object));
+  line.node = GetStringOr(object, "node", "");
+  if (!line.node.empty()) TRY(CheckName("node", line.node));
   if (line.sign != Sign::kTask) return line;
   TRY_ASSIGN(line.event.role, GetString(object, "role"));
   TRY(CheckName("role", line.event.role));
@@ -170,8 +168,6 @@ Result<Line> DecodeLine(std::string_view text) {
   TRY_ASSIGN(line.event.incarnation, GetCount(object, "incarnation"));
   TRY_ASSIGN(const std::string phase, GetString(object, "phase"));
   TRY_ASSIGN(line.event.phase, ParsePhase(phase));
-  line.node = GetStringOr(object, "node", "");
-  if (!line.node.empty()) TRY(CheckName("node", line.node));
   return line;
 }
 

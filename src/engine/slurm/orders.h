@@ -55,7 +55,7 @@ struct Line {
   Sign sign = Sign::kTask;
   TaskEvent event;
   int64_t order = 0;  // the orders that were in force
-  std::string node;   // of a task that runs
+  std::string node;   // of a task that runs; of kBegun the agent's, if the allocation has it
 };
 
 std::string EncodeLine(const Line& line);  // with its line feed

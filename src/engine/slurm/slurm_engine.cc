@@ -19,12 +19,13 @@
 #include "base/log.h"
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
-#include "engine/local/local_job.h"
+#include "engine/job_files.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/child.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/job_view.h"
 #include "engine/slurm/slurm_exec.h"
+#include "engine/task_process.h"
 
 namespace shoal::engine {
 namespace {
@@ -56,7 +57,7 @@ std::vector<std::string> SubmitEnvironment() {
   return env;
 }
 
-class SlurmEngine final : public Engine {
+class SlurmEngine final : public PublishingEngine {
  public:
   SlurmEngine(SlurmEngineOptions options, UniqueFd wake, UniqueFd changes)
       : options_(std::move(options)),
@@ -82,10 +83,6 @@ class SlurmEngine final : public Engine {
   Result<Capacity> GetCapacity() override { return commands_.Nodes(); }
   Status Apply(const DesiredJob& desired) override;
   Result<std::string> Describe(const DesiredJob& desired) override;
-  std::unique_ptr<Watcher> Watch(const std::string& job_id,
-                                 std::function<void(const TaskEvent&)> on_event) override {
-    return hub_.Watch(job_id, std::move(on_event));
-  }
   Status Stop(const std::string& job_id, milliseconds grace) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
@@ -127,7 +124,6 @@ class SlurmEngine final : public Engine {
   const slurm::Commands commands_;
   const UniqueFd wake_;
   const UniqueFd changes_;
-  EventHub hub_;
 
   std::mutex asking_;  // one question to the queue at a time
   TimePoint asked_{};  // guarded by asking_
@@ -156,7 +152,7 @@ void SlurmEngine::ReadAgents() {
       if (!jobs_.empty()) timeout = static_cast<int>(kReadAgain.count());
       ++publishing_;
     }
-    for (const TaskEvent& event : events) hub_.Publish(event);
+    Publish(events);
     {
       std::lock_guard lock(mu_);
       --publishing_;
@@ -188,7 +184,7 @@ void SlurmEngine::LookAtQueue() {
       LogInfo("{}", queue.status().message());
       continue;
     }
-    for (const TaskEvent& event : LookAtJobs(*queue)) hub_.Publish(event);
+    Publish(LookAtJobs(*queue));
     EndVanished();
   }
 }
@@ -244,15 +240,18 @@ void SlurmEngine::EndVanished() {
                                          : "Slurm does not know it any more";
       events = job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
     }
-    for (const TaskEvent& event : events) hub_.Publish(event);
+    Publish(events);
   }
 }
 
 Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
-  std::lock_guard lock(asking_);
-  const TimePoint now = options_.clock->Now();
-  if (asked_ != TimePoint{} && now - asked_ < kQueueGap)
-    std::this_thread::sleep_for(kQueueGap - (now - asked_));
+  std::lock_guard one_at_a_time(asking_);
+  if (asked_ != TimePoint{}) {
+    std::unique_lock lock(mu_);
+    const Duration left = kQueueGap - (options_.clock->Now() - asked_);
+    if (changed_.wait_for(lock, left, [this] { return ending_; }))
+      return Cancelled("the engine ends");
+  }
   auto queue = commands_.Queue();
   asked_ = options_.clock->Now();
   return queue;
@@ -380,7 +379,7 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
     it->second->RemoveRecords();
     jobs_.erase(it);
   }
-  for (const TaskEvent& event : events) hub_.Publish(event);
+  Publish(events);
   return Status::Ok();
 }
 

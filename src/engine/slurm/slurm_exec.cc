@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/local/spawn.h"
 #include "engine/slurm/child.h"
 #include "engine/slurm/inside.h"
+#include "engine/spawn.h"
 
 namespace shoal::engine::slurm {
 namespace {

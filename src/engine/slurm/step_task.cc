@@ -13,12 +13,12 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "engine/local/local_job.h"
-#include "engine/local/records.h"
-#include "engine/local/spawn.h"
+#include "engine/records.h"
 #include "engine/slurm/child.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/step_line.h"
+#include "engine/spawn.h"
+#include "engine/task_process.h"
 
 namespace shoal::engine::slurm {
 namespace {

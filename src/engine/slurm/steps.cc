@@ -8,8 +8,8 @@
 #include <cerrno>
 
 #include "base/log.h"
-#include "engine/local/local_job.h"
-#include "engine/local/spawn.h"
+#include "engine/spawn.h"
+#include "engine/task_process.h"
 
 namespace shoal::engine::slurm {
 namespace {

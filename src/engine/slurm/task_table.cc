@@ -58,11 +58,7 @@ void TaskTable::Take(const Orders& orders, TimePoint now) {
       continue;
     }
     const bool refused = !fresh && task.phase == TaskPhase::kRefused;
-    if (fresh || again || refused || (back && !(replayed && ended))) {
-      task.phase = TaskPhase::kStarting;
-      task.history = RestartHistory();
-      task.start_at = now;
-    }
+    if (fresh || again || refused || (back && !(replayed && ended))) task.BeginAnew(now);
   }
   for (auto& [key, task] : tasks_) {
     if (named.contains(key)) continue;
@@ -110,24 +106,9 @@ void TaskTable::Ended(const Life& life, TimePoint now, TaskEnd end, const std::s
   if (!IsCurrent(life)) return;
   Task& task = tasks_.at(life.key);
   task.alive = task.term_due = false;
-  task.kill_at.reset();
-  const bool asked = std::exchange(task.asked, false);
-  if (end.reason.empty()) end.reason = DescribeEnd(end);
-  if (stopping_lost_ && task.wanted) {
-    task.phase = TaskPhase::kLost;
-    return Tell(life.key, task, std::move(end));
-  }
-  if (asked || stopping_ || !IsLoss(end) || !task.ordered.task.restart_if_lost) {
-    task.phase = TaskPhase::kEnded;
-    return Tell(life.key, task, std::move(end));
-  }
-  if (const auto wait = task.history.AfterLoss(rules_, now - task.started)) {
-    task.phase = TaskPhase::kLost;
-    task.start_at = now + *wait;
-    return Tell(life.key, task, std::move(end));
-  }
-  end.reason = DescribeGivenUp(task.history.deaths(), end, words);
-  task.phase = TaskPhase::kRefused;
+  task.TakeEnd({rules_, task.ordered.task.restart_if_lost, stopping_}, now, &end,
+               [&] { return words; });
+  if (stopping_lost_ && task.wanted) task.phase = TaskPhase::kLost;
   Tell(life.key, task, std::move(end));
 }
 

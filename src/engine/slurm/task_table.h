@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/slurm/orders.h"
+#include "engine/task_state.h"
 
 namespace shoal::engine::slurm {
 
@@ -59,18 +60,11 @@ class TaskTable {
   const OrderedTask* Find(const Key& key) const;
 
  private:
-  struct Task {
+  struct Task : TaskState {
+    Task() { wanted = false; }  // until the orders name it
     OrderedTask ordered;
-    int incarnation = 0;
-    TaskPhase phase = TaskPhase::kStarting;
-    bool alive = false;   // started, as far as we know
-    bool asked = false;   // told to stop: its end is no loss
-    bool wanted = false;  // named by the orders
-    RestartHistory history;
-    TimePoint started;
-    std::optional<TimePoint> start_at;
+    bool alive = false;  // started, as far as we know
     bool term_due = false;
-    std::optional<TimePoint> kill_at;
   };
   void Ask(Task* task, TimePoint kill_at);
   void Tell(const Key& key, const Task& task, TaskEnd end);

@@ -1,4 +1,4 @@
-#include "engine/local/local_exec.h"
+#include "engine/process_exec.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <tuple>
 
-#include "engine/local/local_engine.h"
+#include "engine/task_process.h"
 #include "host/enter.h"
 #include "host/port_lease.h"
 #include "host/usage.h"

@@ -1,7 +1,8 @@
-// Starts a process of its own session with a clean environment and a log file. Used by
-// local_engine.cc.
+// Starts processes of sessions of their own, with exactly the environment, descriptors and signals
+// that are said, and watches their ends.
 #pragma once
 
+#include <spawn.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -30,6 +31,29 @@ struct Spawned {
 // Returns once the program runs (posix_spawn: nothing of this process is copied). Errors name the
 // program, the directory or the log; Unavailable if trying again may help.
 Result<Spawned> Spawn(const SpawnSpec& spec);
+
+// The part that all such starts share: a session of its own, no signal blocked or ignored, none of
+// our descriptors but the first three. Not copyable.
+class SessionSpawn {
+ public:
+  SessionSpawn();
+  ~SessionSpawn();
+  SessionSpawn(const SessionSpawn&) = delete;
+  SessionSpawn& operator=(const SessionSpawn&) = delete;
+
+  // To say what its first three descriptors and its directory are to be.
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+  // 0, or the errno of posix_spawnp. argv[0] is looked up in PATH. Once.
+  int Start(const std::vector<std::string>& argv, const std::vector<std::string>& env, pid_t* pid);
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// The pidfd of a child just started, which nobody has waited for. If there can be none the child is
+// killed, and the error names `program`.
+Result<UniqueFd> WatchChild(pid_t pid, const std::string& program);
 
 // A pidfd of a process that runs and was started at `start_ticks`; NotFound if it is gone.
 Result<UniqueFd> OpenProcess(pid_t pid, uint64_t start_ticks);

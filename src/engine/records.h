@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.h"
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -28,22 +27,9 @@ struct JobRecords {
   std::vector<TaskRecord> tasks;
 };
 
-// "starting" and so on, as they stand in records.
-std::string_view PhaseName(TaskPhase phase);
-Result<TaskPhase> ParsePhase(std::string_view name);
-
-// A task that is to exist, as it stands in these and in other engines' records; its resources are
-// not among it.
-json::object EncodeDesired(const DesiredTask& task);
-Result<DesiredTask> DecodeDesired(const json::object& object);
-
 std::string EncodeRecords(const JobRecords& records);
 // Checks everything; InvalidArgument names the field. At most 100,000 tasks.
 Result<JobRecords> DecodeRecords(std::string_view text);
-
-// The directory of the engine's own files, and names in it.
-std::filesystem::path EngineDir(const std::string& job_dir);
-std::filesystem::path TaskLogPath(const std::string& job_dir, const std::string& role, int index);
 
 // Not synced: after a crash of the machine there are no processes to find.
 Status WriteRecords(const std::string& job_dir, const JobRecords& records);

@@ -1,4 +1,4 @@
-#include "engine/local/spawn.h"
+#include "engine/spawn.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -33,49 +33,22 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr uint64_t kPidfdInfoExit = 1 << 3;
 constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 
-class Actions {
- public:
-  Actions() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-  }
-  ~Actions() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  int Prepare(const SpawnSpec& spec) {
-    sigset_t none;
-    sigset_t all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_,
-                               POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    constexpr int kLogFlags = O_WRONLY | O_CREAT | O_APPEND;
-    const std::string log = spec.log.string();
-    int error = ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    if (error == 0)
-      error = ::posix_spawn_file_actions_addopen(&actions_, 1, log.c_str(), kLogFlags, 0600);
-    if (error == 0) error = ::posix_spawn_file_actions_adddup2(&actions_, 1, 2);
-    if (error == 0 && !spec.work_dir.empty())
-      error = ::posix_spawn_file_actions_addchdir_np(&actions_, spec.work_dir.c_str());
-    if (error == 0) error = ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
-    return error;
-  }
-  posix_spawn_file_actions_t* actions() { return &actions_; }
-  posix_spawnattr_t* attributes() { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+int SetFiles(const SpawnSpec& spec, posix_spawn_file_actions_t* actions) {
+  constexpr int kLogFlags = O_WRONLY | O_CREAT | O_APPEND;
+  int error = ::posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
+  if (error == 0)
+    error = ::posix_spawn_file_actions_addopen(actions, 1, spec.log.c_str(), kLogFlags, 0600);
+  if (error == 0) error = ::posix_spawn_file_actions_adddup2(actions, 1, 2);
+  if (error == 0 && !spec.work_dir.empty())
+    error = ::posix_spawn_file_actions_addchdir_np(actions, spec.work_dir.c_str());
+  return error;
 }
 
 // posix_spawn gives one number for all it did: find out what it was about.
@@ -99,22 +72,49 @@ Status Explain(const SpawnSpec& spec, int error) {
 
 }  // namespace
 
+SessionSpawn::SessionSpawn() {
+  ::posix_spawn_file_actions_init(&actions_);
+  ::posix_spawnattr_init(&attributes_);
+}
+
+SessionSpawn::~SessionSpawn() {
+  ::posix_spawn_file_actions_destroy(&actions_);
+  ::posix_spawnattr_destroy(&attributes_);
+}
+
+int SessionSpawn::Start(const std::vector<std::string>& argv, const std::vector<std::string>& env,
+                        pid_t* pid) {
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes_, &none);
+  ::posix_spawnattr_setsigdefault(&attributes_, &all);
+  ::posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  if (const int error = ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3); error != 0)
+    return error;
+  return ::posix_spawnp(pid, argv[0].c_str(), &actions_, &attributes_, Pointers(argv).data(),
+                        Pointers(env).data());
+}
+
+Result<UniqueFd> WatchChild(pid_t pid, const std::string& program) {
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd.valid()) return pidfd;
+  const int no_pidfd = errno;
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  return ErrnoStatus(no_pidfd, "cannot watch " + program + " (pidfd_open)");
+}
+
 Result<Spawned> Spawn(const SpawnSpec& spec) {
-  Actions actions;
-  if (const int error = actions.Prepare(spec); error != 0) return Explain(spec, error);
+  SessionSpawn session;
   Spawned spawned;
-  const int error =
-      ::posix_spawnp(&spawned.pid, spec.argv[0].c_str(), actions.actions(), actions.attributes(),
-                     Pointers(spec.argv).data(), Pointers(spec.env).data());
+  int error = SetFiles(spec, session.actions());
+  if (error == 0) error = session.Start(spec.argv, spec.env, &spawned.pid);
   if (error != 0) return Explain(spec, error);
   // It is our child and not waited for, so the pid is still its own, ended or not.
-  spawned.pidfd.Reset(static_cast<int>(::syscall(SYS_pidfd_open, spawned.pid, 0)));
-  if (!spawned.pidfd.valid()) {
-    const int no_pidfd = errno;
-    ::kill(spawned.pid, SIGKILL);
-    ::waitpid(spawned.pid, nullptr, 0);
-    return ErrnoStatus(no_pidfd, "cannot watch " + spec.argv[0] + " (pidfd_open)");
-  }
+  TRY_ASSIGN(spawned.pidfd, WatchChild(spawned.pid, spec.argv[0]));
   if (auto stat = host::ReadProcessStat(spawned.pid); stat.ok())
     spawned.start_ticks = stat->start_ticks;
   return spawned;

@@ -1,0 +1,36 @@
+#include "engine/task_state.h"
+
+#include <utility>
+
+namespace shoal::engine {
+
+void TaskState::BeginAnew(TimePoint now) {
+  phase = TaskPhase::kStarting;
+  history = RestartHistory();
+  start_at = now;
+}
+
+void TaskState::TakeEnd(const Circumstances& now_true, TimePoint now, TaskEnd* end,
+                        const LastWords& words) {
+  kill_at.reset();
+  if (end->reason.empty()) end->reason = DescribeEnd(*end);
+  const bool was_asked = std::exchange(asked, false);
+  const bool lost = !was_asked && !now_true.stopping && IsLoss(*end) && now_true.restart_if_lost;
+  if (lost) return Lose(now_true.restart, now, end, words);
+  phase = TaskPhase::kEnded;
+  // Named again by an Apply that came while it was ending.
+  if (was_asked && wanted && !now_true.stopping) start_at = now;
+}
+
+void TaskState::Lose(const RestartRules& rules, TimePoint now, TaskEnd* end,
+                     const LastWords& words) {
+  if (const auto wait = history.AfterLoss(rules, now - started)) {
+    phase = TaskPhase::kLost;
+    start_at = now + *wait;
+    return;
+  }
+  phase = TaskPhase::kRefused;
+  if (!end->out_of_memory) end->reason = DescribeGivenUp(history.deaths(), *end, words());
+}
+
+}  // namespace shoal::engine

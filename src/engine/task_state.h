@@ -1,0 +1,43 @@
+// Where one task stands: what the engines that start tasks again by themselves keep of each.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/restart_rules.h"
+
+namespace shoal::engine {
+
+// Plain value; not thread-safe. All times are of one clock.
+struct TaskState {
+  int incarnation = 0;
+  TaskPhase phase = TaskPhase::kStarting;
+  bool asked = false;  // told to stop: its end is no loss
+  bool wanted = true;  // named by the last Apply
+  RestartHistory history;
+  TimePoint started;
+  std::optional<TimePoint> start_at;  // the next incarnation is due
+  std::optional<TimePoint> kill_at;   // what was told to stop is given no more time
+
+  // What is true of the job when one of its tasks ends.
+  struct Circumstances {
+    RestartRules restart;
+    bool restart_if_lost = true;
+    bool stopping = false;  // nothing is started any more
+  };
+  // The last lines of a task's own log, read only when they are needed.
+  using LastWords = std::function<std::string()>;
+
+  // As if it had never been: it is due now.
+  void BeginAnew(TimePoint now);
+  // It has ended: sets the phase, start_at if there is to be another incarnation, and the end's
+  // reason if that is given up.
+  void TakeEnd(const Circumstances& now_true, TimePoint now, TaskEnd* end, const LastWords& words);
+  // Likewise for an end that is a loss, whatever its exit code.
+  void Lose(const RestartRules& rules, TimePoint now, TaskEnd* end, const LastWords& words);
+};
+
+}  // namespace shoal::engine
