@@ -105,6 +105,7 @@ std::vector<TaskEvent> JobView::Read() {
     if (line.sign == Sign::kBegun) {
       begun_ = true;
       closed_ = false;
+      head_ = line.node;
     }
     if (line.sign == Sign::kClosed) closed_ = true;
     if (line.sign != Sign::kTask) continue;
@@ -130,7 +131,8 @@ std::vector<TaskEvent> JobView::Look(const QueuedJob* job, TimePoint /*now*/) {
     return {};
   }
   looks_without_ = 0;
-  looks_headless_ = LostItsHead(*job) ? looks_headless_ + 1 : 0;
+  const bool lost = job->batch_host == head_ && LostItsHead(*job);
+  looks_headless_ = lost ? looks_headless_ + 1 : 0;
   if (!IsPending(job->state)) {
     waits_.clear();
     looks_delayed_ = 0;

@@ -76,6 +76,7 @@ class JobView {
     std::string node;
   };
   std::map<Key, Seen> seen_;
+  std::string head_;   // the allocation's node on which the latest agent began
   std::string waits_;  // why, as it was told last
   bool begun_ = false;
   bool closed_ = false;

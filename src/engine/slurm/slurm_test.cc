@@ -5,10 +5,12 @@
 
 #include <csignal>
 
+#include "base/file.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/child.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/inside.h"
+#include "engine/slurm/job_view.h"
 #include "engine/slurm/orders.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/step_line.h"
@@ -178,6 +180,21 @@ TEST(Queue, IsReadLineByLine) {
   EXPECT_TRUE(IsPending("PENDING"));
   EXPECT_TRUE(IsActive("COMPLETING"));
   EXPECT_FALSE(IsActive("CANCELLED"));
+}
+
+TEST(Queue, OnlyANodeThatWasTheJobsOwnCanBeLost) {
+  const QueuedJob headless = ParseQueue("8|RUNNING|None|2026|n[2-3]|n1|/|c").at(0);
+  // On a front end the batch script's host is never among the allocation's.
+  for (const std::string began : {"n1", ""}) {
+    TempDir dir = std::move(TempDir::Create("slurm-head").value());
+    auto view = JobView::Make("job-1", dir.path());
+    ASSERT_TRUE(view.ok()) << view.status().message();
+    const Line line{Sign::kBegun, {}, 1, began};
+    ASSERT_TRUE(WriteFileAtomically(LinesPath(dir.path()), EncodeLine(line)).ok());
+    EXPECT_TRUE((*view)->Read().empty());
+    (void)(*view)->Look(&headless, TimePoint());
+    EXPECT_EQ((*view)->wants_requeue(), began == "n1");
+  }
 }
 
 TEST(Ends, AreExplained) {
