@@ -149,22 +149,21 @@ TEST(Csv, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr(":1: got 'label,b', expected the same columns in every file: label,a"));
 }
 
-TEST(Libffm, FieldsAreReadAndLeftOut) {
+Result<ExampleSet> ReadLibffm(const std::string& text, ExampleOptions options = {}) {
   TextFiles files;
-  files.Add("1 0:7:1 1:3:0.5 # c\n-1 2:9:2\n");
+  files.Add(text);
   const Corpus corpus = *files.Open();
-  ExampleOptions options;
   options.format = ExampleFormat::kLibffm;
-  const auto set = ReadExamples(corpus, *corpus.Cut(0, 1), options);
+  return ReadExamples(corpus, *corpus.Cut(0, 1), options);
+}
+
+TEST(Libffm, FieldsAreReadAndLeftOut) {
+  const auto set = ReadLibffm("1 0:7:1 1:3:0.5 # c\n-1 2:9:2\n");
   ASSERT_TRUE(set.ok()) << set.status().message();
   EXPECT_EQ(FeaturesOf(*set, 0), (std::map<uint32_t, float>{{3, 0.5f}, {7, 1.0f}}));
   EXPECT_EQ(FeaturesOf(*set, 1), (std::map<uint32_t, float>{{9, 2.0f}}));
   for (const char* bad : {"1 0:7\n", "1 0:7:x\n", "1 :7:1\n", "1 0::1\n"}) {
-    TextFiles wrong;
-    wrong.Add(bad);
-    const Corpus other = *wrong.Open();
-    EXPECT_THAT(ReadExamples(other, *other.Cut(0, 1), options).status().message(),
-                HasSubstr("expected FIELD:NUMBER:VALUE"));
+    EXPECT_THAT(ReadLibffm(bad).status().message(), HasSubstr("expected FIELD:NUMBER:VALUE"));
   }
 }
 
@@ -177,28 +176,23 @@ std::map<uint32_t, uint32_t> FieldsOf(const ExampleSet& set, size_t i) {
 }
 
 TEST(Libffm, FieldsAreKeptOnRequest) {
-  TextFiles files;
-  files.Add("1 0:7:1 300:3:0.5 12:7:2\n-1 2:9:2\n");
-  const Corpus corpus = *files.Open();
+  const char* text = "1 0:7:1 300:3:0.5 12:7:2\n-1 2:9:2\n";
   ExampleOptions options;
-  options.format = ExampleFormat::kLibffm;
   options.keep_fields = true;
-  const auto set = ReadExamples(corpus, *corpus.Cut(0, 1), options);
+  const auto set = ReadLibffm(text, options);
   ASSERT_TRUE(set.ok()) << set.status().message();
   EXPECT_EQ(set->field_end, 301u);
   EXPECT_EQ(FieldsOf(*set, 0), (std::map<uint32_t, uint32_t>{{3, 300}, {7, 0}}));
   EXPECT_EQ(FeaturesOf(*set, 0), (std::map<uint32_t, float>{{3, 0.5f}, {7, 3.0f}}));
   EXPECT_EQ(FieldsOf(*set, 1), (std::map<uint32_t, uint32_t>{{9, 2}}));
   options.fields = 8;
-  const auto folded = ReadExamples(corpus, *corpus.Cut(0, 1), options);
+  const auto folded = ReadLibffm(text, options);
   EXPECT_EQ(FieldsOf(*folded, 0), (std::map<uint32_t, uint32_t>{{3, 300 % 8}, {7, 0}}));
   EXPECT_EQ(folded->field_end, 5u);
-  TextFiles high;
-  high.Add("1 65535:1:1\n1 65536:1:1\n");
-  const Corpus wrong = *high.Open();
-  EXPECT_TRUE(ReadExamples(wrong, *wrong.Cut(0, 1), options).ok());
+  const char* high = "1 65535:1:1\n1 65536:1:1\n";
+  EXPECT_TRUE(ReadLibffm(high, options).ok());
   options.fields = 0;
-  EXPECT_THAT(ReadExamples(wrong, *wrong.Cut(0, 1), options).status().message(),
+  EXPECT_THAT(ReadLibffm(high, options).status().message(),
               HasSubstr(":2: got '65536:1:1', expected a field below 65536"));
 }
 

@@ -21,14 +21,20 @@ inline constexpr size_t kMaxShippedPath = 1024;                // bytes
 inline constexpr int kMaxShippedDepth = 64;                    // directories
 inline constexpr int64_t kMaxShippedBytes = int64_t{4} << 30;  // of all files together
 
-struct ManifestEntry {
+// What stands in a directory that travels.
+struct TreeEntry {
   enum class Kind : uint8_t { kFile, kDirectory, kLink };
   std::string path;  // relative, parts separated by '/', UTF-8
   Kind kind = Kind::kFile;
   bool executable = false;  // of a file, by its owner
   int64_t size = 0;         // of a file, bytes
-  std::string sha256;       // of a file, 64 lower-case hex digits
   std::string target;       // of a link: relative to its directory, ".." only at the beginning
+
+  bool operator==(const TreeEntry&) const = default;
+};
+
+struct ManifestEntry : TreeEntry {
+  std::string sha256;  // of a file, 64 lower-case hex digits
 
   bool operator==(const ManifestEntry&) const = default;
 };

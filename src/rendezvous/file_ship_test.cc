@@ -96,7 +96,7 @@ TEST_F(FileShip, PreparesFromTheConnectionAlone) {
   host::Manifest manifest;
   const host::Blob blob = Offer("print(1)", "print(1)");
   manifest.entries.push_back(
-      {"main.py", host::ManifestEntry::Kind::kFile, false, blob.size, blob.sha256, ""});
+      {"main.py", host::ManifestEntry::Kind::kFile, false, blob.size, "", blob.sha256});
   std::ofstream(fs::path(bench_.dir()) / "files" / "manifest.json") << host::ToText(manifest);
   PrepareOptions options;
   options.job_dir = (temp_.path() / "elsewhere").string();

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "host/manifest.h"
 
 namespace shoal::rendezvous {
 
@@ -19,14 +20,7 @@ inline constexpr size_t kMaxOutputEntries = 100'000;
 inline constexpr int64_t kMaxOutputBytes = int64_t{256} << 30;  // of one attempt
 inline constexpr size_t kOutputFrame = 64 << 10;
 
-struct OutputEntry {
-  enum class Kind : uint8_t { kFile, kDirectory, kLink };
-  std::string path;  // relative, parts separated by '/', UTF-8
-  Kind kind = Kind::kFile;
-  bool executable = false;  // of a file, by its owner
-  int64_t size = 0;         // of a file, bytes
-  std::string target;       // of a link; stays inside
-
+struct OutputEntry : host::TreeEntry {
   bool operator==(const OutputEntry&) const = default;
 };
 

@@ -55,6 +55,19 @@ class Sparse(unittest.TestCase):
         self.assertEqual(code, 0, err)
         return json.loads(out.strip().splitlines()[-1])
 
+    def write(self, ending, line):
+        train, test = self.home.path(f"train.{ending}"), self.home.path(f"test.{ending}")
+        write_pairs(train, 6000, 1, line)
+        write_pairs(test, 2000, 2, line)
+        return train, test
+
+    def assert_good(self, done, test):
+        """What was trained is good, and predicts as it said while it was trained."""
+        self.assertGreater(done["auc"], 0.9, test)
+        code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
+        self.assertEqual(code, 0, err)
+        self.assertAlmostEqual(json.loads(out)["auc"], done["auc"], places=5)
+
     def test_factors_from_every_format(self):
         lines = {
             "svm": svm_line,
@@ -62,14 +75,9 @@ class Sparse(unittest.TestCase):
             "csv": lambda label, a, b: f"{label},a{a},b{b}",
         }
         for ending, line in lines.items():
-            train, test = self.home.path(f"train.{ending}"), self.home.path(f"test.{ending}")
-            write_pairs(train, 6000, 1, line)
-            write_pairs(test, 2000, 2, line)
+            train, test = self.write(ending, line)
             done = self.train("fm", "--data", train, "--test", test, "--epochs", "8", "--factor-init", "0.2", "--text")
-            self.assertGreater(done["auc"], 0.9, ending)
-            code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
-            self.assertEqual(code, 0, err)
-            self.assertAlmostEqual(json.loads(out)["auc"], done["auc"], places=5)
+            self.assert_good(done, test)
             with open(os.path.join(self.model, "libfm.txt"), encoding="ascii") as f:
                 self.assertEqual(f.readline(), "#global bias W0\n")
         self.assertLess(self.train("logistic", "--data", train, "--test", test)["auc"], 0.6)
@@ -80,15 +88,10 @@ class Sparse(unittest.TestCase):
             "csv": lambda label, a, b: f"{label},a{a},b{b}",
         }
         for ending, line in lines.items():
-            train, test = self.home.path(f"train.{ending}"), self.home.path(f"test.{ending}")
-            write_pairs(train, 6000, 1, line)
-            write_pairs(test, 2000, 2, line)
+            train, test = self.write(ending, line)
             for more in ([], ["--workers", "2", "--servers", "1", "--fields", "3"]):
                 done = self.train("ffm", "--data", train, "--test", test, "--epochs", "8", "--factor-init", "0.3", "--text", *more)
-                self.assertGreater(done["auc"], 0.9, ending)
-                code, out, err = self.home.run("predict", self.model, "--data", test, "--json")
-                self.assertEqual(code, 0, err)
-                self.assertAlmostEqual(json.loads(out)["auc"], done["auc"], places=5)
+                self.assert_good(done, test)
             with open(os.path.join(self.model, "xlearn.txt"), encoding="ascii") as f:
                 self.assertTrue(f.readline().startswith("bias: "))
         write_pairs(self.home.path("train.svm"), 10, 1, svm_line)
