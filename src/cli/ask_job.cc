@@ -1,7 +1,9 @@
 #include "cli/ask_job.h"
 
+#include <cerrno>
 #include <csignal>
 #include <memory>
+#include <utility>
 
 #include "controller/process_identity.h"
 #include "net/loop.h"
@@ -71,7 +73,12 @@ class Asking {
   void OnCoordinatorGone() {
     const Result<JobRecord> job = session_->store().GetJob(id_);
     if (!job.ok()) return Finish(job.status());
-    if (controller::IsAlive(job->owner)) return;
+    if (controller::IsAlive(job->owner)) {
+      // A job that was put into the engine's queue again has none for as long as it waits there.
+      const bool tell = wish_ != JobWish::kSuspend && !std::exchange(told_, true);
+      if (tell && !job::IsFinal(job->state)) (void)TellOwner(*job);
+      return;
+    }
     if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
     Look();
   }
@@ -83,10 +90,16 @@ class Asking {
   net::Loop loop_;
   std::unique_ptr<controller::Store::Watcher> watch_;
   std::unique_ptr<rendezvous::Client> client_;
+  bool told_ = false;
   Status status_;
 };
 
 }  // namespace
+
+Status TellOwner(const JobRecord& job) {
+  if (::kill(static_cast<pid_t>(job.owner.pid), SIGTERM) == 0) return Status::Ok();
+  return ErrnoStatus(errno, "stopping the process that holds " + job.id);
+}
 
 Result<JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
                          const std::string& reason) {

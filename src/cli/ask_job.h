@@ -17,4 +17,8 @@ enum class JobWish : uint8_t { kDrain, kKill, kSuspend };
 Result<controller::JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
                                      const std::string& reason);
 
+// Its controller, another process, takes it as its user's wish to stop: what else is there to ask
+// while there is no coordinator?
+Status TellOwner(const controller::JobRecord& job);
+
 }  // namespace shoal::cli

@@ -1,7 +1,7 @@
 // `shoal stop JOB`: lets a job save and end, or kills it, whoever started it.
 
 #include <CLI/CLI.hpp>
-#include <csignal>
+#include <filesystem>
 #include <memory>
 
 #include "cli/ask_job.h"
@@ -24,12 +24,10 @@ struct Arguments {
 constexpr const char* kReason = "stopped by `shoal stop`";
 
 Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
-  const bool waits = job.state == job::JobState::kPending;
-  if (waits && controller::IsAlive(job.owner)) {
-    // It has no coordinator yet: its controller takes the signal as the user's wish to stop.
-    if (kill(static_cast<pid_t>(job.owner.pid), SIGTERM) != 0)
-      return ErrnoStatus(errno, "stopping the process that holds " + job.id);
-  }
+  // It may have no coordinator for long: it waits in our queue, or in the engine's.
+  const bool waits = job.state <= job::JobState::kStarting &&
+                     !std::filesystem::exists(session->home().job_dir(job.id) / "coordinator.json");
+  if (waits && controller::IsAlive(job.owner)) TRY(TellOwner(job));
   if (job.state != job::JobState::kSuspended) {
     TRY_ASSIGN(job, AskJob(session, job.id, now ? JobWish::kKill : JobWish::kDrain, kReason));
   }

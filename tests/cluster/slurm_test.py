@@ -139,10 +139,11 @@ def test_start(home):
 
 
 def test_pending(home):
-    """A job that waits says why; it is cancelled while it does."""
+    """A job that waits says why; it is cancelled while it does, from its shell and from another."""
     blocker = subprocess.Popen(["srun", "--exclusive", "--nodes=3", "sleep", "300"])
     assert poll_until(lambda: any(state == "RUNNING" for _, state, _ in queue()), WAIT, 0.2)
-    waiting = start(home, "name: late\nframework: generic\nroles: {worker: {replicas: 2, command: ['true']}}\n")
+    late = "name: late\nframework: generic\nroles: {worker: {replicas: 2, command: ['true']}}\n"
+    waiting = start(home, late)
     try:
         assert poll_until(lambda: "waits in Slurm's queue" in said(waiting), WAIT, 0.1), said(waiting)
         listed = poll_until(lambda: "waits in Slurm" in home.run("jobs")[1], WAIT, 0.2)
@@ -151,6 +152,14 @@ def test_pending(home):
         waiting.send_signal(signal.SIGINT)
         finish(waiting, 130)
         FIGURES.append(("cancelled while pending", f"{time.monotonic() - begin:.1f} s", ""))
+        assert poll_until(lambda: len(queue()) == 1, WAIT, 0.2), queue()
+        other = start(home, late.replace("late", "later"))
+        assert poll_until(lambda: "waits in Slurm's queue" in said(other), WAIT, 0.1), said(other)
+        begin = time.monotonic()
+        code, out, err = home.run("stop", "later")
+        assert code == 0 and "cancelled" in out, out + err
+        finish(other, 130)
+        FIGURES.append(("`shoal stop` while pending", f"{time.monotonic() - begin:.1f} s", ""))
         assert poll_until(lambda: len(queue()) == 1, WAIT, 0.2), queue()
     finally:
         blocker.terminate()
