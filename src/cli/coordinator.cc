@@ -1,5 +1,5 @@
-// `shoal coordinator --job-dir DIR`: the coordinator of one job. Started by engines, not by people,
-// hence hidden.
+// `shoal coordinator --job-dir DIR [--seed DIR --listen HOST:PORT]`: the coordinator of one job.
+// Started by engines, not by people, hence hidden.
 
 #include "rendezvous/coordinator.h"
 
@@ -9,23 +9,51 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "net/address.h"
+#include "rendezvous/seed.h"
 
 namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  rendezvous::CoordinatorOptions options;
+  std::string seed;
+  std::string listen;
+};
+
+Status Coordinate(Arguments arguments) {
+  rendezvous::CoordinatorOptions& options = arguments.options;
+  if (!arguments.listen.empty()) {
+    TRY_ASSIGN(const net::HostPort at, net::ParseHostPort(arguments.listen));
+    options.host = at.host;
+    options.port = at.port;
+  }
+  options.apart = !arguments.seed.empty();
+  if (options.apart) TRY(rendezvous::PlantSeed(arguments.seed, options.job_dir));
+  return rendezvous::RunCoordinator(options);
+}
+
+}  // namespace
 
 void AddCoordinator(CLI::App& app, Run* chosen) {
   CLI::App* const sub = app.add_subcommand("coordinator", "Coordinate the tasks of one job");
-  const auto options = std::make_shared<rendezvous::CoordinatorOptions>();
+  const auto arguments = std::make_shared<Arguments>();
+  rendezvous::CoordinatorOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
   sub->add_option("--host", options->host, "Numeric address to listen at")
       ->envname("SHOAL_COORDINATOR_HOST");
   sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any");
-  sub->callback([chosen, options] {
-    *chosen = [options](const Context& context) {
+  sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
+  sub->add_option("--seed", arguments->seed,
+                  "Make the job's directory of this one; the controller does not see it");
+  sub->callback([chosen, arguments] {
+    *chosen = [arguments](const Context& context) {
       std::error_code ignored;
-      options->job_dir = std::filesystem::absolute(options->job_dir, ignored).string();
-      options->program = context.program;
-      const Status status = rendezvous::RunCoordinator(*options);
+      rendezvous::CoordinatorOptions& own = arguments->options;
+      own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();
+      own.program = context.program;
+      const Status status = Coordinate(*arguments);
       if (!status.ok()) LogError("the coordinator cannot go on: {}", status.message());
       return ExitCodeOf(status.code());
     };

@@ -12,6 +12,7 @@
 #include "controller/state_home.h"
 #include "dialect/dialect.h"
 #include "dialect/import/import.h"
+#include "job/json.h"
 #include "job/plan.h"
 #include "learn/algorithm.h"
 
@@ -122,8 +123,13 @@ Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::s
   TRY_ASSIGN(const std::filesystem::path root, controller::FindStateHome());
   const std::string id = job.name + "-ID";
   std::error_code error;
-  const controller::DesiredPlaces places{controller::StateHome(root).job_dir(id),
-                                         std::filesystem::current_path(error), context.program};
+  controller::DesiredPlaces places{controller::StateHome(root).job_dir(id),
+                                   std::filesystem::current_path(error), context.program,
+                                   engine->SharesJobDirectory()};
+  if (!places.shared) {
+    places.seed = {
+        {"id", id + "\n"}, {"token", "***\n"}, {"job.json", ToText(job::ToJson(job)) + "\n"}};
+  }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));
   (void)PrintOut(text);

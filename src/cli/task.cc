@@ -1,27 +1,55 @@
-// `shoal task --job-dir DIR --role R --index N --incarnation K`: the launcher of one task. Started
-// by engines, not by people, hence hidden.
+// `shoal task --job-dir DIR --role R --index N --incarnation K [--seed DIR --coordinator HOST:PORT
+// --host ADDRESS]`: the launcher of one task. Started by engines, not by people, hence hidden.
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "rendezvous/launcher.h"
+#include "rendezvous/seed.h"
 
 namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  rendezvous::LauncherOptions options;
+  std::string seed;
+  std::string coordinator;
+};
+
+Status MakeDirectory(const Arguments& arguments) {
+  const std::string& dir = arguments.options.job_dir;
+  if (!arguments.seed.empty()) TRY(rendezvous::PlantSeed(arguments.seed, dir));
+  if (arguments.coordinator.empty()) return Status::Ok();
+  return rendezvous::PlantCoordinator(arguments.coordinator, dir);
+}
+
+}  // namespace
 
 void AddTask(CLI::App& app, Run* chosen) {
   CLI::App* const sub = app.add_subcommand("task", "Launch one task of a job");
-  const auto options = std::make_shared<rendezvous::LauncherOptions>();
+  const auto arguments = std::make_shared<Arguments>();
+  rendezvous::LauncherOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
   sub->add_option("--role", options->role, "The task's role")->required();
   sub->add_option("--index", options->index, "The task's index; -1 for any that is free");
   sub->add_option("--incarnation", options->incarnation, "How many launchers came before");
-  sub->callback([chosen, options] {
-    *chosen = [options](const Context& /*context*/) {
+  sub->add_option("--host", options->host, "Numeric address at which other tasks reach this one");
+  sub->add_option("--seed", arguments->seed, "Make the job's directory of this one");
+  sub->add_option("--coordinator", arguments->coordinator,
+                  "HOST:PORT of the coordinator, whose directory this one is not");
+  sub->callback([chosen, arguments] {
+    *chosen = [arguments](const Context& /*context*/) {
       std::error_code ignored;
-      options->job_dir = std::filesystem::absolute(options->job_dir, ignored).string();
-      return rendezvous::RunLauncher(*options);
+      rendezvous::LauncherOptions& own = arguments->options;
+      own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();
+      if (const Status made = MakeDirectory(*arguments); !made.ok()) {
+        LogError("the task's directory cannot be made: {}", made.message());
+        return ExitCodeOf(made.code());
+      }
+      return rendezvous::RunLauncher(own);
     };
   });
 }

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include "engine/task_process.h"
 #include "job/parse.h"
 #include "job/plan.h"
 
@@ -54,6 +53,44 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
   return container;
 }
 
+using Words = std::vector<std::string>;
+
+void Append(const Words& more, Words* words) {
+  words->insert(words->end(), more.begin(), more.end());
+}
+
+// Where a process of the job has its directory, and what it is made of.
+Words DirectoryWords(const DesiredPlaces& places) {
+  if (places.shared) return {"--job-dir", places.dir.string()};
+  return {"--job-dir", engine::kDirMark, "--seed", engine::kSeedMark};
+}
+
+engine::DesiredTask Coordinator(const DesiredPlaces& places) {
+  engine::DesiredTask task;
+  task.role = kCoordinatorRole;
+  task.argv = {places.program, "coordinator"};
+  Append(DirectoryWords(places), &task.argv);
+  if (!places.shared) Append({"--listen", std::string("0.0.0.0:") + engine::kPortMark}, &task.argv);
+  if (places.shared) task.work_dir = places.dir.string();
+  return task;
+}
+
+engine::DesiredTask Launcher(const DesiredPlaces& places, const job::PlannedTask& planned) {
+  engine::DesiredTask task;
+  task.role = planned.role;
+  task.index = planned.index;
+  task.argv = {places.program, "task"};
+  Append(DirectoryWords(places), &task.argv);
+  if (!places.shared)
+    Append({"--coordinator", engine::kCoordinatorMark, "--host", engine::kHostMark}, &task.argv);
+  Append({"--role", planned.role, "--index",
+          places.shared ? std::to_string(planned.index) : engine::kIndexMark, "--incarnation",
+          engine::kIncarnationMark},
+         &task.argv);
+  task.resources = planned.resources;
+  return task;
+}
+
 }  // namespace
 
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
@@ -78,26 +115,14 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   for (const job::Role& role : job.roles) {
     if (role.elastic()) desired.most[role.name] = role.most();
   }
+  desired.seed = places.seed;
   desired.tasks.reserve(plan.tasks.size() + 1);
-  engine::DesiredTask coordinator;
-  coordinator.role = kCoordinatorRole;
-  coordinator.argv = {places.program, "coordinator", "--job-dir", dir};
-  coordinator.work_dir = dir;
-  desired.tasks.push_back(std::move(coordinator));
+  desired.tasks.push_back(Coordinator(places));
   for (const job::PlannedTask& planned : plan.tasks) {
     const auto found = members.find(planned.role);
     if (found != members.end() && !found->second.contains(planned.index)) continue;
-    engine::DesiredTask task;
-    task.role = planned.role;
-    task.index = planned.index;
-    task.argv = {places.program,  "task",
-                 "--job-dir",     dir,
-                 "--role",        planned.role,
-                 "--index",       std::to_string(planned.index),
-                 "--incarnation", engine::kIncarnationMark};
-    task.work_dir = work_dir;
-    task.resources = planned.resources;
-    desired.tasks.push_back(std::move(task));
+    desired.tasks.push_back(Launcher(places, planned));
+    if (places.shared) desired.tasks.back().work_dir = work_dir;
   }
   return desired;
 }

@@ -18,6 +18,10 @@ struct DesiredPlaces {
   std::filesystem::path dir;       // the job's
   std::filesystem::path work_dir;  // of the programs, unless the job says `files`; empty: dir
   std::string program;             // shoal
+  // Whether tasks see `dir` (Engine::SharesJobDirectory); if not, what they are given of it
+  // (rendezvous/seed.h), made for them.
+  bool shared = true;
+  std::map<std::string, std::string> seed = {};
 };
 
 // Of elastic roles, which indices are to have a launcher; a role that is not named has those that

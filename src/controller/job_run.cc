@@ -24,6 +24,7 @@
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
 #include "job/json.h"
+#include "rendezvous/seed.h"
 
 namespace shoal::controller {
 namespace {
@@ -48,6 +49,7 @@ class Run final : public JobRun {
         loop_(loop),
         id_(std::move(id)),
         dir_(options.home.job_dir(id_)),
+        shared_(options.engine->SharesJobDirectory()),
         job_(std::move(job)),
         observer_(std::move(observer)),
         recorder_(options.store, options.clock, loop, id_),
@@ -117,7 +119,8 @@ class Run final : public JobRun {
   net::Loop* const loop_;
   const std::string id_;
   const std::filesystem::path dir_;
-  job::Job job_;  // constant once it is admitted
+  const bool shared_;  // by the job's processes
+  job::Job job_;       // constant once it is admitted
   const Observer observer_;
   Recorder recorder_;
   const std::unique_ptr<queue::Admission> policy_;
@@ -239,12 +242,16 @@ Status Run::MakeTasks() {
   }
   TRY(ApplyTasks());
   phase_ = Phase::kRunning;
+  if (!shared_ && !options_.engine->QueuesItself()) ConnectClient();
   return Status::Ok();
 }
 
 Status Run::ApplyTasks() {
-  TRY_ASSIGN(const engine::DesiredJob desired,
-             MakeDesiredJob(job_, id_, {dir_, options_.work_dir, options_.program}, members_));
+  DesiredPlaces places{dir_, options_.work_dir, options_.program, shared_, {}};
+  if (!shared_) {
+    TRY_ASSIGN(places.seed, rendezvous::MakeSeed(dir_.string()));
+  }
+  TRY_ASSIGN(const engine::DesiredJob desired, MakeDesiredJob(job_, id_, places, members_));
   return options_.engine->Apply(desired);
 }
 
@@ -273,6 +280,7 @@ void Run::FollowMembers(const rendezvous::JobEvent& event) {
 }
 
 Status Run::WatchForCoordinator() {
+  if (!shared_) return Status::Ok();
   TRY_ASSIGN(changes_, OpenChanges(dir_));
   TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
     if (ReadChanges(changes_.get(), "coordinator.json")) ConnectClient();

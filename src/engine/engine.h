@@ -16,20 +16,29 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "engine/marks.h"
 #include "job/job.h"
 
 namespace shoal::engine {
+
+// A variable that an engine may give its tasks: how it calls the host that they run on.
+inline constexpr const char* kNodeVariable = "SHOAL_NODE";
 
 // One process tree that an engine must make exist: a launcher, or the job's coordinator (role
 // "coordinator", index 0).
 struct DesiredTask {
   std::string role;
   int index = 0;
-  std::vector<std::string> argv;  // argv[0] is an absolute path or is looked up in PATH
+  // argv[0] is an absolute path or is looked up in PATH. In words and values of variables stand
+  // marks (marks.h).
+  std::vector<std::string> argv;
   std::map<std::string, std::string>
-      env;  // added to a clean, small environment (PATH, HOME, LANG, TMPDIR …)
-  std::string work_dir;
+      env;               // added to a clean, small environment (PATH, HOME, LANG, TMPDIR …)
+  std::string work_dir;  // empty: the engine's choice
   job::Resources resources;
+  // Hosts on which it is not to be started any more: by the name in the task's kNodeVariable where
+  // the engine sets one, else by the host's own (gethostname).
+  std::vector<std::string> excluded_hosts = {};
   bool restart_if_lost = true;  // an end with an exit code other than 0 and 77-after-stop makes a
                                 // new one, with back-off
 };
@@ -64,6 +73,10 @@ struct DesiredJob {
   // at once.
   std::map<std::string, int> most = {};
   job::Slurm slurm = {};
+  // Where controller and tasks share no directory: small files, by name, which every task of the
+  // job, the coordinator too, finds in the directory of its kSeedMark, readable by nobody else: a
+  // secret is among them ("token"). Never told to people; the same at every Apply of a job's life.
+  std::map<std::string, std::string> seed = {};
 };
 
 enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };
@@ -146,6 +159,10 @@ class Engine {
   // the queue above need not hold jobs back, and a coordinator may be away for as long. Why it
   // waits is told as kStarting of the coordinator with a reason.
   virtual bool QueuesItself() const { return false; }
+  // False if tasks do not see DesiredJob::job_dir: then they get DesiredJob::seed, fill marks.h's
+  // marks, and all else goes over the connection that Dial finds. A coordinator that is made again
+  // may find its directory empty.
+  virtual bool SharesJobDirectory() const { return true; }
   // What exists, used or not.
   virtual Result<Capacity> GetCapacity() = 0;
 

@@ -14,8 +14,6 @@ inline constexpr const char* kJobVariable = "SHOAL_JOB_ID";
 inline constexpr const char* kTaskVariable = "SHOAL_TASK";  // "worker/3/0": role, index,
                                                             // incarnation
 inline constexpr const char* kDirVariable = "SHOAL_JOB_DIR";
-// In an argument, replaced by the number of the incarnation.
-inline constexpr const char* kIncarnationMark = "{incarnation}";
 
 // PATH, HOME, LANG and what else a program of the user's needs, of this process.
 std::vector<std::string> CleanEnvironment();

@@ -25,6 +25,9 @@ struct CoordinatorOptions {
   // A batch system's job: SIGTERM and SIGINT, which such a system sends to all that it ends, mean
   // nothing; SIGUSR1 suspends the job, to go on in another allocation, SIGUSR2 for good.
   bool batch = false;
+  // The controller does not see `job_dir`: it is told all that it must keep, and is waited for
+  // before the job begins or ends (docs/formats/rendezvous.md, "Apart").
+  bool apart = false;
   std::string program;  // absolute path of shoal, what "@shoal" stands for in a command
   CoreLimits limits;
   // A result waits at most this long for others to be synced together with it.

@@ -200,7 +200,10 @@ class TaskLauncher final : public Launcher {
       leased.ports.push_back(lease.port());
       leases_.push_back({std::move(lease), GetBoolOr(port.get_object(), "plain", false)});
     }
-    TRY_ASSIGN(leased.host, net::AdvertisedHost(link_->address().host));
+    leased.host = options_.host;
+    if (leased.host.empty()) {
+      TRY_ASSIGN(leased.host, net::AdvertisedHost(link_->address().host));
+    }
     host_ = leased.host;
     link_->Send("leased", ToJson(leased));
     return Status::Ok();

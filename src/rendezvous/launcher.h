@@ -20,6 +20,9 @@ struct LauncherOptions {
   std::string role;
   int index = -1;  // -1: any
   int incarnation = 0;
+  // The numeric address at which other tasks reach this one; empty: that of the route to the
+  // coordinator.
+  std::string host;
   // How long to look for the coordinator, at first and when it was lost. RunLauncher takes what
   // job.json says.
   Duration coordinator_timeout = std::chrono::seconds(30);
