@@ -1,11 +1,36 @@
-// The end of an algorithm's kernels.cc, where Highway has compiled it once for every instruction
-// set: the tables that this machine can run, and the choice among them. To be included last of
-// Highway's headers, by a file that disables the targets that no table is made for.
+// What every algorithm's kernels.cc, which Highway compiles once for every instruction set, has
+// around its functions: the table of each target, those that this machine can run, and the choice
+// among them. To be included last of Highway's headers, by a file that disables the targets that no
+// table is made for.
 #pragma once
 
 #include <hwy/highway.h>
 
+#include <cstdint>
+
 #include "learn/simd.h"
+
+// Whether the target that is compiled now gets a table.
+#define SHOAL_TARGET_HAS_KERNELS \
+  (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4)
+
+// Defines Table() of the target in whose HWY_NAMESPACE it stands: its name, and the functions given
+// in the order of the algorithm's Kernels.
+#define SHOAL_DEFINE_KERNEL_TABLE(...)                                        \
+  const Kernels* Table() {                                                    \
+    static constexpr Kernels table = {NameOfTarget(HWY_TARGET), __VA_ARGS__}; \
+    return &table;                                                            \
+  }                                                                           \
+  static_assert(true, "takes the semicolon")
+
+namespace shoal::learn {
+
+// As users say it.
+constexpr const char* NameOfTarget(int64_t target) {
+  return target == HWY_AVX3 ? "avx512" : target == HWY_AVX2 ? "avx2" : "sse4";
+}
+
+}  // namespace shoal::learn
 
 #if HWY_TARGETS & HWY_AVX3
 #define SHOAL_ADD_AVX3(tables) \

@@ -17,8 +17,9 @@
 #include <hwy/highway.h>
 
 #include "learn/fm/initial-inl.h"
+#include "learn/simd_choice.h"
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#if SHOAL_TARGET_HAS_KERNELS
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::learn::ffm {
@@ -119,14 +120,9 @@ void Step(const Rule& rule, float* state, const Row& row, float error, Scratch* 
   }
 }
 
-constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
-                              : HWY_TARGET == HWY_AVX2 ? "avx2"
-                                                       : "sse4";
-constexpr Kernels kTable = {kName, Pairs, Step};
-
 }  // namespace
 
-const Kernels* Table() { return &kTable; }
+SHOAL_DEFINE_KERNEL_TABLE(Pairs, Step);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace shoal::learn::ffm
@@ -135,8 +131,6 @@ HWY_AFTER_NAMESPACE();
 #endif  // HWY_TARGET
 
 #if HWY_ONCE
-#include "learn/simd_choice.h"
-
 namespace shoal::learn::ffm {
 SHOAL_DEFINE_KERNEL_CHOICE();
 }  // namespace shoal::learn::ffm

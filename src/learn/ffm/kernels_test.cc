@@ -1,5 +1,6 @@
 #include "learn/ffm/kernels.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,22 +9,15 @@
 
 #include "learn/ffm/kernels_scalar.h"
 #include "learn/ffm/learner.h"
+#include "learn/fm/test_steps.h"
+#include "learn/sparse/test_examples.h"
 
 namespace shoal::learn::ffm {
 namespace {
 
-constexpr uint32_t kFeatures = 60;
+using sparse::Example;
 
-struct Example {
-  std::vector<uint32_t> features;
-  std::vector<uint16_t> fields;
-  std::vector<float> values;  // empty: ones
-  Row row() const {
-    const float* const data = values.empty() ? nullptr : values.data();
-    return {features.data(), data, static_cast<uint32_t>(features.size()),
-            sparse::UnitScale(data, features.size()), fields.data()};
-  }
-};
+constexpr uint32_t kFeatures = 60;
 
 // `crowded`: fields have several features or none, and a feature is of any field.
 Example RandomExample(std::mt19937_64& random, uint32_t fields, bool crowded) {
@@ -80,28 +74,19 @@ double PairsByDefinition(const Rule& rule, const std::vector<float>& state, cons
 
 TEST(FfmKernels, EveryInstructionSetAgreesWithTheReference) {
   for (const std::string_view name : AvailableKernels()) {
-    const Kernels& kernels = **ChooseKernels(name);
     for (const auto& [fields, factors] :
          {std::pair{1u, 3u}, {2u, 4u}, {7u, 4u}, {30u, 2u}, {5u, 11u}}) {
       const Rule rule = RuleOf(fields, factors);
+      const std::string what = fmt::format("{} {} fields", name, fields);
+      fm::SideBySide both(rule, *ChooseKernels(name), ScalarKernels(), kFeatures);
       std::mt19937_64 random(5);
-      std::vector<float> a(rule.width() * kFeatures), b(a.size());
-      Scratch scratch_a, scratch_b;
       for (int turn = 0; turn < 60; ++turn) {
         const Example example = RandomExample(random, fields, turn % 2 == 0);
-        const double defined = PairsByDefinition(rule, b, example.row());
-        const float got = kernels.pairs(rule, a.data(), example.row(), &scratch_a);
-        const float expected = ScalarKernels()->pairs(rule, b.data(), example.row(), &scratch_b);
-        ASSERT_NEAR(expected, defined, 1e-4 * (1 + std::abs(defined)))
-            << fields << " turn " << turn;
-        ASSERT_NEAR(got, defined, 2e-3 * (1 + std::abs(defined)))
-            << name << fields << " turn " << turn;
-        const float error = static_cast<float>(turn % 3) - 1;
-        kernels.step(rule, a.data(), example.row(), error, &scratch_a);
-        ScalarKernels()->step(rule, b.data(), example.row(), error, &scratch_b);
+        const double defined = PairsByDefinition(rule, both.state(), example.row());
+        ASSERT_NEAR(both.Turn(example.row(), turn, what), defined, 1e-4 * (1 + std::abs(defined)))
+            << what << " turn " << turn;
       }
-      for (size_t i = 0; i < a.size(); ++i)
-        ASSERT_NEAR(a[i], b[i], 5e-3 * (1 + std::abs(b[i]))) << name << fields << " state " << i;
+      both.ExpectEqualStates(what);
     }
   }
 }
@@ -124,25 +109,12 @@ TEST(FfmKernels, GradientIsThatOfTheLoss) {
       std::vector<float> stepped = state;
       const float margin = kernels.pairs(rule, stepped.data(), row, &scratch);
       kernels.step(rule, stepped.data(), row, sparse::Probability(margin) - label, &scratch);
-      const auto loss = [&] {
-        const double m = PairsByDefinition(rule, state, row);
-        return label > 0 ? std::log1p(std::exp(-m)) : std::log1p(std::exp(m));
-      };
+      const auto loss = [&] { return sparse::LogLoss(PairsByDefinition(rule, state, row), label); };
       for (uint32_t i = 0; i < row.count; i += 2) {
-        for (uint32_t slot = 0; slot < rule.factors; ++slot) {
-          const size_t at = size_t{rule.width()} * row.features[i] + fm::kLinearFloats + slot;
-          constexpr float kBit = 0x1p-6f;
-          state[at] = kBit;
-          const double above = loss();
-          state[at] = -kBit;
-          const double below = loss();
-          state[at] = 0;
-          const double gradient = (above - below) / (2 * static_cast<double>(kBit));
-          // AdaGrad's sum began at 0, so it is g² now, and D moved against g.
-          const double root = std::sqrt(static_cast<double>(stepped[at + rule.stored]));
-          EXPECT_NEAR(std::copysign(root, -stepped[at]), gradient, 1e-3 + 0.02 * std::abs(gradient))
-              << name;
-        }
+        const size_t first = size_t{rule.width()} * row.features[i] + fm::kLinearFloats;
+        SCOPED_TRACE(name);
+        for (uint32_t slot = 0; slot < rule.factors; ++slot)
+          fm::ExpectGradient(rule, stepped, first + slot, loss, &state, 1e-3);
       }
     }
   }

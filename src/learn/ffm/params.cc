@@ -6,8 +6,6 @@
 namespace shoal::learn::ffm {
 namespace {
 
-using Field = FieldOf<Params>;
-
 constexpr fm::FactorDefaults kDefaults = {
     .factors = "4",
     .factors_doc = "Factors of a feature towards each field.",
@@ -17,17 +15,12 @@ constexpr fm::FactorDefaults kDefaults = {
     .init = "0.2",
 };
 
-std::vector<Field> OwnFields() {
-  std::vector<Field> fields = fm::FactorFields<Params>(kDefaults);
+std::vector<FieldOf<Params>> OwnFields() {
+  auto fields = fm::FactorFields<Params>(kDefaults);
   fields.push_back(
       {{"fields", "", ParamType::kInt, 0, 65536, false, "", "0",
         "Fields are taken modulo this; 0: as many as the data has, numbered below 65536."},
        &Params::fields});
-  return fields;
-}
-
-std::span<const Field> Fields() {
-  static const std::vector<Field> fields = sparse::WithCommonFields<Params>(OwnFields(), "4");
   return fields;
 }
 
@@ -43,20 +36,9 @@ Params::Params() {
   factor_init = 0.2;
 }
 
-std::span<const Param> ParamTable() {
-  static const std::vector<Param> table = TableOf(Fields());
-  return table;
-}
-
-Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
-  Params params;
-  TRY(ParseFields(Fields(), learn, file, &params));
-  TRY(OneThreadIfDeterministic(params, learn, file));
-  return params;
-}
-
-std::map<std::string, std::string> ToText(const Params& params) {
-  return FieldsToText(Fields(), params);
+std::span<const FieldOf<Params>> Params::Fields() {
+  static const auto fields = sparse::WithCommonFields<Params>(OwnFields(), "4");
+  return fields;
 }
 
 }  // namespace shoal::learn::ffm

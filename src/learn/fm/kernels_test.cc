@@ -1,5 +1,6 @@
 #include "learn/fm/kernels.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,34 +8,17 @@
 
 #include "learn/fm/kernels_scalar.h"
 #include "learn/fm/learner.h"
+#include "learn/fm/test_steps.h"
+#include "learn/sparse/test_examples.h"
 
 namespace shoal::learn::fm {
 namespace {
 
-constexpr size_t kFeatures = 300;
+using sparse::Example;
 
-struct Example {
-  std::vector<uint32_t> features;
-  std::vector<float> values;  // empty: ones
-  Row row() const {
-    const float* const data = values.empty() ? nullptr : values.data();
-    return {features.data(), data, static_cast<uint32_t>(features.size()),
-            sparse::UnitScale(data, features.size())};
-  }
-};
+constexpr uint32_t kFeatures = 300;
 
-Example RandomExample(std::mt19937_64& random) {
-  Example example;
-  const bool ones = random() % 2 == 0;
-  const uint64_t one_in = 1 + random() % 40;
-  std::normal_distribution<float> normal;
-  for (uint32_t f = 0; f < kFeatures; ++f) {
-    if (random() % one_in != 0) continue;
-    example.features.push_back(f);
-    if (!ones) example.values.push_back(normal(random));
-  }
-  return example;
-}
+Example RandomExample(std::mt19937_64& random) { return sparse::RandomExample(random, kFeatures); }
 
 Rule RuleWith(uint32_t factors, float init = 0.3f) {
   RuleOptions options;
@@ -48,23 +32,13 @@ Rule RuleWith(uint32_t factors, float init = 0.3f) {
 
 TEST(FmKernels, EveryInstructionSetAgreesWithTheReference) {
   for (const std::string_view name : AvailableKernels()) {
-    const Kernels& kernels = **ChooseKernels(name);
     for (const uint32_t factors : {1u, 4u, 8u, 13u, 40u}) {
       const Rule rule = RuleWith(factors);
+      const std::string what = fmt::format("{} {}", name, factors);
+      SideBySide both(rule, *ChooseKernels(name), ScalarKernels(), kFeatures);
       std::mt19937_64 random(5);
-      std::vector<float> a(rule.width() * kFeatures), b(a.size());
-      Scratch scratch_a, scratch_b;
-      for (int turn = 0; turn < 60; ++turn) {
-        const Example example = RandomExample(random);
-        const float got = kernels.pairs(rule, a.data(), example.row(), &scratch_a);
-        const float expected = ScalarKernels()->pairs(rule, b.data(), example.row(), &scratch_b);
-        ASSERT_NEAR(got, expected, 2e-3 * (1 + std::abs(expected))) << name << " turn " << turn;
-        const float error = static_cast<float>(turn % 3) - 1;
-        kernels.step(rule, a.data(), example.row(), error, &scratch_a);
-        ScalarKernels()->step(rule, b.data(), example.row(), error, &scratch_b);
-      }
-      for (size_t i = 0; i < a.size(); ++i)
-        ASSERT_NEAR(a[i], b[i], 5e-3 * (1 + std::abs(b[i]))) << name << " state " << i;
+      for (int turn = 0; turn < 60; ++turn) both.Turn(RandomExample(random).row(), turn, what);
+      both.ExpectEqualStates(what);
     }
   }
 }
@@ -113,26 +87,15 @@ TEST(FmKernels, GradientIsThatOfTheLoss) {
     std::vector<float> state(rule.width() * kFeatures);
     Scratch scratch;
     const auto loss = [&] {
-      const double margin = kernels.pairs(rule, state.data(), row, &scratch);
-      return label > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin));
+      return sparse::LogLoss(kernels.pairs(rule, state.data(), row, &scratch), label);
     };
     std::vector<float> stepped = state;
     const float margin = kernels.pairs(rule, stepped.data(), row, &scratch);
     kernels.step(rule, stepped.data(), row, sparse::Probability(margin) - label, &scratch);
     for (uint32_t i = 0; i < row.count; i += 5) {
-      for (uint32_t f = 0; f < rule.factors; ++f) {
-        const size_t at = size_t{rule.width()} * row.features[i] + kLinearFloats + f;
-        constexpr float kBit = 0x1p-6f;
-        state[at] = kBit;
-        const double above = loss();
-        state[at] = -kBit;
-        const double below = loss();
-        state[at] = 0;
-        const double gradient = (above - below) / (2 * static_cast<double>(kBit));
-        // AdaGrad's sum began at 0, so it is g² now, and D moved against g.
-        const double root = std::sqrt(static_cast<double>(stepped[at + rule.stored]));
-        EXPECT_NEAR(std::copysign(root, -stepped[at]), gradient, 2e-3 + 0.02 * std::abs(gradient));
-      }
+      const size_t first = size_t{rule.width()} * row.features[i] + kLinearFloats;
+      for (uint32_t f = 0; f < rule.factors; ++f)
+        ExpectGradient(rule, stepped, first + f, loss, &state, 2e-3);
     }
   }
 }

@@ -2,19 +2,19 @@
 // model.json come from, and the struct that the trainer reads.
 #pragma once
 
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include "base/status.h"
-#include "learn/params.h"
+#include "learn/fields.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::fm {
 
 // Plain data. alpha, beta, l1 and l2 are those of the weights, as in logistic regression.
 struct Params : sparse::CommonParams {
+  static constexpr std::string_view kName = "fm";
+  static std::span<const FieldOf<Params>> Fields();  // constant, lives for ever
+
   int64_t factors = 8;
   double alpha = 0.7;
   double beta = 0.03;
@@ -25,14 +25,5 @@ struct Params : sparse::CommonParams {
   double factor_l2 = 0.0003;
   double factor_init = 0.1;
 };
-
-// Constant, lives for ever.
-std::span<const Param> ParamTable();
-
-// Values in range. Errors as ParseParams.
-Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file);
-
-// Every parameter as name → text that Parse takes back; for model.json.
-std::map<std::string, std::string> ToText(const Params& params);
 
 }  // namespace shoal::learn::fm

@@ -17,7 +17,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#include "learn/simd_choice.h"
+
+#if SHOAL_TARGET_HAS_KERNELS
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::learn::logistic {
@@ -173,14 +175,9 @@ void FtrlWeights(const Rule& given, const float* state, size_t count, float* wei
   for (; i < count; ++i) weights[i] = FtrlWeight(given, state + 2 * i);
 }
 
-constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
-                              : HWY_TARGET == HWY_AVX2 ? "avx2"
-                                                       : "sse4";
-constexpr Kernels kTable = {kName, Ftrl, Adagrad, FtrlWeights, FtrlMargin, FtrlStepAll};
-
 }  // namespace
 
-const Kernels* Table() { return &kTable; }
+SHOAL_DEFINE_KERNEL_TABLE(Ftrl, Adagrad, FtrlWeights, FtrlMargin, FtrlStepAll);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace shoal::learn::logistic
@@ -189,8 +186,6 @@ HWY_AFTER_NAMESPACE();
 #endif  // HWY_TARGET
 
 #if HWY_ONCE
-#include "learn/simd_choice.h"
-
 namespace shoal::learn::logistic {
 SHOAL_DEFINE_KERNEL_CHOICE();
 }  // namespace shoal::learn::logistic

@@ -6,34 +6,19 @@
 #include <random>
 
 #include "learn/logistic/kernels_scalar.h"
+#include "learn/sparse/test_examples.h"
 
 namespace shoal::learn::logistic {
 namespace {
 
-constexpr size_t kFeatures = 500;
+constexpr uint32_t kFeatures = 500;
 
-struct Example {
-  std::vector<uint32_t> features;
-  std::vector<float> values;  // empty: ones
+struct Example : sparse::Example {
   float label = 0;
-
-  Row row() const {
-    const float* const data = values.empty() ? nullptr : values.data();
-    return {features.data(), data, static_cast<uint32_t>(features.size()),
-            sparse::UnitScale(data, features.size())};
-  }
 };
 
 Example RandomExample(std::mt19937_64& random) {
-  Example example;
-  const bool ones = random() % 2 == 0;
-  const uint64_t one_in = 1 + random() % 40;
-  std::normal_distribution<float> normal;
-  for (uint32_t f = 0; f < kFeatures; ++f) {
-    if (random() % one_in != 0) continue;
-    example.features.push_back(f);
-    if (!ones) example.values.push_back(normal(random));
-  }
+  Example example{sparse::RandomExample(random, kFeatures)};
   example.label = static_cast<float>(random() % 2);
   return example;
 }
@@ -83,7 +68,7 @@ TEST(LogisticKernels, GradientIsThatOfTheLoss) {
       double margin = 0;
       for (uint32_t i = 0; i < row.count; ++i)
         margin += weights[row.features[i]] * row.scale * (row.values ? row.values[i] : 1);
-      return example.label > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin));
+      return sparse::LogLoss(margin, example.label);
     };
     // An AdaGrad state with n = 0: after the step n = g².
     std::vector<float> state(2 * kFeatures);

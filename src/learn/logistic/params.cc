@@ -3,13 +3,10 @@
 #include "learn/fields.h"
 
 namespace shoal::learn::logistic {
-namespace {
 
-using Field = FieldOf<Params>;
-using enum ParamType;
-
-std::span<const Field> Fields() {
-  static const std::vector<Field> fields = sparse::WithCommonFields<Params>(
+std::span<const FieldOf<Params>> Params::Fields() {
+  using enum ParamType;
+  static const auto fields = sparse::WithCommonFields<Params>(
       {
           {{"optimizer", "", kChoice, 0, 0, false, "ftrl adagrad", "ftrl",
             "FTRL-proximal (McMahan et al. 2013) or AdaGrad (Duchi et al. 2011)."},
@@ -29,24 +26,6 @@ std::span<const Field> Fields() {
       },
       "2");
   return fields;
-}
-
-}  // namespace
-
-std::span<const Param> ParamTable() {
-  static const std::vector<Param> table = TableOf(Fields());
-  return table;
-}
-
-Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
-  Params params;
-  TRY(ParseFields(Fields(), learn, file, &params));
-  TRY(OneThreadIfDeterministic(params, learn, file));
-  return params;
-}
-
-std::map<std::string, std::string> ToText(const Params& params) {
-  return FieldsToText(Fields(), params);
 }
 
 }  // namespace shoal::learn::logistic

@@ -2,19 +2,20 @@
 // come from, and the struct that the trainer reads.
 #pragma once
 
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
-#include "learn/params.h"
+#include "learn/fields.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::logistic {
 
 // Defaults are those of `ftrl` on rows of unit length. Plain data.
 struct Params : sparse::CommonParams {
+  static constexpr std::string_view kName = "logistic";
+  static std::span<const FieldOf<Params>> Fields();  // constant, lives for ever
+
   std::string optimizer = "ftrl";
   double alpha = 0.7;
   double beta = 0.03;
@@ -23,14 +24,5 @@ struct Params : sparse::CommonParams {
 
   bool ftrl() const { return optimizer == "ftrl"; }
 };
-
-// Constant, lives for ever.
-std::span<const Param> ParamTable();
-
-// Values in range. Errors as ParseParams.
-Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file);
-
-// Every parameter as name → text that Parse takes back; for model.json.
-std::map<std::string, std::string> ToText(const Params& params);
 
 }  // namespace shoal::learn::logistic

@@ -13,7 +13,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#include "learn/simd_choice.h"
+
+#if SHOAL_TARGET_HAS_KERNELS
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::learn::word2vec {
@@ -311,14 +313,9 @@ void Sigmoids(const float* in, float* out, size_t size) {
     hn::Store(Sigmoid(d, hn::Load(d, in + k)), d, out + k);
 }
 
-constexpr const char* kName = HWY_TARGET == HWY_AVX3   ? "avx512"
-                              : HWY_TARGET == HWY_AVX2 ? "avx2"
-                                                       : "sse4";
-constexpr Kernels kTable = {kName, SkipGram, Cbow, Subtract, Absorb, Merge, Copy, Sigmoids};
-
 }  // namespace
 
-const Kernels* Table() { return &kTable; }
+SHOAL_DEFINE_KERNEL_TABLE(SkipGram, Cbow, Subtract, Absorb, Merge, Copy, Sigmoids);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace shoal::learn::word2vec
@@ -327,8 +324,6 @@ HWY_AFTER_NAMESPACE();
 #endif  // HWY_TARGET
 
 #if HWY_ONCE
-#include "learn/simd_choice.h"
-
 namespace shoal::learn::word2vec {
 SHOAL_DEFINE_KERNEL_CHOICE();
 }  // namespace shoal::learn::word2vec

@@ -1,0 +1,55 @@
+// An algorithm on sparse examples as an entry of the registry (learn/algorithm.h), made of what is
+// its own: parameters and a learner. Used by logistic.cc, fm.cc and ffm.cc.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "learn/algorithm.h"
+#include "learn/fields.h"
+#include "learn/parameter_server.h"
+#include "learn/sparse/job.h"
+#include "learn/task.h"
+
+namespace shoal::learn::sparse {
+
+// `Params` derives from CommonParams and has a kName, which is the algorithm's, and Fields(), the
+// one table that file, flags, documentation and model.json come from. `Learner` has
+// Make(const Params&).
+template <typename Params, typename Learner>
+struct AlgorithmOf {
+  // Values in range. Errors as ParseParams.
+  static Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn,
+                              std::string_view file) {
+    Params params;
+    TRY(ParseFields(Params::Fields(), learn, file, &params));
+    TRY(OneThreadIfDeterministic(params, learn, file));
+    return params;
+  }
+
+  static Status Validate(const job::Job& job) {
+    TRY_ASSIGN(const Params params, Parse(job.learn, job.file));
+    return ValidateJob(job, params, Params::kName);
+  }
+
+  static Status Train(Task& task) {
+    TRY_ASSIGN(const Params params, Parse(task.learn, ""));
+    TRY_ASSIGN(const Learner learner, Learner::Make(params));
+    return TrainAsWorker(task,
+                         {Params::kName, params, FieldsToText(Params::Fields(), params), &learner});
+  }
+};
+
+// `doc` and `formats` as in Algorithm, literals. One call a type: the table lives for ever.
+template <typename Params, typename Learner>
+Algorithm MakeAlgorithm(std::string_view doc, std::string_view formats) {
+  static const std::vector<Param> table = TableOf(Params::Fields());
+  using Made = AlgorithmOf<Params, Learner>;
+  return {Params::kName,      doc,         table,   Made::Validate,
+          RunParameterServer, Made::Train, formats, true};
+}
+
+}  // namespace shoal::learn::sparse
