@@ -225,7 +225,7 @@ Result<bool> DockerApi::HasImage(const std::string& image) const {
   return found;
 }
 
-Status DockerApi::Pull(const std::string& image,
+Status DockerApi::Pull(const std::string& image, const std::string& login,
                        const std::function<Status(const std::string&)>& go_on) const {
   // Without a tag or digest the daemon would pull every tag that there is.
   const size_t slash = image.rfind('/');
@@ -233,7 +233,9 @@ Status DockerApi::Pull(const std::string& image,
   const bool tagged = last.find_first_of(":@") != std::string::npos;
   const std::string target =
       "/images/create?fromImage=" + net::PercentEncode(tagged ? image : image + ":latest");
-  auto stream = http_.Open(Request("POST", target), kTimeout);
+  net::HttpRequest request = Request("POST", target);
+  if (!login.empty()) request.headers.emplace_back("X-Registry-Auth", login);
+  auto stream = http_.Open(request, kTimeout);
   if (!stream.ok()) return Explain(stream.status(), http_.path());
   const int status = (*stream)->head().status;
   LineCutter cutter(kMaxLine);

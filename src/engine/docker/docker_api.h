@@ -45,9 +45,10 @@ class DockerApi {
   Result<std::unique_ptr<net::HttpStream>> Events(const std::string& since) const;
 
   Result<bool> HasImage(const std::string& image) const;
-  // Until it is here. `go_on` gets the daemon's words, at most once a second, and empty ones while
-  // it says nothing; what it returns, if not OK, ends the pull.
-  Status Pull(const std::string& image,
+  // Until it is here. `login`: registry_auth.h's header for its registry, or nothing. `go_on` gets
+  // the daemon's words, at most once a second, and empty ones while it says nothing; what it
+  // returns, if not OK, ends the pull.
+  Status Pull(const std::string& image, const std::string& login,
               const std::function<Status(const std::string&)>& go_on) const;
   // An image with nothing in it, for our own static programs.
   Status MakeEmptyImage(const std::string& repository, const std::string& tag) const;

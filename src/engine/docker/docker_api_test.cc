@@ -152,7 +152,8 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   (void)(*api)->Logs(kId, 100);
   EXPECT_TRUE((*api)->Events("12.000000001").ok());
   EXPECT_TRUE((*api)->HasImage("acme/train:7").value_or(false));
-  EXPECT_TRUE((*api)->Pull("acme/train", [](const std::string&) { return Status::Ok(); }).ok());
+  EXPECT_TRUE(
+      (*api)->Pull("acme/train", "abc", [](const std::string&) { return Status::Ok(); }).ok());
   EXPECT_TRUE((*api)->MakeEmptyImage("shoal/empty", "1").ok());
   EXPECT_TRUE(
       (*api)
@@ -164,8 +165,12 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   const Definition definition;
   const std::vector<Asked> asked = daemon.asked();
   EXPECT_EQ(asked.size(), 17u);
-  for (const Asked& one : asked)
+  std::string heads;
+  for (const Asked& one : asked) {
     EXPECT_EQ(definition.Check(one), "") << one.method << " " << one.target;
+    heads += one.head;
+  }
+  EXPECT_THAT(heads, HasSubstr("X-Registry-Auth: abc"));
 }
 
 TEST(DockerApi, OneSentenceForEachWayNotToHaveADaemon) {
@@ -211,10 +216,11 @@ TEST(DockerApi, APullThatFailsSaysWhy) {
   });
   const auto api = DockerApi::Connect("unix://" + daemon.path());
   ASSERT_TRUE(api.ok());
-  const Status pulled = (*api)->Pull("a:1", [](const std::string&) { return Status::Ok(); });
+  const Status pulled = (*api)->Pull("a:1", "", [](const std::string&) { return Status::Ok(); });
   EXPECT_EQ(pulled.message(), "manifest unknown");
-  EXPECT_EQ((*api)->Pull("a:1", [](const std::string&) { return Cancelled("enough"); }).message(),
-            "manifest unknown");
+  EXPECT_EQ(
+      (*api)->Pull("a:1", "", [](const std::string&) { return Cancelled("enough"); }).message(),
+      "manifest unknown");
 }
 
 TEST(ContainerSpec, SaysAllThatWasAsked) {

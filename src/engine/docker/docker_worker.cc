@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include "base/log.h"
+#include "engine/docker/registry_auth.h"
 #include "engine/task_process.h"
 #include "host/usage.h"
 
@@ -110,7 +111,8 @@ Status DockerWorker::HaveImage(const DesiredJob& job) {
   if (here) return Status::Ok();
   if (job.image.empty()) return api_->MakeEmptyImage(kEmptyRepository, kEmptyTag);
   LogWarning("image {} is not on this machine: pulling it", image);
-  const Status pulled = api_->Pull(image, [&](const std::string& progress) {
+  TRY_ASSIGN(const std::string login, OwnLogin(image));
+  const Status pulled = api_->Pull(image, login, [&](const std::string& progress) {
     if (!progress.empty()) LogInfo("image {}: {}", image, progress);
     return GivenUp(job.job_id) ? Cancelled("the job was stopped") : Status::Ok();
   });

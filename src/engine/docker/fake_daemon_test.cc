@@ -36,6 +36,7 @@ Asked Take(const std::string& text) {
   asked.method = text.substr(0, first);
   asked.target = text.substr(first + 1, second - first - 1);
   asked.body = text.substr(head + 4);
+  asked.head = text.substr(0, head);
   return asked;
 }
 

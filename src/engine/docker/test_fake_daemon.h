@@ -16,6 +16,7 @@ struct Asked {
   std::string method;
   std::string target;
   std::string body;
+  std::string head;  // all before the body
 };
 
 class FakeDaemon {

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <set>
 
+#include "engine/child.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/child.h"
 #include "engine/slurm/placement.h"
 
 namespace shoal::engine::slurm {

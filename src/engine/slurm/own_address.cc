@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "engine/slurm/child.h"
+#include "engine/child.h"
 #include "net/address.h"
 
 namespace shoal::engine::slurm {

@@ -17,11 +17,11 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "engine/child.h"
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/child.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/job_view.h"
 #include "engine/slurm/slurm_exec.h"
@@ -48,7 +48,7 @@ std::vector<std::string> SubmitEnvironment() {
   std::erase_if(env, [](const std::string& entry) {
     return entry.starts_with("TMPDIR=") || entry.starts_with("XDG_RUNTIME_DIR=");
   });
-  for (const std::string& entry : slurm::OwnEnvironment()) {
+  for (const std::string& entry : OwnEnvironment()) {
     if (entry.starts_with("SLURM_CONF") || entry.starts_with("SBATCH_") ||
         entry.starts_with("SLURM_CLUSTERS="))
       env.push_back(entry);

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/slurm/child.h"
+#include "engine/child.h"
 #include "engine/slurm/inside.h"
 #include "engine/spawn.h"
 

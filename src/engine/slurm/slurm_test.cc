@@ -6,8 +6,8 @@
 #include <csignal>
 
 #include "base/file.h"
+#include "engine/child.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/child.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/job_view.h"

@@ -13,8 +13,8 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "engine/child.h"
 #include "engine/records.h"
-#include "engine/slurm/child.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/step_line.h"
 #include "engine/spawn.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/slurm/child.h"
+#include "engine/child.h"
 #include "engine/slurm/step_line.h"
 #include "engine/slurm/task_table.h"
 

@@ -1,4 +1,5 @@
-// Processes with pipes: Slurm's commands, and the sruns and coordinators that an agent holds.
+// Processes with pipes: commands of other systems that are run to their end, and those that an
+// agent holds.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 
 struct Child {
   pid_t pid = 0;
@@ -51,4 +52,4 @@ Result<Ran> RunCommand(const std::vector<std::string>& argv, const std::vector<s
 // "NAME=value" of this process.
 std::vector<std::string> OwnEnvironment();
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine

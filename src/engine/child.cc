@@ -1,4 +1,4 @@
-#include "engine/slurm/child.h"
+#include "engine/child.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 extern char** environ;
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
@@ -126,4 +126,4 @@ std::vector<std::string> OwnEnvironment() {
   return own;
 }
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine
