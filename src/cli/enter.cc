@@ -1,6 +1,9 @@
 // `shoal enter --job J --role R --index N [--env NAME=VALUE…] -- COMMAND…`: becomes a command
 // beside a task's program, in its environment and directory. Started by engines inside the task's
 // container (`shoal exec`), not by people, hence hidden.
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
@@ -19,7 +22,19 @@ struct Arguments {
   std::string role;
   int index = 0;
   std::vector<std::string> env;
+  uint16_t rows = 0;
+  uint16_t columns = 0;
 };
+
+// Of the terminal, before the command can ask: a daemon makes it without, and says it afterwards.
+void SetTerminalSize(const Arguments& arguments) {
+  winsize size{};
+  if (arguments.rows == 0 || ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row != 0)
+    return;
+  size.ws_row = arguments.rows;
+  size.ws_col = arguments.columns;
+  (void)::ioctl(STDIN_FILENO, TIOCSWINSZ, &size);
+}
 
 // Passes what we are told on to the command, from a thread of its own.
 class PassSignals {
@@ -40,6 +55,7 @@ class PassSignals {
 };
 
 int Enter(const Context& context, const Arguments& arguments) {
+  SetTerminalSize(arguments);
   engine::ExecSpec spec;
   spec.argv = context.rest;
   spec.env = arguments.env;
@@ -64,6 +80,8 @@ void AddEnter(CLI::App& app, Run* chosen) {
   sub->add_option("--env", arguments->env, "A variable over the program's")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
+  sub->add_option("--rows", arguments->rows, "Of a terminal that has no size yet");
+  sub->add_option("--columns", arguments->columns, "Likewise");
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Enter(context, *arguments); };
   });

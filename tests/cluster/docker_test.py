@@ -2,14 +2,21 @@
 
 Everything is checked twice: what the command says, and what the daemon has afterwards (nothing).
 """
+import base64
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -155,9 +162,76 @@ outputs: {{model: {engine}}}
         fed = subprocess.run([SHOAL, "exec", "test", "worker-0", "--", "wc", "-c"], env=self.env, cwd=self.home,
                              input="x" * 300000, capture_output=True, text=True)
         self.assertEqual(fed.stdout.strip(), "300000", fed.stderr)
+        said = self.on_a_terminal("exec", "test", "worker-0", "--", "sh", "-c", "test -t 0 && stty size; read word; echo [$word]", typed="blue\r")
+        self.assertIn("24 80", said)
+        self.assertIn("[blue]", said)
+        forward = self.start("forward", "test", "worker-0", "0:18765")
+        port = int(forward.stdout.readline().split()[0].rsplit(":", 1)[1])
+
+        def fetch():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+                s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                return b"hello" in s.makefile("rb").read()
+
+        self.assertTrue(until(fetch, 20))
+        forward.terminate()
+        forward.communicate(timeout=10)
         self.shoal("stop", "test")
         self.finish(job, 130)
-        self.row("exec: environment, directory, exit code, 300 kB of input", "as asked")
+        self.row("exec: environment, directory, exit code, 300 kB of input, terminal; forward", "as asked")
+
+    def on_a_terminal(self, *arguments, typed):
+        """What a command shows on a terminal of 24 rows, on which this is typed."""
+        pid, master = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.execvpe(SHOAL, [SHOAL, *arguments], self.env)
+        os.write(master, typed.encode())
+        shown = b""
+        with contextlib.suppress(OSError):  # what reading says when the other side is gone
+            while block := os.read(master, 4096):
+                shown += block
+        os.close(master)
+        _, status = os.waitpid(pid, 0)
+        self.assertEqual(os.waitstatus_to_exitcode(status), 0, shown)
+        return shown.decode()
+
+    @unittest.skipUnless(shutil.which("docker-registry"), "there is no docker-registry here")
+    def test_an_image_of_a_private_registry(self):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        server, image = f"127.0.0.1:{port}", f"127.0.0.1:{port}/acme/train"
+        import crypt  # of Debian 12's Python; gone from 3.13
+        hashed = crypt.crypt("s:cret", crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))
+        users = self.write(f"ann:{hashed}\n", "users")
+        settings = self.write(json.dumps({
+            "version": 0.1, "log": {"level": "error"}, "http": {"addr": server},
+            "storage": {"filesystem": {"rootdirectory": self.path("registry")}},
+            "auth": {"htpasswd": {"realm": "test", "path": users}}}), "registry.yml")
+        registry = subprocess.Popen(["docker-registry", "serve", settings], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(registry.wait)
+        self.addCleanup(registry.kill)
+        login = base64.urlsafe_b64encode(json.dumps({"username": "ann", "password": "s:cret", "serveraddress": server}).encode()).decode()
+        api("POST", f"/images/{IMAGE}/tag?repo={image}&tag=7")
+
+        def push():
+            return "digest" in subprocess.run(
+                ["curl", "--silent", "--max-time", "60", "--unix-socket", os.environ["DOCKER_HOST"][len("unix://"):], "-X", "POST", "-H",
+                 f"X-Registry-Auth: {login}", f"http://docker/v1.40/images/{image}/push?tag=7"], capture_output=True, text=True).stdout
+
+        self.assertTrue(until(push, 20))
+        api("DELETE", f"/images/{image}:7")
+        os.mkdir(self.path("client"))
+        self.env["DOCKER_CONFIG"] = self.path("client")
+        job = self.write(f"name: test\nimage: {image}:7\ncommand: [sh, -c, 'echo pulled']\nroles: {{worker: {{replicas: 1}}}}\n")
+        self.write(json.dumps({"auths": {}}), "client/config.json")
+        refused = self.shoal("run", "--engine", "docker", job, code=1)
+        self.assertRegex(refused, "image .* is not on this machine and could not be pulled: .*(no basic auth|unauthorized)")
+        secret = base64.b64encode(b"ann:s:cret").decode()
+        self.write(json.dumps({"auths": {server: {"auth": secret}}}), "client/config.json")
+        self.assertIn("pulled", self.shoal("run", "--engine", "docker", job))
+        api("DELETE", f"/images/{image}:7")
+        self.row("an image of a private registry", "pulled with what `docker login` stored; without it: " + refused.strip().splitlines()[-1][-60:])
 
     # ---- Faults ----
 

@@ -117,6 +117,13 @@ Result<std::unique_ptr<Execution>> ExecInContainer(const DockerApi* api,
     return InvalidArgument("got no command to run in the task");
   json::array argv{kLauncherTarget, "enter", "--job",   job_id,
                    "--role",        role,    "--index", std::to_string(index)};
+  if (spec.terminal) {
+    for (const auto& [word, count] :
+         {std::pair("--rows", spec.rows), {"--columns", spec.columns}}) {
+      argv.emplace_back(word);
+      argv.emplace_back(std::to_string(count));
+    }
+  }
   for (const std::string& variable : spec.env) {
     argv.emplace_back("--env");
     argv.emplace_back(variable);
