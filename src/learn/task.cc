@@ -74,6 +74,12 @@ Result<bool> IsOther(const Environment& env, std::string_view name, std::string_
       fmt::format("learn.{}: got {}, expected {} or {}", name, value, usual, other));
 }
 
+// learn.server_copies.
+Result<int> CopiesOf(const Environment& env) {
+  TRY_ASSIGN(const bool two, IsOther(env, "server_copies", "1", "2"));
+  return two ? 2 : 1;
+}
+
 Result<std::string> ClusterText(const Environment& env) {
   const std::string file = Variable(env, "SHOAL_CLUSTER_FILE");
   if (!file.empty()) {
@@ -188,8 +194,7 @@ Status Task::ReadCluster(const Environment& env) {
     workers_on_this_host += HostOf(address) == host;
   workers_on_this_host = std::max(1, workers_on_this_host);
   TRY_ASSIGN(members_, FileMembers::Make(env));
-  TRY_ASSIGN(const bool two_copies, IsOther(env, "server_copies", "1", "2"));
-  server_copies = two_copies ? 2 : 1;
+  TRY_ASSIGN(server_copies, CopiesOf(env));
   TRY_ASSIGN(ucx, IsOther(env, "transport", "auto", "ucx"));
   return Status::Ok();
 }
