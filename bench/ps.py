@@ -11,7 +11,9 @@ import sys
 import measure
 import ps_lite
 
-DOORS = ["shared memory", "tcp", "ps-lite"]
+# UCX by each of its ways that need no hardware: door → UCX_TLS.
+UCX = {"ucx posix": "posix,self", "ucx tcp": "tcp,self"}
+DOORS = ["shared memory", "tcp", *UCX, "ps-lite"]
 
 
 def round_of(process, results):
@@ -26,24 +28,43 @@ def round_of(process, results):
     sys.exit("a program of the bench ended early")
 
 
+def start(program, rounds, words, **environment):
+    """ps_speed, which measures a round when it is told to."""
+    return subprocess.Popen([program, "--rounds", str(rounds), "--step", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True, env={**os.environ, **environment})
+
+
+def ucx_is_there(program):
+    """Whether that program can use it here."""
+    there = subprocess.run([program, "--rounds", "0", "--ucx", "ucx"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if there.returncode != 0:
+        print("without UCX: " + (there.stderr.strip().splitlines() or ["ps_speed ended"])[-1], file=sys.stderr)
+    return there.returncode == 0
+
+
 def run(program, rounds, words, peer):
-    """All rounds of ps_speed and, if there is one, of the peer, interleaved."""
+    """All rounds of ps_speed, over UCX too, and, if there is one, of the peer, interleaved."""
     results = {}
-    with subprocess.Popen([program, "--rounds", str(rounds), "--step", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as ours:
+    with start(program, rounds, words) as ours:
+        others = [start(program, rounds, [*words, "--ucx", door], UCX_TLS=ways) for door, ways in UCX.items()] \
+            if "--sparse" not in words and ucx_is_there(program) else []
         theirs = ps_lite.Peer(peer) if peer else None
         if theirs is not None:
             round_of(theirs.worker, {})  # they have met
             theirs.pause()
         for turn in range(rounds):
             print(f"round {turn + 1}/{rounds}", file=sys.stderr, flush=True)
-            round_of(ours, results)
+            for process in [ours, *others]:
+                round_of(process, results)
             if theirs is not None:
                 theirs.resume()
                 round_of(theirs.worker, results)
                 theirs.pause()
         if theirs is not None:
             theirs.close()
+        for process in others:
+            process.stdin.close()
+            process.wait()
     return results
 
 

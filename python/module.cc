@@ -325,6 +325,7 @@ std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
   options.consistency = ConsistencyOf(arguments["consistency"].cast<std::string>(),
                                       arguments["staleness"].cast<uint32_t>());
   options.shared_memory = arguments["shared_memory"].cast<bool>();
+  options.ucx = arguments["ucx"].cast<bool>();
   options.connect_timeout = Time(arguments["timeout"].cast<double>());
   options.reconnect_timeout = Time(arguments["reconnect_timeout"].cast<double>());
   options.window_bytes = arguments["window_bytes"].cast<size_t>();

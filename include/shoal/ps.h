@@ -155,6 +155,7 @@ SHOAL_PS_INLINE namespace v1 {
     std::string checkpoint_dir = {};                 // empty: none; shared by all servers
     int keep_checkpoints = 2;
     bool restore = true;  // from the newest whole checkpoint, if there is one
+    bool ucx = false;     // also over UCX, among hosts that are trusted
 
     // What a Shoal job tells its task: index, number of servers and workers (role worker), port,
     // token. FailedPrecondition outside a job.
@@ -189,6 +190,7 @@ SHOAL_PS_INLINE namespace v1 {
     std::string token = {};
     Consistency consistency = {};
     bool shared_memory = true;  // with servers of this host
+    bool ucx = false;  // over UCX instead; the servers must be willing (ServerOptions::ucx)
     Milliseconds connect_timeout = std::chrono::seconds(30);
     Milliseconds reconnect_timeout = std::chrono::seconds(30);
     size_t window_bytes = 1u << 20;  // unanswered values a server; beyond it calls block

@@ -108,6 +108,7 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   inner.checkpoint_dir = std::move(options.checkpoint_dir);
   inner.keep_checkpoints = options.keep_checkpoints;
   inner.restore = options.restore;
+  inner.ucx = options.ucx;
   if (!options.functions.empty()) {
     auto functions = std::make_shared<Functions>();
     for (auto& [name, function] : options.functions) {
@@ -169,6 +170,7 @@ Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   impl->options.token = std::move(options.token);
   impl->options.consistency = Internal(options.consistency);
   impl->options.shared_memory = options.shared_memory;
+  impl->options.ucx = options.ucx;
   impl->options.connect_timeout = options.connect_timeout;
   impl->options.reconnect_timeout = options.reconnect_timeout;
   impl->options.window_bytes = options.window_bytes;

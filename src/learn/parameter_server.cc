@@ -117,6 +117,7 @@ Status RunParameterServer(Task& task) {
   options.listen_host = task.host;
   options.port = task.port;
   options.copies = task.server_copies;
+  options.ucx = task.ucx;
   options.members = &task.members();
   options.life = task.life;
   options.balance_every = kBalanceEvery;
@@ -170,6 +171,7 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
     options.hub = connected.server->hub();
     members = &connected.server->members();
   }
+  options.ucx = task.ucx && task.servers > 0;
   TRY_ASSIGN(connected.client, ps::Client::Connect(std::move(options), members));
   return connected;
 }

@@ -121,7 +121,10 @@ bool ParseValue(const Param& param, std::string_view text, ParamValue* out) {
 constexpr std::array kOfEveryAlgorithm = {
     Param{"server_copies", "", ParamType::kInt, 1, 2, false, "", "1",
           "Servers that have each row; with 2, none is lost when a server dies, and training goes "
-          "on. Needs 2 servers or more."}};
+          "on. Needs 2 servers or more."},
+    Param{"transport", "", ParamType::kChoice, 0, 0, false, "auto ucx", "auto",
+          "How workers reach servers: auto is shared memory on one host and TCP between hosts; ucx "
+          "is UCX (RDMA), among hosts that are trusted."}};
 
 // At most 64 bytes of a value, for a message.
 std::string Shown(std::string_view text) {

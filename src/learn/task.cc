@@ -60,17 +60,24 @@ std::string HostOf(const std::string& address) {
   return host;
 }
 
-// learn.server_copies, 1 without.
-Result<int> CopiesOf(const Environment& env) {
+// What the learn section says of `name`, which has two values: false without, or if it is `usual`.
+Result<bool> IsOther(const Environment& env, std::string_view name, std::string_view usual,
+                     std::string_view other) {
   const std::string text = Variable(env, "SHOAL_LEARN");
-  if (text.empty()) return 1;
+  if (text.empty()) return false;
   TRY_ASSIGN(const json::object learn, ParseJsonObject(text));
-  const json::value* const copies = learn.if_contains("server_copies");
-  if (copies == nullptr) return 1;
-  const std::string value =
-      copies->is_string() ? std::string(copies->as_string()) : ToText(*copies);
-  if (value == "1" || value == "2") return value == "2" ? 2 : 1;
-  return InvalidArgument(fmt::format("learn.server_copies: got {}, expected 1 or 2", value));
+  const json::value* const said = learn.if_contains(name);
+  if (said == nullptr) return false;
+  const std::string value = said->is_string() ? std::string(said->as_string()) : ToText(*said);
+  if (value == usual || value == other) return value == other;
+  return InvalidArgument(
+      fmt::format("learn.{}: got {}, expected {} or {}", name, value, usual, other));
+}
+
+// learn.server_copies.
+Result<int> CopiesOf(const Environment& env) {
+  TRY_ASSIGN(const bool two, IsOther(env, "server_copies", "1", "2"));
+  return two ? 2 : 1;
 }
 
 Result<std::string> ClusterText(const Environment& env) {
@@ -188,6 +195,7 @@ Status Task::ReadCluster(const Environment& env) {
   workers_on_this_host = std::max(1, workers_on_this_host);
   TRY_ASSIGN(members_, FileMembers::Make(env));
   TRY_ASSIGN(server_copies, CopiesOf(env));
+  TRY_ASSIGN(ucx, IsOther(env, "transport", "auto", "ucx"));
   return Status::Ok();
 }
 

@@ -84,6 +84,7 @@ class Task {
   int workers = 1;
   int servers = 0;
   int server_copies = 1;  // servers that have each row
+  bool ucx = false;       // workers reach servers over UCX
   int workers_on_this_host = 1;
   int attempt = 0;
   // Of this program: 0 for the first of a job, and growing with every start of its task, also after

@@ -40,6 +40,7 @@ struct ClientOptions {
   Consistency consistency;  // what Clock waits for
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
   bool shared_memory = true;          // instead of TCP, with servers of this host
+  bool ucx = false;  // over UCX instead of both; the servers must be willing (ServerOptions::ucx)
   // How long a thread that waits for answers polls before it sleeps: it hears of them sooner, and
   // keeps a processor from others.
   Duration poll_for = std::chrono::microseconds(100);

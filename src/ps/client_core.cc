@@ -33,7 +33,7 @@ ClientCore::ClientCore(ClientOptions options, Members* members)
     : options_(std::move(options)),
       members_(members),
       session_(FreshSession()),
-      tcp_(MakeTcpTransport(options_.token, options_.shared_memory)),
+      tcp_(MakeTcpTransport(options_.token, options_.shared_memory, options_.ucx)),
       gate_([this](int64_t checkpoint) { InjectMarkers(checkpoint); }) {
   if (options_.hub != nullptr) inproc_ = MakeInProcessTransport(options_.hub, options_.token);
 }

@@ -62,13 +62,13 @@ void ClientLoop::Arm() {
   ::timerfd_settime(timer_.get(), 0, &when, nullptr);
 }
 
-void ClientLoop::Add(const std::shared_ptr<ClientStream>& stream, uint32_t events) {
+void ClientLoop::Add(const std::shared_ptr<ClientStream>& stream, int fd, uint32_t events) {
   std::lock_guard lock(mu_);
   streams_[stream.get()] = stream;
   epoll_event event{};
   event.events = events;
   event.data.ptr = stream.get();
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, stream->fd(), &event);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
 void ClientLoop::Watch(ClientStream* stream, int fd, uint32_t events) {
@@ -81,11 +81,11 @@ void ClientLoop::Watch(ClientStream* stream, int fd, uint32_t events) {
 void ClientLoop::Remove(ClientStream* stream, int fd) {
   std::shared_ptr<ClientStream> last;  // let go of without the lock
   std::lock_guard lock(mu_);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   last = std::move(found->second);
   streams_.erase(found);
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 void ClientLoop::Serve(ClientStream* stream, uint32_t events) {

@@ -25,7 +25,7 @@ class ClientLoop {
   void Stop();
 
   // All below: thread-safe.
-  void Add(const std::shared_ptr<ClientStream>& stream, uint32_t events);
+  void Add(const std::shared_ptr<ClientStream>& stream, int fd, uint32_t events);
   void Watch(ClientStream* stream, int fd, uint32_t events);
   void Remove(ClientStream* stream, int fd);
   // Somebody has begun to poll: looks every few milliseconds whether it still does.

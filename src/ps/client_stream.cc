@@ -42,11 +42,13 @@ ClientStream::Receiving::~Receiving() {
 }
 
 ClientStream::ClientStream(UniqueFd fd, ByteBuffer received, std::optional<SharedRings> memory,
-                           std::shared_ptr<ClientLoop> loop)
+                           std::unique_ptr<UcxPipe> pipe, std::shared_ptr<ClientLoop> loop)
     : fd_(std::move(fd)),
       loop_(std::move(loop)),
       memory_(std::move(memory)),
+      pipe_(std::move(pipe)),
       in_(std::move(received)) {
+  if (pipe_ != nullptr) in_.Consume(in_.size());
   if (!memory_.has_value()) return;
   in_.Consume(in_.size());  // knocks
   reader_.emplace(*memory_, SharedRings::kToClient);
@@ -63,19 +65,24 @@ void ClientStream::Start(LinkHandler* handler) {
   std::lock_guard lock(watch_mu_);
   if (closed_) return;
   watched_ = true;
-  events_ = reads_here_ ? EPOLLIN | (blocked_ && !memory_.has_value() ? EPOLLOUT : 0u) : 0u;
-  loop_->Add(shared_from_this(), events_);
+  events_ = Wanted();
+  loop_->Add(shared_from_this(), wakes_by(), events_);
+  if (pipe_ != nullptr) loop_->Add(shared_from_this(), fd_.get(), EPOLLIN);
 }
 
-// A ring's socket is always watched: it carries only knocks and the end. Another's is read, and
-// written to when it has room again, by whoever polls.
+uint32_t ClientStream::Wanted() const {
+  return reads_here_ ? EPOLLIN | (blocked_ && plain() ? EPOLLOUT : 0u) : 0u;
+}
+
+// A ring's socket is always watched: it carries only knocks and the end; and beside a pipe only the
+// end. Another's is read, and written to when it has room again, by whoever polls.
 void ClientStream::Rewatch() {
   std::lock_guard lock(watch_mu_);
   if (!watched_ || memory_.has_value()) return;
-  const uint32_t events = reads_here_ ? EPOLLIN | (blocked_ ? EPOLLOUT : 0u) : 0u;
+  const uint32_t events = Wanted();
   if (events == events_) return;
   events_ = events;
-  loop_->Watch(this, fd_.get(), events);
+  loop_->Watch(this, wakes_by(), events);
 }
 
 void ClientStream::Close() {
@@ -99,6 +106,7 @@ void ClientStream::Close() {
     shut_ = true;
   }
   loop_->Remove(this, fd_.get());
+  if (pipe_ != nullptr) loop_->Remove(this, pipe_->event_fd());
   // The peer must see the end although this object may live on.
   ::shutdown(fd_.get(), SHUT_RDWR);
 }
@@ -149,7 +157,7 @@ bool ClientStream::EndLease() {
     return true;
   }
   Unattend();
-  return false;
+  return attended_;
 }
 
 void ClientStream::Unattend() {
@@ -161,6 +169,13 @@ void ClientStream::Unattend() {
     }
     if (corked_) Uncork();
     Receive();  // also what is in the buffer already
+    if (pipe_ != nullptr && !PipeSleeps()) {
+      // As if somebody polled: the loop's thread looks again in a few milliseconds.
+      attended_ = true;
+      std::lock_guard lock(watch_mu_);
+      reads_here_ = false;
+      loop_->Attend();
+    }
     return Rewatch();
   }
   do {
@@ -169,10 +184,19 @@ void ClientStream::Unattend() {
   RetrySend();
 }
 
+bool ClientStream::PipeSleeps() {
+  while (!ended_) {
+    const UcxSleep sleep = pipe_->Sleep(false);
+    if (sleep != UcxSleep::kSomething) return sleep == UcxSleep::kAsleep;
+    Receive();
+  }
+  return true;
+}
+
 void ClientStream::OnEvents(uint32_t events) {
   const Receiving receiving(this, true);
   if (ended_) return;
-  if (reader_.has_value()) {
+  if (!plain()) {
     const bool there = TakeKnocks(fd_.get());
     Receive();
     if (!there) return End(Unavailable("the server closed the connection"));
@@ -188,8 +212,10 @@ void ClientStream::OnEvents(uint32_t events) {
 
 bool ClientStream::Receive() {
   bool some = false;
-  const Status status = reader_.has_value() ? ReceiveRing(&some) : ReceiveStream(&some);
-  if (blocked_.load(std::memory_order_relaxed) && reader_.has_value()) RetrySend();
+  const Status status = reader_.has_value() ? ReceiveRing(&some)
+                        : pipe_ != nullptr  ? ReceivePipe(&some)
+                                            : ReceiveStream(&some);
+  if (blocked_.load(std::memory_order_relaxed) && !plain()) RetrySend();
   if (some && corked_) Uncork();
   if (!status.ok()) End(status);
   return some;
@@ -231,6 +257,19 @@ Status ClientStream::ReceiveStream(bool* some) {
     in_.Commit(static_cast<size_t>(got));
     TRY(HandleFrames());
     if (static_cast<size_t>(got) < room) break;
+  }
+  in_.ShrinkTo(kUsualBuffer);
+  return Status::Ok();
+}
+
+Status ClientStream::ReceivePipe(bool* some) {
+  for (int turn = 0; turn < kReadsATurn && !ended_; ++turn) {
+    const size_t got = pipe_->Receive(in_.Reserve(kReadBytes), kReadBytes);
+    TRY(pipe_->status());
+    if (got == 0) break;
+    *some = true;
+    in_.Commit(got);
+    TRY(HandleFrames());
   }
   in_.ShrinkTo(kUsualBuffer);
   return Status::Ok();
@@ -389,7 +428,7 @@ void ClientStream::Drain() {
   } else {
     sent_ = asked_;
     corked_ = false;
-    blocked_ = !out_.Send(fd_.get());
+    blocked_ = pipe_ != nullptr ? !out_.Send(pipe_.get()) : !out_.Send(fd_.get());
   }
   out_.ShrinkTo(kUsualBuffer);
 }

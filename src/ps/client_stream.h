@@ -1,6 +1,9 @@
 // One connection of a client: frames over a TCP or unix socket, or over shared memory with the
 // socket beside it for knocks and for its end.
 //
+// Over UCX (ucx_pipe.h) likewise: the socket is there for the end, the pipe has a descriptor that
+// is watched while nobody polls.
+//
 // Sent to from the callers' threads. Received from by whoever waits (Poll), and when nobody has
 // polled for some milliseconds, or all who did went to sleep (Rest), by the loop's thread: then the
 // socket is watched and the server knocks. A waiter that polls costs neither side a system call.
@@ -23,14 +26,16 @@
 #include "ps/send_queue.h"
 #include "ps/shared_ring.h"
 #include "ps/transport.h"
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 
 class ClientStream : public std::enable_shared_from_this<ClientStream> {
  public:
   // `received`: what came behind the handshake. `memory`: what the server handed over, if it did.
+  // `pipe`: connected, if the connection goes over UCX; may be null.
   ClientStream(UniqueFd fd, ByteBuffer received, std::optional<SharedRings> memory,
-               std::shared_ptr<ClientLoop> loop);
+               std::unique_ptr<UcxPipe> pipe, std::shared_ptr<ClientLoop> loop);
 
   // As Link's.
   void Start(LinkHandler* handler);
@@ -61,9 +66,17 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
     std::unique_lock<std::mutex> lock_;
   };
 
+  // Frames come over the socket itself.
+  bool plain() const { return !memory_.has_value() && pipe_ == nullptr; }
+  // What is watched for frames while nobody polls; the rings' knocks come over the socket.
+  int wakes_by() const { return pipe_ != nullptr ? pipe_->event_fd() : fd_.get(); }
+  // As the socket is to be watched, or the pipe.
+  uint32_t Wanted() const;
+
   // Under Receiving. All of what has come; true if there was something.
   bool Receive();
   Status ReceiveStream(bool* some);
+  Status ReceivePipe(bool* some);
   Status ReceiveRing(bool* some);
   Status HandleFrames();
   Status HandleRingFrames();
@@ -71,6 +84,8 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   void End(const Status& why);
   // Lets the loop's thread take over; handles what came meanwhile.
   void Unattend();
+  // False: it must be looked at again soon.
+  bool PipeSleeps();
   // What waits for room goes out; who wanted room is told that there is some.
   void RetrySend();
   void Uncork();
@@ -87,6 +102,7 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   const UniqueFd fd_;
   const std::shared_ptr<ClientLoop> loop_;
   const std::optional<SharedRings> memory_;
+  const std::unique_ptr<UcxPipe> pipe_;
 
   std::mutex rx_mu_;
   std::atomic<std::thread::id> receiver_{};  // who holds rx_mu_

@@ -22,6 +22,9 @@ struct Param {
 
 class PsContract : public ::testing::TestWithParam<Param> {
  protected:
+  void SetUp() override {
+    if (IsUcx(GetParam().door) && !UcxIsThere().ok()) GTEST_SKIP() << UcxIsThere().message();
+  }
   ClusterOptions Options() const {
     ClusterOptions options;
     options.door = GetParam().door;
@@ -329,17 +332,15 @@ TEST_P(PsContract, ANewcomerReplacesTheOldWorker) {
 }
 
 std::string NameOf(const ::testing::TestParamInfo<Param>& info) {
-  const Door door = info.param.door;
-  return (door == Door::kTcp      ? "Tcp"
-          : door == Door::kShared ? "Shared"
-                                  : "InProcess") +
-         std::to_string(info.param.threads);
+  return NameOfDoor(info.param.door) + std::to_string(info.param.threads);
 }
 
 INSTANTIATE_TEST_SUITE_P(Doors, PsContract,
                          ::testing::Values(Param{Door::kInProcess, 1}, Param{Door::kInProcess, 3},
                                            Param{Door::kTcp, 1}, Param{Door::kTcp, 3},
-                                           Param{Door::kShared, 1}, Param{Door::kShared, 3}),
+                                           Param{Door::kShared, 1}, Param{Door::kShared, 3},
+                                           Param{Door::kUcxTcp, 1}, Param{Door::kUcxTcp, 3},
+                                           Param{Door::kUcxShared, 1}, Param{Door::kUcxShared, 3}),
                          NameOf);
 
 }  // namespace

@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kNonceBytes = 64;  // hex digits
 constexpr size_t kMacBytes = 64;
-constexpr size_t kMaxHelloBytes = 256;
+// Of a hello and a welcome.
+constexpr size_t kMaxHelloBytes = 256 + kMaxUcxAddress;
 
 std::string Mac(std::string_view token, std::string_view who, const Nonces& nonces,
                 std::string_view what) {
@@ -30,6 +31,14 @@ void EncodeHello(const Hello& hello, std::string* out) {
   writer.Put(hello.from);
   writer.Put(hello.life);
   writer.Put(hello.epoch);
+  writer.PutString(hello.ucx);
+}
+
+Status ReadString(ByteReader* reader, size_t limit, std::string* text) {
+  std::string_view bytes;
+  TRY(reader->GetString(&bytes, limit));
+  *text = bytes;
+  return Status::Ok();
 }
 
 Status DecodeHello(std::string_view bytes, Hello* hello) {
@@ -46,14 +55,13 @@ Status DecodeHello(std::string_view bytes, Hello* hello) {
   TRY(reader.Get(&hello->server));
   TRY(reader.Get(&hello->from));
   TRY(reader.Get(&hello->life));
-  return reader.Get(&hello->epoch);
+  TRY(reader.Get(&hello->epoch));
+  return ReadString(&reader, kMaxUcxAddress, &hello->ucx);
 }
 
 Status ReadNonce(ByteReader* reader, std::string* nonce) {
-  std::string_view bytes;
-  TRY(reader->GetString(&bytes, kNonceBytes));
-  if (bytes.size() != kNonceBytes) return InvalidArgument("a nonce has 64 hex digits");
-  *nonce = bytes;
+  TRY(ReadString(reader, kNonceBytes, nonce));
+  if (nonce->size() != kNonceBytes) return InvalidArgument("a nonce has 64 hex digits");
   return Status::Ok();
 }
 
@@ -106,6 +114,7 @@ std::string EncodeWelcome(std::string_view token, const Nonces& nonces, const We
   inner.Put(welcome.ownership);
   inner.Put(welcome.restored_checkpoint);
   inner.Put(welcome.last_seq);
+  inner.PutString(welcome.ucx);
   std::string body;
   ByteWriter writer(&body);
   writer.PutString(Mac(token, "server", nonces, said));
@@ -130,7 +139,8 @@ Status DecodeWelcome(std::string_view body, std::string_view token, const Nonces
   TRY(inner.Get(&welcome->shards));
   TRY(inner.Get(&welcome->ownership));
   TRY(inner.Get(&welcome->restored_checkpoint));
-  return inner.Get(&welcome->last_seq);
+  TRY(inner.Get(&welcome->last_seq));
+  return ReadString(&inner, kMaxUcxAddress, &welcome->ucx);
 }
 
 }  // namespace shoal::ps

@@ -14,6 +14,9 @@
 
 namespace shoal::ps {
 
+// Of Hello::ucx and Welcome::ucx.
+inline constexpr size_t kMaxUcxAddress = 2048;
+
 std::string NewNonce();
 
 std::string EncodeChallenge(std::string_view server_nonce);

@@ -6,89 +6,21 @@
 #include <sys/socket.h>
 
 #include <csignal>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <thread>
 
-#include "base/bytes.h"
-#include "ps/handshake.h"
 #include "ps/local_socket.h"
 #include "ps/shared_ring.h"
 #include "ps/socket.h"
 #include "ps/test_cluster.h"
+#include "ps/test_raw_client.h"
 
 namespace shoal::ps {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-// One end of a connection, by hand.
-struct RawEnd {
-  UniqueFd fd;
-  UniqueFd memory;
-
-  void Send(FrameType type, std::string_view body) const {
-    FrameHeader head;
-    head.type = type;
-    std::string bytes;
-    AppendControlFrame(head, body, &bytes);
-    ASSERT_EQ(SendSome(fd.get(), bytes.data(), bytes.size()), static_cast<long>(bytes.size()));
-  }
-  std::string Read(FrameHeader* head) {
-    std::string bytes;
-    char some[4096];
-    for (;;) {
-      if (bytes.size() >= sizeof *head) {
-        EXPECT_TRUE(ReadHeader({bytes.data(), sizeof *head}, kMaxPayload, head).ok());
-        if (bytes.size() >= sizeof *head + head->payload) break;
-      }
-      const bool more = WaitSocket(fd.get(), POLLIN, RealClock::Get()->Now() + seconds(10)).ok();
-      const long got = more ? ReceiveWithDescriptor(fd.get(), some, sizeof some, &memory) : 0;
-      if (got <= 0) return bytes;
-      bytes.append(some, static_cast<size_t>(got));
-    }
-    return bytes.substr(sizeof *head, head->body);
-  }
-};
-
-// A client that has said hello.
-RawEnd Join(const std::string& address, bool local, uint64_t session) {
-  RawEnd end;
-  auto fd = local ? ConnectLocal(address) : ConnectTcp(address, seconds(5));
-  EXPECT_TRUE(fd.ok()) << fd.status().ToString();
-  end.fd = std::move(fd).value();
-  FrameHeader head;
-  Nonces nonces;
-  EXPECT_TRUE(DecodeChallenge(end.Read(&head), &nonces.server).ok());
-  nonces.client = NewNonce();
-  Hello hello;
-  hello.client = 3;
-  hello.session = session;
-  end.Send(FrameType::kProof, EncodeProof(Cluster::kToken, nonces, hello));
-  end.Read(&head);
-  EXPECT_EQ(head.type, FrameType::kWelcome);
-  EXPECT_EQ(end.memory.valid(), local);
-  return end;
-}
-
-// One row of `dim` ones to key 0, as a frame.
-std::string PushOfOnes(const TableRef& table) {
-  FrameHeader head;
-  head.type = FrameType::kPush;
-  head.table = table.id;
-  head.id = 1;
-  head.rows = 1;
-  head.dim = table.dim;
-  head.key_bytes = 4;
-  std::string payload(8, '\0');
-  for (uint32_t i = 0; i < table.dim; ++i) ByteWriter(&payload).Put(1.0f);
-  head.payload = static_cast<uint32_t>(payload.size());
-  head.payload_crc = Crc32c(payload.data(), payload.size());
-  SealHeader(&head);
-  return std::string(reinterpret_cast<const char*>(&head), sizeof head) + payload;
-}
 
 class RawPeers : public ::testing::TestWithParam<Door> {
  protected:

@@ -1,11 +1,11 @@
 #include "ps/send_queue.h"
 
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 
@@ -53,17 +53,36 @@ void SendQueue::Consume(size_t n) {
 
 void SendQueue::Clear() { Consume(size_); }
 
-bool SendQueue::Send(int fd) {
-  std::array<iovec, kPiecesACall> vectors;
+size_t SendQueue::Gather(Vectors* vectors, size_t* offered) {
+  size_t n = 0;
+  *offered = 0;
+  char* own = own_.data();
+  for (size_t i = first_; i < pieces_.size() && n < vectors->size(); ++i, ++n) {
+    const Piece& piece = pieces_[i];
+    (*vectors)[n] = {piece.at == nullptr ? own : const_cast<char*>(piece.at), piece.size};
+    if (piece.at == nullptr) own += piece.size;
+    *offered += piece.size;
+  }
+  return n;
+}
+
+bool SendQueue::Send(UcxPipe* pipe) {
+  Vectors vectors;
   while (!empty()) {
-    size_t n = 0, offered = 0;
-    char* own = own_.data();
-    for (size_t i = first_; i < pieces_.size() && n < vectors.size(); ++i, ++n) {
-      const Piece& piece = pieces_[i];
-      vectors[n] = {piece.at == nullptr ? own : const_cast<char*>(piece.at), piece.size};
-      if (piece.at == nullptr) own += piece.size;
-      offered += piece.size;
-    }
+    size_t offered = 0;
+    const size_t n = Gather(&vectors, &offered);
+    const size_t sent = pipe->Send({vectors.data(), n});
+    Consume(sent);
+    if (sent < offered) return false;
+  }
+  return true;
+}
+
+bool SendQueue::Send(int fd) {
+  Vectors vectors;
+  while (!empty()) {
+    size_t offered = 0;
+    const size_t n = Gather(&vectors, &offered);
     msghdr message{};
     message.msg_iov = vectors.data();
     message.msg_iovlen = n;

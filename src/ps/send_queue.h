@@ -1,15 +1,20 @@
 // What waits to be sent over a socket, in order: bytes of its own, and rows where their owner has
 // them, offered to the kernel together in as few system calls as it takes.
 //
-// Used by client_stream.cc under its lock. Allocates nothing once warm.
+// Used by client_stream.cc under its lock, and for UCX likewise. Allocates nothing once warm.
 #pragma once
 
+#include <sys/uio.h>
+
+#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "ps/byte_buffer.h"
 
 namespace shoal::ps {
+
+class UcxPipe;
 
 class SendQueue {
  public:
@@ -26,6 +31,8 @@ class SendQueue {
   // Offers everything to the non-blocking socket. False: it took only a part. What a broken
   // connection does not take is dropped; its end shows when it is read.
   bool Send(int fd);
+  // The same over UCX.
+  bool Send(UcxPipe* pipe);
 
   // The first bytes, in one piece: for a queue without references.
   const char* data() { return own_.data(); }
@@ -40,6 +47,10 @@ class SendQueue {
     size_t size;
   };
   static constexpr size_t kPiecesACall = 64;
+  using Vectors = std::array<iovec, kPiecesACall>;
+
+  // The first pieces as the kernel takes them; returns how many, *offered: bytes.
+  size_t Gather(Vectors* vectors, size_t* offered);
 
   ByteBuffer own_;
   std::vector<Piece> pieces_;

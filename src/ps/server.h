@@ -36,7 +36,9 @@ struct ServerOptions {
   // TCP: listens on host:port (0: any free one; see address()). `listen_host` empty: no TCP.
   std::string listen_host = "127.0.0.1";
   uint16_t port = 0;
-  bool shared_memory = true;     // instead of TCP, with clients of this host that ask for it
+  bool shared_memory = true;  // instead of TCP, with clients of this host that ask for it
+  bool ucx = false;  // also over UCX, with clients that ask for it; Start fails if it is not there.
+                     // Only among hosts that are trusted: UCX checks nothing (docs/adr/0092)
   size_t ring_bytes = 2u << 20;  // of it, a direction and connection: a power of two from 256 KB to
                                  // 64 MB; best if more than two processors' own caches together
   Duration poll_for = std::chrono::microseconds(100);  // a thread polls its busy clients at most so

@@ -186,7 +186,7 @@ class OneServer final : public Members {
 };
 
 // Never returns in the child, which ends with its parent.
-std::string ForkServer(pid_t* child, size_t ring_bytes) {
+std::string ForkServer(pid_t* child, size_t ring_bytes, bool ucx) {
   int ends[2];
   if (::pipe(ends) != 0) std::exit(1);
   *child = ::fork();
@@ -195,6 +195,7 @@ std::string ForkServer(pid_t* child, size_t ring_bytes) {
     ServerOptions options;
     options.token = "bench";
     options.workers = 1;
+    options.ucx = ucx;
     if (ring_bytes > 0) options.ring_bytes = ring_bytes;
     auto server = Value(Server::Start(std::move(options)));
     const std::string address = server->address();
@@ -384,33 +385,40 @@ int Main(int argc, char** argv) {
   bool sparse = false, step = false;
   int rounds = 5;
   size_t ring_bytes = 0;
+  std::string ucx;  // the only door, by this name
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--sparse") == 0) sparse = true;
     if (std::strcmp(argv[i], "--step") == 0) step = true;
     if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) only = argv[++i];
     if (std::strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) rounds = std::atoi(argv[++i]);
+    if (std::strcmp(argv[i], "--ucx") == 0 && i + 1 < argc) ucx = argv[++i];
     if (std::strcmp(argv[i], "--ring") == 0 && i + 1 < argc) {
       ring_bytes = static_cast<size_t>(std::atoi(argv[++i])) << 10;
     }
   }
   pid_t server = 0;
-  OneServer members(ForkServer(&server, ring_bytes));
+  OneServer members(ForkServer(&server, ring_bytes, !ucx.empty()));
   const auto connect = [&](int index, bool shared_memory) {
     ClientOptions options;
     options.token = "bench";
     options.index = index;
     options.shared_memory = shared_memory;
+    options.ucx = !ucx.empty();
     return Value(Client::Connect(std::move(options), &members));
   };
   std::vector<std::unique_ptr<Door>> doors;
-  doors.push_back(std::make_unique<Door>("shared memory", connect(0, true), sparse));
-  doors.push_back(std::make_unique<Door>("tcp", connect(1, false), sparse));
+  if (ucx.empty()) {
+    doors.push_back(std::make_unique<Door>("shared memory", connect(0, true), sparse));
+    doors.push_back(std::make_unique<Door>("tcp", connect(1, false), sparse));
+  } else {
+    doors.push_back(std::make_unique<Door>(ucx, connect(0, false), sparse));
+  }
   doors[0]->Fill(sparse ? kSparseRows : kDenseRows);
   RandomRows rows(kRowsOfMachine);
   for (int round = 0; round < rounds && MayBegin(step); ++round) {
-    if (only.empty() || only == "machine") Ceilings(round, &rows);
+    if (ucx.empty() && (only.empty() || only == "machine")) Ceilings(round, &rows);
     for (auto& door : doors) Measure(round, *door, sparse);
-    if (only.empty()) Idle(round, server);
+    if (ucx.empty() && only.empty()) Idle(round, server);
     if (step) Print(round, "end", "round", 0, "");
   }
   doors.clear();

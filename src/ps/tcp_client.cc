@@ -1,5 +1,6 @@
 // The client's side of a connection's beginning: dials, proves the token, and makes of it a
-// ClientStream, over shared memory if the server is on this host and hands some over.
+// ClientStream, over UCX if it is told to, or over shared memory if the server is on this host and
+// hands some over.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -14,6 +15,7 @@
 #include "ps/local_socket.h"
 #include "ps/socket.h"
 #include "ps/transport.h"
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 namespace {
@@ -55,8 +57,8 @@ Result<std::string> AwaitFrame(Beginning* from, FrameType type, TimePoint deadli
 
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(std::string token, bool shared_memory)
-      : token_(std::move(token)), shared_memory_(shared_memory) {}
+  TcpTransport(std::string token, bool shared_memory, bool ucx)
+      : token_(std::move(token)), shared_memory_(shared_memory && !ucx), ucx_(ucx) {}
   ~TcpTransport() override {
     if (loop_ != nullptr) loop_->Stop();
   }
@@ -80,27 +82,35 @@ class TcpTransport final : public Transport {
     if (!to.local) {
       TRY_ASSIGN(to.fd, ConnectTcp(address, timeout));
     }
+    Hello said = hello;
+    std::unique_ptr<UcxPipe> pipe;
+    if (ucx_) {
+      TRY_ASSIGN(pipe, UcxPipe::Make());
+      said.ucx = pipe->address();
+    }
     Nonces nonces;
     nonces.client = NewNonce();
     TRY_ASSIGN(const auto challenge, AwaitFrame(&to, FrameType::kChallenge, deadline));
     TRY(DecodeChallenge(challenge, &nonces.server));
+    if (pipe != nullptr) TRY(pipe->Expect(UcxTag(token_, nonces)));
     FrameHeader head;
     head.type = FrameType::kProof;
     std::string proof;
-    AppendControlFrame(head, EncodeProof(token_, nonces, hello), &proof);
+    AppendControlFrame(head, EncodeProof(token_, nonces, said), &proof);
     if (SendSome(to.fd.get(), proof.data(), proof.size()) != static_cast<long>(proof.size())) {
       return Unavailable("the server does not take the handshake");
     }
     TRY_ASSIGN(const auto answer, AwaitFrame(&to, FrameType::kWelcome, deadline));
     Dialled dialled;
     TRY(DecodeWelcome(answer, token_, nonces, &dialled.welcome));
+    if (pipe != nullptr) TRY(pipe->Connect(dialled.welcome.ucx));
     std::optional<SharedRings> memory;
     if (to.memory.valid()) {
       TRY_ASSIGN(SharedRings opened, SharedRings::Open(std::move(to.memory)));
       memory.emplace(std::move(opened));
     }
     dialled.link = std::make_unique<StreamLink>(std::make_shared<ClientStream>(
-        std::move(to.fd), std::move(to.in), std::move(memory), loop_));
+        std::move(to.fd), std::move(to.in), std::move(memory), std::move(pipe), loop_));
     return dialled;
   }
   Status EnsureLoop() {
@@ -112,14 +122,15 @@ class TcpTransport final : public Transport {
 
   const std::string token_;
   const bool shared_memory_;
+  const bool ucx_;
   std::mutex mu_;
   std::shared_ptr<ClientLoop> loop_;  // guarded by mu_
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory) {
-  return std::make_unique<TcpTransport>(std::move(token), shared_memory);
+std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory, bool ucx) {
+  return std::make_unique<TcpTransport>(std::move(token), shared_memory, ucx);
 }
 
 }  // namespace shoal::ps

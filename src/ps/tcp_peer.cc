@@ -88,10 +88,12 @@ TcpPeer::Next TcpPeer::Open() {
 }
 
 TcpPeer::Next TcpPeer::OnReadable() {
-  if (ringed()) {
+  if (polled()) {
     gone_ = !TakeKnocks(fd_.get());
     bool some = false;
     const Next next = Poll(&some);
+    // So that it is quiet once more.
+    if (next == Next::kWait && pipe_ != nullptr) (void)pipe_->Sleep(held_back_);
     return next == Next::kWait && gone_ ? Fail(Status::Ok()) : next;
   }
   for (int turn = 0; turn < kReadsATurn && !held_back_; ++turn) {
@@ -116,7 +118,27 @@ TcpPeer::Next TcpPeer::OnReadable() {
 
 TcpPeer::Next TcpPeer::OnWritable() { return Handle(); }
 
+TcpPeer::Next TcpPeer::PollPipe(bool* some) {
+  *some = false;
+  for (int turn = 0; turn < kReadsATurn; ++turn) {
+    // Without room the pipe only moves on, so that answers may go out.
+    const size_t room = held_back_ ? 0 : kReadBytes;
+    const size_t got = pipe_->Receive(in_.Reserve(room), room);
+    const Status status = pipe_->status();
+    if (!status.ok()) return Fail(status);
+    if (got == 0 && !blocked_ && !wants_room_) break;
+    in_.Commit(got);
+    core_->wire_bytes_in.fetch_add(got, std::memory_order_relaxed);
+    const size_t before = queued();
+    const Next next = Handle();
+    if (got > 0 || queued() != before) *some = true;
+    if (next != Next::kWait || got == 0) return next;
+  }
+  return Next::kWait;
+}
+
 TcpPeer::Next TcpPeer::Poll(bool* some) {
+  if (pipe_ != nullptr) return PollPipe(some);
   if (!ringed()) {
     const size_t before = read_;
     const Next next = OnReadable();
@@ -128,9 +150,15 @@ TcpPeer::Next TcpPeer::Poll(bool* some) {
   return *some ? Handle() : Next::kWait;
 }
 
-bool TcpPeer::Sleep() {
-  if ((blocked_ || wants_room_) && writer_->AwaitRoom()) return false;
-  return reader_->Sleep();
+TcpPeer::Asleep TcpPeer::Sleep() {
+  if (pipe_ != nullptr) {
+    const UcxSleep sleep = pipe_->Sleep(held_back_);
+    return sleep == UcxSleep::kAsleep    ? Asleep::kYes
+           : sleep == UcxSleep::kSending ? Asleep::kShortly
+                                         : Asleep::kNo;
+  }
+  if ((blocked_ || wants_room_) && writer_->AwaitRoom()) return Asleep::kNo;
+  return reader_->Sleep() ? Asleep::kYes : Asleep::kNo;
 }
 
 TcpPeer::Next TcpPeer::Handle() {
@@ -328,13 +356,20 @@ TcpPeer::Next TcpPeer::Adopt(std::shared_ptr<Mailbox> mailbox) {
 }
 
 TcpPeer::Next TcpPeer::Join() {
-  const auto welcome = core_->Join(hello_, shared_from_this());
+  const Status opened = hello_.ucx.empty() ? Status::Ok() : OpenPipe();
+  if (!opened.ok()) {
+    QueueControl(FrameType::kError, 0, EncodeError(opened));
+    const Status ignored = Send();
+    return Fail(opened);
+  }
+  auto welcome = core_->Join(hello_, shared_from_this());
   if (!welcome.ok()) {
     QueueControl(FrameType::kError, 0, EncodeError(welcome.status()));
     const Status ignored = Send();
     // A newcomer that is asked to wait is no fault.
     return Fail(welcome.status().retryable() ? Status::Ok() : welcome.status());
   }
+  if (pipe_ != nullptr) welcome->ucx = pipe_->address();
   const Status said = SayWelcome(*welcome);
   if (!said.ok()) return Fail(said);
   state_ = State::kJoined;
@@ -345,16 +380,35 @@ TcpPeer::Next TcpPeer::Join() {
 Status TcpPeer::SayWelcome(const Welcome& welcome) {
   Lane::Guard guard(core_->lane(hello_.lane));
   const std::string body = EncodeWelcome(core_->options().token, nonces_, welcome);
+  FrameHeader head;
+  head.type = FrameType::kWelcome;
+  std::string frame;
+  AppendControlFrame(head, body, &frame);
+  if (pipe_ != nullptr) {
+    // The last that goes over the socket.
+    const long sent = SendSome(fd_.get(), frame.data(), frame.size());
+    return sent == static_cast<long>(frame.size()) ? Status::Ok()
+                                                   : Unavailable("the client does not listen");
+  }
   if (core_->options().shared_memory && IsLocalSocket(fd_.get())) {
-    FrameHeader head;
-    head.type = FrameType::kWelcome;
-    std::string frame;
-    AppendControlFrame(head, body, &frame);
     const Status handed = HandOver(frame);
     if (handed.ok() || !handed.retryable()) return handed;
     // Without memory for rings the unix socket will do.
   }
-  QueueControl(FrameType::kWelcome, 0, body);
+  out_.Append(frame.data(), frame.size());
+  return Status::Ok();
+}
+
+Status TcpPeer::OpenPipe() {
+  if (!core_->options().ucx) {
+    return FailedPrecondition(
+        fmt::format("server {} does not take connections over UCX: give its job the transport too",
+                    core_->options().index));
+  }
+  TRY_ASSIGN(auto pipe, UcxPipe::Make());
+  TRY(pipe->Expect(UcxTag(core_->options().token, nonces_)));
+  TRY(pipe->Connect(hello_.ucx));
+  pipe_ = std::move(pipe);
   return Status::Ok();
 }
 
@@ -465,7 +519,7 @@ Status TcpPeer::Send() {
       sending_.Swap(out_);
     }
     if (sending_.empty()) return Status::Ok();
-    const long sent = SendSome(fd_.get(), sending_.data(), sending_.size());
+    const long sent = SendFirst();
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       blocked_ = true;
       return Status::Ok();
@@ -474,6 +528,16 @@ Status TcpPeer::Send() {
     core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
     sending_.Consume(static_cast<size_t>(sent));
   }
+}
+
+long TcpPeer::SendFirst() {
+  if (state_ != State::kJoined || pipe_ == nullptr)
+    return SendSome(fd_.get(), sending_.data(), sending_.size());
+  const iovec all{sending_.data(), sending_.size()};
+  const size_t sent = pipe_->Send({&all, 1});
+  if (sent > 0) return static_cast<long>(sent);
+  errno = EAGAIN;
+  return -1;
 }
 
 Status TcpPeer::SendToRing() {

@@ -16,6 +16,7 @@
 #include "ps/handshake.h"
 #include "ps/server_core.h"
 #include "ps/shared_ring.h"
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 
@@ -57,21 +58,30 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
 
   // Over shared memory, for the rest of its life once Adopt has handed it over.
   bool ringed() const { return reader_.has_value(); }
+  // Over shared memory or UCX: to be looked at without being asked, the socket tells only of the
+  // end.
+  bool polled() const { return ringed() || pipe_ != nullptr; }
   // A look without being asked to: handles what has come or had to wait. *some: there was
   // something.
   Next Poll(bool* some);
-  // Ringed only. From now on the client knocks. False: there is something to do, do not sleep.
-  bool Sleep();
-  void Awake() { reader_->Awake(); }
+  enum class Asleep { kYes, kNo, kShortly };
+  // Polled ones. From now on the client knocks. kNo: there is something to do, do not sleep;
+  // kShortly: sleep for a millisecond at most.
+  Asleep Sleep();
+  void Awake() {
+    if (ringed()) reader_->Awake();
+  }
 
   int fd() const { return fd_.get(); }
+  // Another that wakes the lane; -1: none.
+  int event_fd() const { return pipe_ != nullptr ? pipe_->event_fd() : -1; }
   bool joined() const { return state_ == State::kJoined; }
   bool unproven() const { return state_ == State::kAwaitsProof; }
   uint32_t lane() const { return hello_.lane; }
   TimePoint opened() const { return opened_; }
-  bool WantsToWrite() const { return blocked_ && !ringed(); }
+  bool WantsToWrite() const { return blocked_ && !polled(); }
   // A client that does not read its answers is not listened to.
-  bool WantsToRead() const { return !held_back_ || ringed(); }
+  bool WantsToRead() const { return !held_back_ || polled(); }
   const Status& end() const { return end_; }
   const std::string& name() const { return name_; }
 
@@ -97,6 +107,10 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   Next Join();
   Status SayWelcome(const Welcome& welcome);
   Status HandOver(const std::string& frame);
+  Status OpenPipe();
+  Next PollPipe(bool* some);
+  // Has the socket or the pipe take the first of `sending_`; -1 and EAGAIN: it takes nothing now.
+  long SendFirst();
   // Where an answer of `size` bytes is built, and its end.
   char* BeginAnswer(size_t size);
   void EndAnswer(size_t size);
@@ -124,6 +138,7 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   bool closing_ = false;           // shut_, likewise
   Status end_;
 
+  std::unique_ptr<UcxPipe> pipe_;
   std::optional<SharedRings> memory_;
   std::optional<RingReader> reader_;
   std::optional<RingWriter> writer_;

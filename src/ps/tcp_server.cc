@@ -18,6 +18,7 @@
 #include "ps/shared_ring.h"
 #include "ps/socket.h"
 #include "ps/tcp_peer.h"
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 namespace {
@@ -154,8 +155,11 @@ class TcpLane {
   }
 
   bool FallAsleep() {
+    shortly_ = false;
     for (size_t i = 0; i < rings_.size(); ++i) {
-      if (rings_[i]->Sleep()) continue;
+      const TcpPeer::Asleep asleep = rings_[i]->Sleep();
+      shortly_ |= asleep == TcpPeer::Asleep::kShortly;
+      if (asleep != TcpPeer::Asleep::kNo) continue;
       for (size_t j = 0; j < i; ++j) rings_[j]->Awake();
       busy_ = RealClock::Get()->Now();
       return false;
@@ -172,6 +176,7 @@ class TcpLane {
 
   // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
   int Timeout(bool timed, bool ticking) const {
+    if (shortly_) return 1;
     if (!timed) return -1;
     return ticking || unproven_ > 0 ? kTickMs : 2000;
   }
@@ -197,7 +202,8 @@ class TcpLane {
 
   void Adopt(TcpPeer* peer) {
     const TcpPeer::Next next = peer->Adopt(mailbox_);
-    if (peer->ringed()) rings_.push_back(peer);
+    if (peer->polled()) rings_.push_back(peer);
+    if (peer->event_fd() >= 0 && !Watch(peer->event_fd(), peer, EPOLLIN).ok()) return Close(peer);
     Follow(peer, next);
   }
 
@@ -234,7 +240,7 @@ class TcpLane {
         next = TcpPeer::Next::kClose;
       }
     }
-    if (peer->joined() && !peer->ringed() && hot_.size() < kMostHot) hot_.push_back(peer);
+    if (peer->joined() && !peer->polled() && hot_.size() < kMostHot) hot_.push_back(peer);
     Follow(peer, next);
   }
 
@@ -288,6 +294,7 @@ class TcpLane {
                  peer->name(), peer->end().message());
     }
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
+    if (peer->event_fd() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->event_fd(), nullptr);
     std::erase(rings_, peer);
     std::erase(hot_, peer);
     peer->Closed();
@@ -319,9 +326,10 @@ class TcpLane {
   std::map<TcpPeer*, Entry> peers_;
   std::vector<std::shared_ptr<TcpPeer>> closed_;  // kept until the turn's events are through
   size_t unproven_ = 0;
-  std::vector<TcpPeer*> rings_;  // of peers_
+  std::vector<TcpPeer*> rings_;  // of peers_; those over UCX too
   std::vector<TcpPeer*> hot_;    // likewise
   bool found_ = false;
+  bool shortly_ = false;  // somebody must be looked at without being woken
   Duration spin_ = kShortestSpin;
   TimePoint busy_{};
   TimePoint fell_asleep_{};
@@ -336,6 +344,7 @@ Result<std::unique_ptr<TcpServer>> TcpServer::Start(ServerCore* core) {
     return InvalidArgument(fmt::format("ring_bytes: got {}, expected a power of two from {} to {}",
                                        options.ring_bytes, kMinRingBytes, kMaxRingBytes));
   }
+  if (options.ucx) TRY(UcxIsThere());
   if (!options.listen_host.empty()) {
     TRY_ASSIGN(listener, ListenTcp(options.listen_host, options.port, &server->port_));
     if (options.shared_memory) {

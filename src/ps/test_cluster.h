@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +14,7 @@
 #include "ps/admin.h"
 #include "ps/client.h"
 #include "ps/server.h"
+#include "ps/ucx_pipe.h"
 
 namespace shoal::ps {
 
@@ -44,7 +46,23 @@ class FixedMembers final : public Members {
   MemberView view_;
 };
 
-enum class Door { kInProcess, kTcp, kShared };
+// Over UCX: TCP, or shared memory, of its own.
+enum class Door { kInProcess, kTcp, kShared, kUcxTcp, kUcxShared };
+
+inline bool IsUcx(Door door) { return door == Door::kUcxTcp || door == Door::kUcxShared; }
+
+inline std::string NameOfDoor(Door door) {
+  return door == Door::kTcp         ? "Tcp"
+         : door == Door::kShared    ? "Shared"
+         : door == Door::kUcxTcp    ? "UcxTcp"
+         : door == Door::kUcxShared ? "UcxShared"
+                                    : "InProcess";
+}
+
+// UCX asks the environment which ways it may take, for every connection anew.
+inline void TakeUcxBy(Door door) {
+  if (IsUcx(door)) ::setenv("UCX_TLS", door == Door::kUcxTcp ? "tcp,self" : "posix,self", 1);
+}
 
 struct ClusterOptions {
   Door door = Door::kTcp;
@@ -68,6 +86,7 @@ class Cluster {
     auto dir = TempDir::Create();
     EXPECT_TRUE(dir.ok());
     dir_ = std::make_unique<TempDir>(std::move(dir).value());
+    TakeUcxBy(options.door);
     servers_.resize(static_cast<size_t>(options.servers));
     lives_.resize(static_cast<size_t>(options.servers));
     members.SetCopies(options.copies);
@@ -91,6 +110,7 @@ class Cluster {
     options.functions = options_.functions;
     options.handshake_timeout = std::chrono::milliseconds(300);
     options.shared_memory = options_.door == Door::kShared;
+    options.ucx = IsUcx(options_.door);
     if (options_.door == Door::kInProcess) {
       options.listen_host = "";
       options.hub = hub_;
@@ -146,6 +166,7 @@ class Cluster {
     options.connect_timeout = std::chrono::seconds(20);
     options.reconnect_timeout = options_.reconnect;
     options.window_bytes = options_.window;
+    options.ucx = IsUcx(options_.door);
     return options;
   }
   std::unique_ptr<Client> Connect(int index, Consistency consistency = {}) {

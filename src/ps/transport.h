@@ -3,7 +3,8 @@
 // "inproc:NAME" is a server of this process that registered with the same InProcessHub: requests
 // run in the caller's thread, rows go straight between the caller's memory and the tables.
 // "HOST:PORT" is TCP with the frames of docs/formats/ps-wire.md; if the server is on this host, the
-// same frames go through memory that both share. The interfaces below (Transport, Link,
+// same frames go through memory that both share, and if the client is told to, over UCX. The
+// interfaces below (Transport, Link,
 // LinkHandler) are for new transports; users of the parameter server need only InProcessHub.
 #pragma once
 
@@ -50,10 +51,11 @@ struct Hello {
   uint64_t first_seq = 1;  // the lowest sequence number that may come
   uint64_t clock = 0;      // last Clock of this worker; a copy's: 1 to go on, 0 to begin
   HelloKind kind = HelloKind::kClient;
-  int32_t server = -1;  // whose rows it wants, wherever they are by now; -1: does not say
-  int32_t from = -1;    // the server that dials
-  int64_t life = 0;     // which life of it
-  uint64_t epoch = 0;   // a copy's: of its primary
+  int32_t server = -1;   // whose rows it wants, wherever they are by now; -1: does not say
+  int32_t from = -1;     // the server that dials
+  int64_t life = 0;      // which life of it
+  uint64_t epoch = 0;    // a copy's: of its primary
+  std::string ucx = {};  // where bytes come in over UCX (ucx_pipe.h); empty: not that way
 };
 
 // What the server answers.
@@ -68,6 +70,7 @@ struct Welcome {
   // Last sequence number applied for this session; of a copy: last position that it has; to a
   // claim: 1 if there is a copy here.
   uint64_t last_seq = 0;
+  std::string ucx = {};  // as a hello's, if that had one
 };
 
 // The rows of one request to one lane, in the caller's memory.
@@ -153,9 +156,11 @@ class Transport {
                                Duration timeout) = 0;
 };
 
-// Over TCP, or shared memory where the server is on this host and `shared_memory` is set; with one
-// thread that receives for all links that nobody polls.
-std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory);
+// Over TCP, or over UCX if `ucx` is set (FailedPrecondition where it is not there), or else shared
+// memory where the server is on this host and `shared_memory` is set; with one thread that receives
+// for all links that nobody polls.
+std::unique_ptr<Transport> MakeTcpTransport(std::string token, bool shared_memory,
+                                            bool ucx = false);
 // Within the process.
 std::unique_ptr<Transport> MakeInProcessTransport(std::shared_ptr<InProcessHub> hub,
                                                   std::string token);

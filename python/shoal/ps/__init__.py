@@ -224,16 +224,17 @@ class Server:
 
 def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None, *, index: Optional[int] = None,
             role: str = "server", consistency: str = "asp", staleness: int = 0, shared_memory: bool = True,
-            timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20) -> Client:
+            ucx: bool = False, timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20) -> Client:
     """Connects to all parameter servers of a job.
 
     servers: their addresses in index order; None: this process is a task of a Shoal job, and everything is taken from
         the environment that its launcher made (role: whose tasks are the servers).
     index: of this worker; -1: an observer, which takes no part in clocks, barriers and checkpoints.
     consistency: what clock() waits for: bsp, ssp (staleness) or asp.
+    shared_memory: with servers of this host; ucx: over UCX instead, with servers that were started willing.
     timeout: to reach all servers at first; reconnect_timeout: for one that went away.
     """
     return Client(_core.connect({
         "servers": None if servers is None else list(servers), "token": token, "index": index, "role": role,
-        "consistency": consistency, "staleness": staleness, "shared_memory": shared_memory, "timeout": timeout,
-        "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes}))
+        "consistency": consistency, "staleness": staleness, "shared_memory": shared_memory, "ucx": ucx,
+        "timeout": timeout, "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes}))
