@@ -27,7 +27,7 @@ class Asking {
       loop_.WatchSignal(
           signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
     TRY_ASSIGN(watch_, session_->store().Watch([this] { loop_.Post([this] { Look(); }); }));
-    Ask();
+    TRY(Ask());
     loop_.Post([this] { Look(); });
     loop_.Run();
     client_.reset();
@@ -46,11 +46,9 @@ class Asking {
     const bool rests = job->state == job::JobState::kSuspended;
     if (rests || job::IsFinal(job->state)) Finish(Status::Ok());
   }
-  void Ask() {
-    rendezvous::ClientOptions options;
-    options.job_dir = session_->home().job_dir(id_).string();
-    options.logs = false;
-    options.controller = false;
+  Status Ask() {
+    TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
+    TRY_ASSIGN(rendezvous::ClientOptions options, session_->Bystander(job));
     options.give_up_after = kDialFor;
     rendezvous::ClientCallbacks callbacks;
     callbacks.on_event = [this](const rendezvous::JobEvent& event) {
@@ -68,6 +66,7 @@ class Asking {
     if (wish_ == JobWish::kKill) client_->Kill(reason_);
     if (wish_ == JobWish::kDrain) client_->Drain(reason_);
     if (wish_ == JobWish::kSuspend) client_->Suspend(reason_);
+    return Status::Ok();
   }
   // If its controller lives, that one stores the end; if not, we do.
   void OnCoordinatorGone() {

@@ -12,6 +12,7 @@ namespace {
 
 struct EngineKind {
   const char* name;
+  bool shown;
   Result<std::unique_ptr<engine::Engine>> (*make)();
 };
 
@@ -32,10 +33,18 @@ Result<std::unique_ptr<engine::Engine>> MakeDocker() {
   return engine::MakeDockerEngine(std::move(options));
 }
 
+// For tests (LocalEngineOptions::apart).
+Result<std::unique_ptr<engine::Engine>> MakeLocalApart() {
+  engine::LocalEngineOptions options;
+  options.apart = true;
+  return engine::MakeLocalEngine(std::move(options));
+}
+
 constexpr EngineKind kEngines[] = {
-    {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
-    {"docker", MakeDocker},
-    {"slurm", MakeSlurm},
+    {kLocalEngine, true, [] { return engine::MakeLocalEngine(); }},
+    {"docker", true, MakeDocker},
+    {"slurm", true, MakeSlurm},
+    {"local-apart", false, MakeLocalApart},
 };
 
 }  // namespace
@@ -49,7 +58,9 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
 
 std::vector<std::string> EngineNameList() {
   std::vector<std::string> names;
-  for (const EngineKind& kind : kEngines) names.emplace_back(kind.name);
+  for (const EngineKind& kind : kEngines) {
+    if (kind.shown) names.emplace_back(kind.name);
+  }
   return names;
 }
 

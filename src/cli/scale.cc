@@ -40,7 +40,7 @@ Result<Wish> ParseWish(const std::string& text) {
 }
 
 // The coordinator's answer: OK once it has taken the wish for its own.
-Status Ask(const std::string& job_dir, const Wish& wish) {
+Status Ask(rendezvous::ClientOptions options, const Wish& wish) {
   using Type = rendezvous::JobEvent::Type;
   net::Loop loop;
   Status answer = Unavailable("the job's coordinator did not answer within 10 s");
@@ -50,10 +50,6 @@ Status Ask(const std::string& job_dir, const Wish& wish) {
   };
   // Tells its own answer from those that others got earlier, which are told first.
   const std::string reason = "asked for by `shoal scale`, process " + std::to_string(::getpid());
-  rendezvous::ClientOptions options;
-  options.job_dir = job_dir;
-  options.logs = false;
-  options.controller = false;
   options.give_up_after = kAnswerIn;
   std::unique_ptr<rendezvous::Client> client;
   rendezvous::ClientCallbacks callbacks;
@@ -94,7 +90,8 @@ Status ScaleJob(const Context& context, const Arguments& arguments, std::string*
     TRY_ASSIGN(const controller::JobRecord now, session->store().GetJob(job.id));
     if (waiting.ok() || now.state == job::JobState::kPending) return waiting.With("job " + job.id);
   }
-  return Ask(session->home().job_dir(job.id).string(), wish).With("job " + job.id);
+  TRY_ASSIGN(rendezvous::ClientOptions options, session->Bystander(job));
+  return Ask(std::move(options), wish).With("job " + job.id);
 }
 
 int ScaleRole(const Context& context, const Arguments& arguments) {

@@ -29,6 +29,21 @@ Result<engine::Engine*> Session::engine(const std::string& name) {
   return engine.get();
 }
 
+Result<rendezvous::ClientOptions> Session::Bystander(const controller::JobRecord& job) {
+  rendezvous::ClientOptions options;
+  options.job_dir = home_.job_dir(job.id).string();
+  options.logs = false;
+  options.controller = false;
+  TRY_ASSIGN(engine::Engine* const where, engine(job.engine));
+  if (where->SharesJobDirectory()) return options;
+  TRY(where->Adopt(job.id, options.job_dir).status());
+  options.find = [where, id = job.id]() -> Result<rendezvous::CoordinatorAddress> {
+    TRY_ASSIGN(const engine::Endpoint endpoint, where->Dial(id));
+    return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
+  };
+  return options;
+}
+
 controller::Controller Session::controller() {
   controller::ControllerOptions options;
   options.store = store_.get();

@@ -14,6 +14,7 @@
 #include "controller/state_home.h"
 #include "controller/store.h"
 #include "engine/engine.h"
+#include "rendezvous/client.h"
 
 namespace shoal::cli {
 
@@ -28,6 +29,8 @@ class Session {
   const controller::ProcessIdentity& self() const { return self_; }
   // The engine of that name (cli/engines.h), made at the first call.
   Result<engine::Engine*> engine(const std::string& name);
+  // How its coordinator is asked by one who is not its controller: no logs.
+  Result<rendezvous::ClientOptions> Bystander(const controller::JobRecord& job);
   // For what needs no engine.
   controller::Controller controller();
   // Ids of jobs that run on without a controller.

@@ -77,7 +77,7 @@ Status NotRunning(const JobRecord& job) {
 }
 
 // Where the job's tasks are, from its coordinator.
-Result<dialect::ClusterDescription> AskCoordinator(const Session& session, const JobRecord& job) {
+Result<dialect::ClusterDescription> AskCoordinator(Session* session, const JobRecord& job) {
   net::Loop loop;
   std::optional<json::object> cluster;
   Status end;
@@ -87,10 +87,7 @@ Result<dialect::ClusterDescription> AskCoordinator(const Session& session, const
     end = std::move(status);
     done = true;
   };
-  rendezvous::ClientOptions options;
-  options.job_dir = session.home().job_dir(job.id).string();
-  options.logs = false;
-  options.controller = false;
+  TRY_ASSIGN(rendezvous::ClientOptions options, session->Bystander(job));
   options.give_up_after = std::chrono::seconds(3);
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_event = [&](const rendezvous::JobEvent& event) {
@@ -416,7 +413,7 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(arguments.job));
   if (job::IsFinal(job.state) || job.state == job::JobState::kPending) return NotRunning(job);
-  TRY_ASSIGN(const dialect::ClusterDescription cluster, AskCoordinator(*session, job));
+  TRY_ASSIGN(const dialect::ClusterDescription cluster, AskCoordinator(session.get(), job));
   View view;
   TRY_ASSIGN(view.servers, ServersOf(cluster, job, arguments.role));
   Membership members(view.servers);

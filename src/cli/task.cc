@@ -45,6 +45,7 @@ void AddTask(CLI::App& app, Run* chosen) {
       std::error_code ignored;
       rendezvous::LauncherOptions& own = arguments->options;
       own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();
+      own.apart = !arguments->coordinator.empty();
       if (const Status made = MakeDirectory(*arguments); !made.ok()) {
         LogError("the task's directory cannot be made: {}", made.message());
         return ExitCodeOf(made.code());

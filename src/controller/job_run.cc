@@ -17,13 +17,17 @@
 #include <optional>
 #include <thread>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "controller/admission.h"
 #include "controller/desired.h"
 #include "controller/file_watch.h"
+#include "controller/outputs.h"
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
 #include "job/json.h"
+#include "rendezvous/file_giver.h"
+#include "rendezvous/output_fetch.h"
 #include "rendezvous/seed.h"
 
 namespace shoal::controller {
@@ -99,6 +103,8 @@ class Run final : public JobRun {
   Status WatchForCoordinator();
   void ConnectClient();
   void WithClient(std::function<void(rendezvous::Client*)> command);
+  void OpenLines(const rendezvous::ClientOptions& like);
+  void OutputsHere(Status status);
 
   void OnEngine(const engine::TaskEvent& event);
   void OnCoordinatorEnd(const engine::TaskEvent& event);
@@ -143,6 +149,9 @@ class Run final : public JobRun {
   std::unique_ptr<Store::Watcher> store_watch_;
   std::unique_ptr<engine::Engine::Watcher> engine_watch_;
   std::unique_ptr<rendezvous::Client> client_;
+  std::unique_ptr<rendezvous::OutputFetch> fetch_;
+  std::unique_ptr<rendezvous::FileGiver> giver_;  // of a job with files
+  std::optional<rendezvous::Verdict> verdict_;    // while outputs are fetched
   std::thread clearing_;
   const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
 };
@@ -301,10 +310,13 @@ void Run::ConnectClient() {
     return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
   };
   options.logs = observer_.on_log != nullptr;
+  if (!shared_) options.keep = dir_.string();
+  const Duration patience = shared_ ? job_.limits.coordinator_timeout
+                                    // until its host has it, or another host
+                                    : std::max(job_.limits.coordinator_timeout, job_.limits.gather);
   options.after_seq = last_seq_;
   options.log_offsets = log_offsets_;
-  options.give_up_after =
-      options_.engine->QueuesItself() ? kQueuePatience : Duration(job_.limits.coordinator_timeout);
+  options.give_up_after = options_.engine->QueuesItself() ? kQueuePatience : patience;
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_connected = [this] {
     if (connected_once_) Note("the coordinator is back");
@@ -320,9 +332,41 @@ void Run::ConnectClient() {
     };
   }
   callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
+  if (!shared_) OpenLines(options);
   client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
   for (const auto& command : pending_commands_) command(client_.get());
   pending_commands_.clear();
+}
+
+// Where the job's processes do not see our directory: its files go there, what they leave comes
+// here.
+void Run::OpenLines(const rendezvous::ClientOptions& like) {
+  rendezvous::FetchOutputsOptions options;
+  options.find = like.find;
+  options.give_up_after = like.give_up_after;
+  options.directory = dir_ / "outputs";
+  options.token = ReadToken(dir_).value_or("");
+  if (!job_.files.empty())
+    giver_ = rendezvous::FileGiver::Start(
+        loop_, {like.find, options.token, dir_ / "files", like.give_up_after});
+  fetch_ = rendezvous::OutputFetch::Start(loop_, std::move(options),
+                                          [this](const Status& status) { OutputsHere(status); });
+}
+
+// The job is over, and its outputs are here, or cannot be had.
+void Run::OutputsHere(Status status) {
+  if (!verdict_ || phase_ != Phase::kRunning) return;
+  if (status.ok() && verdict_->state == JobState::kSucceeded)
+    status = PlaceOutputs(dir_, job_.outputs);
+  if (!status.ok()) {
+    const std::string text = "outputs may be missing: " + status.message();
+    Note(text);
+    recorder_.AddNote(text);
+  }
+  const std::string text = ToPrettyText(rendezvous::VerdictToJson(*verdict_)) + "\n";
+  const Status written = WriteFileAtomically(dir_ / "verdict.json", text, 0600, false);
+  if (!written.ok()) Note("the verdict could not be written: " + written.message());
+  End(verdict_->state, verdict_->reason);
 }
 
 void Run::WithClient(std::function<void(rendezvous::Client*)> command) {
@@ -429,12 +473,16 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
     TellState(event.job_state, event.text);
   if (observer_.on_event) observer_.on_event(event);
-  if (event.type == Type::kVerdict) End(event.verdict.state, event.verdict.reason);
+  if (event.type != Type::kVerdict || verdict_) return;
+  if (shared_) return End(event.verdict.state, event.verdict.reason);
+  verdict_ = event.verdict;
+  fetch_->Finish();
 }
 
 void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
   if (between_) return LeaveClient();
+  if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
   if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
@@ -478,6 +526,7 @@ void Run::Kill(const std::string& reason) {
 // ---- The end ------------------------------------------------------------------------------------
 
 void Run::Fail(const std::string& reason) {
+  if (verdict_) return OutputsHere(Unavailable(reason));
   if (!cancel_reason_.empty()) return End(JobState::kCancelled, cancel_reason_);
   End(JobState::kFailed, reason);
 }
@@ -505,6 +554,8 @@ void Run::Clear() {
   phase_ = Phase::kDone;
   engine_watch_.reset();
   client_.reset();
+  fetch_.reset();
+  giver_.reset();
   if (observer_.on_end) observer_.on_end(recorder_.record());
 }
 

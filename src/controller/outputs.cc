@@ -61,6 +61,44 @@ Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
   return files;
 }
 
+namespace {
+
+// Of the attempts' directories, by task and then the latest attempt first, the first that has it.
+Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
+  std::error_code error;
+  std::vector<OutputFile> attempts;
+  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+       it.increment(error)) {
+    OutputFile attempt;
+    const bool ours = ParseAttempt(it->path().filename().string(), &attempt);
+    if (ours && fs::exists(it->path() / name)) attempts.push_back(std::move(attempt));
+  }
+  if (attempts.empty())
+    return NotFound("no task has written the output '" + name + "' to $SHOAL_OUTPUT/" + name);
+  const auto first = std::min_element(
+      attempts.begin(), attempts.end(), [](const OutputFile& a, const OutputFile& b) {
+        return std::tie(a.task, b.attempt) < std::tie(b.task, a.attempt);
+      });
+  return job_dir / "outputs" / PathOf(*first) / name;
+}
+
+}  // namespace
+
+Status PlaceOutputs(const fs::path& job_dir, const std::map<std::string, std::string>& outputs) {
+  for (const auto& [name, directory] : outputs) {
+    TRY_ASSIGN(const fs::path from, FindOutput(job_dir, name));
+    TRY(MakeDirectories(fs::path(directory).parent_path()));
+    std::error_code error;
+    fs::copy(from, directory,
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+                 fs::copy_options::overwrite_existing,
+             error);
+    if (error)
+      return ErrnoStatus(error.value(), "cannot copy " + from.string() + " to " + directory);
+  }
+  return Status::Ok();
+}
+
 Status CopyOutputs(const fs::path& job_dir, const std::vector<OutputFile>& outputs,
                    const fs::path& directory) {
   for (const OutputFile& file : outputs) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,13 @@ struct OutputFile {
 // By task, attempt and path. Empty if there are none. Directories are not listed. ResourceExhausted
 // beyond a million.
 Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir);
+
+// Where controller and tasks share no directory, an output that the job names was written to its
+// task's $SHOAL_OUTPUT/<name>: copies it to the directory that the job file says, of the last
+// attempt of the first task (by role and index) that has it. Files there are replaced, others stay.
+// NotFound names an output that no task has written.
+Status PlaceOutputs(const std::filesystem::path& job_dir,
+                    const std::map<std::string, std::string>& outputs);
 
 // Copies these, as `directory`/<task>.<attempt>/<path>, links as links. AlreadyExists names a file
 // that is there.

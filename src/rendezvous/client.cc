@@ -1,13 +1,17 @@
 #include "rendezvous/client.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "rendezvous/keeper.h"
 #include "rendezvous/protocol.h"
 
 namespace shoal::rendezvous {
 namespace {
+
+constexpr int64_t kTellKept = 64 << 10;
 
 class LinkClient final : public Client {
  public:
@@ -21,18 +25,17 @@ class LinkClient final : public Client {
   ~LinkClient() override { loop_->Cancel(late_error_); }
 
   void Start() {
+    if (!options_.keep.empty()) {
+      auto keeper = Keeper::Open(options_.keep);
+      if (!keeper.ok()) return FailLate(keeper.status());
+      keeper_.emplace(std::move(*keeper));
+      offsets_ = keeper_->offsets();
+    }
     LinkOptions link;
     link.token = options_.token;
     if (link.token.empty()) {
       auto token = ReadTokenFile(options_.job_dir);
-      if (!token.ok()) {
-        late_error_ =
-            loop_->After(Duration::zero(), [callbacks = callbacks_, error = token.status()] {
-              const auto held = callbacks;
-              held->on_closed(error);
-            });
-        return;
-      }
+      if (!token.ok()) return FailLate(token.status());
       link.token = std::move(token).value();
     }
     link.give_up_after = options_.give_up_after;
@@ -45,7 +48,10 @@ class LinkClient final : public Client {
     calls.on_message = [this](const std::string& type, const json::object& message) {
       Received(type, message);
     };
-    calls.on_binary = [this](std::string_view frame) { ReceivedLog(frame); };
+    calls.on_binary = [this](std::string_view frame) {
+      if (IsJournalFrame(frame)) return ReceivedJournal(frame);
+      ReceivedLog(frame);
+    };
     calls.on_given_up = [callbacks = callbacks_](const Status& why) {
       const auto held = callbacks;
       held->on_closed(why);
@@ -78,10 +84,65 @@ class LinkClient final : public Client {
       offsets.push_back(
           {{"role", key.role}, {"index", key.index}, {"attempt", key.attempt}, {"bytes", bytes}});
     }
-    return {{"kind", options_.controller ? "controller" : "observer"},
-            {"after_seq", seq_},
-            {"logs", options_.logs && callbacks_->on_log != nullptr},
-            {"offsets", std::move(offsets)}};
+    json::object hello{{"kind", options_.controller ? "controller" : "observer"},
+                       {"after_seq", seq_},
+                       {"logs", keeper_ || (options_.logs && callbacks_->on_log != nullptr)},
+                       {"offsets", std::move(offsets)}};
+    if (keeper_) hello["journal"] = keeper_->journal_bytes();
+    return hello;
+  }
+
+  // From the loop, as for a connection that cannot be made.
+  void FailLate(const Status& why) {
+    late_error_ = loop_->After(Duration::zero(), [callbacks = callbacks_, why] {
+      const auto held = callbacks;
+      held->on_closed(why);
+    });
+  }
+
+  // ---- What is kept here ----
+
+  // What cannot be kept must not be taken for kept: nothing more is heard then.
+  void CannotKeep(const Status& why) {
+    if (late_error_ != 0) return;
+    FailLate(why.With("what the coordinator tells cannot be kept"));
+  }
+
+  void ReceivedJournal(std::string_view frame) {
+    const auto part = DecodeJournalFrame(frame);
+    if (!part.ok() || !keeper_) return;
+    const Status kept = keeper_->Journal(part->offset, part->bytes);
+    if (!kept.ok()) return CannotKeep(kept);
+    link_->Send("journal_kept", {{"bytes", keeper_->journal_bytes()}});
+  }
+
+  // To a coordinator that has begun again with nothing.
+  void SendJournal() {
+    if (!keeper_) return;
+    if (const Status cut = keeper_->CutJournal(); !cut.ok()) return CannotKeep(cut);
+    for (int64_t at = 0; at < keeper_->journal_bytes();) {
+      const auto bytes = keeper_->ReadJournal(at, kMaxJournalData);
+      if (!bytes.ok() || bytes->empty()) return CannotKeep(bytes.status());
+      link_->SendBinary(EncodeJournalFrame(at, *bytes));
+      at += static_cast<int64_t>(bytes->size());
+    }
+    link_->Send("journal_sent", {{"bytes", keeper_->journal_bytes()}});
+  }
+
+  void KeepLog(const LogKey& key, int64_t offset, std::string_view bytes) {
+    const Status kept = keeper_->Log(key, offset, bytes);
+    if (!kept.ok()) return CannotKeep(kept);
+    const int64_t end = offset + static_cast<int64_t>(bytes.size());
+    int64_t& told = kept_told_[key];
+    if (end - told < kTellKept) return;
+    told = end;
+    TellKept(key, end);
+  }
+
+  void TellKept(const LogKey& key, int64_t bytes) {
+    link_->Send(
+        "log_kept",
+        {{"role", key.role}, {"index", key.index}, {"attempt", key.attempt}, {"bytes", bytes}});
   }
 
   void Order(const char* mode, const std::string& reason) {
@@ -96,12 +157,14 @@ class LinkClient final : public Client {
   }
 
   void Up() {
+    for (const auto& [key, told] : kept_told_) TellKept(key, offsets_[key]);
     for (const auto& [type, fields] : told_) link_->Send(type, fields);
     const auto callbacks = callbacks_;
     if (callbacks->on_connected) callbacks->on_connected();
   }
 
   void Received(const std::string& type, const json::object& message) {
+    if (type == "want_journal") return SendJournal();
     if (type != "event") return;
     auto event = EventFromJson(message);
     if (!event.ok()) {
@@ -111,6 +174,11 @@ class LinkClient final : public Client {
     if (event->seq > 0) {
       if (event->seq <= seq_) return;
       seq_ = event->seq;
+    }
+    if (keeper_ && event->type == JobEvent::Type::kTask && event->end) {
+      const LogKey key{event->role, event->index, event->attempt};
+      keeper_->LogEnded(key);
+      kept_told_.erase(key);
     }
     const auto callbacks = callbacks_;
     if (callbacks->on_event) callbacks->on_event(*event);
@@ -127,6 +195,7 @@ class LinkClient final : public Client {
     if (log->offset > known || end <= known) return;
     const auto fresh = log->bytes.substr(static_cast<size_t>(known - log->offset));
     const int64_t offset = std::exchange(known, end);
+    if (keeper_) KeepLog(log->key, offset, fresh);
     const auto callbacks = callbacks_;
     if (callbacks->on_log) callbacks->on_log(log->key, offset, fresh);
   }
@@ -137,6 +206,8 @@ class LinkClient final : public Client {
   const std::shared_ptr<ClientCallbacks> callbacks_;
   int64_t seq_;
   std::map<LogKey, int64_t> offsets_;
+  std::optional<Keeper> keeper_;
+  std::map<LogKey, int64_t> kept_told_;  // of logs that have not ended
   std::vector<std::pair<std::string, json::object>> told_;
   std::unique_ptr<Link> link_;
   net::Loop::Id late_error_ = 0;

@@ -41,6 +41,10 @@ struct ClientOptions {
   bool logs = true;
   std::map<LogKey, int64_t> log_offsets;
 
+  // Not empty: this controller does not see the coordinator's directory, and keeps journal and logs
+  // in this one of its own (keeper.h); `after_seq`, `logs` and `log_offsets` follow from it.
+  std::string keep;
+
   // True: this is the controller, whose absence for 5 s stops a job with on_controller_loss: stop.
   // False: a bystander (`shoal stop`, `shoal logs`), whose coming and going means nothing.
   bool controller = true;

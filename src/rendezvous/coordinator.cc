@@ -1,36 +1,30 @@
 #include "rendezvous/coordinator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "net/websocket.h"
+#include "rendezvous/apart.h"
 #include "rendezvous/description.h"
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
-#include "rendezvous/file_server.h"
 #include "rendezvous/job_files.h"
 #include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
 #include "rendezvous/orders.h"
-#include "rendezvous/output_store.h"
 #include "rendezvous/peer.h"
 #include "rendezvous/protocol.h"
 #include "rendezvous/task_logs.h"
+#include "rendezvous/transfers.h"
 
 namespace shoal::rendezvous {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
-// Between two descriptions to all of n tasks: n² times as long, but not longer than:
-constexpr double kDescribeNanos = 30;
-constexpr Duration kLongestDescribeGap = std::chrono::seconds(3);
 constexpr auto kLastWords = std::chrono::seconds(1);  // to whoever is connected at the end
 
 // One connection and what it turned out to be.
@@ -52,8 +46,9 @@ class Shell final : public Coordinator {
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
         feed_(logs_dir_),
-        files_(std::filesystem::path(options_.job_dir) / "files"),
-        outputs_(std::filesystem::path(options_.job_dir) / "outputs"),
+        transfers_(options_.job_dir, id_, options_.apart,
+                   [this](const std::string& text) { Note(text); }),
+        apart_(std::filesystem::path(options_.job_dir) / "journal"),
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
                " are lost: " + why.message());
@@ -61,31 +56,33 @@ class Shell final : public Coordinator {
 
   ~Shell() override {
     *alive_ = false;
-    loop_->Cancel(tick_timer_);
-    loop_->Cancel(heartbeat_timer_);
-    loop_->Cancel(describe_timer_);
-    loop_->Cancel(end_timer_);
+    for (const net::Loop::Id timer : {tick_timer_, heartbeat_timer_, wait_timer_, end_timer_})
+      loop_->Cancel(timer);
   }
 
   Status Open() {
     TRY(MakeDirectories(logs_dir_, 0700));
     TRY_ASSIGN(logs_at_, LogPlace(logs_dir_));
-    TRY_ASSIGN(Ledger::Opened opened,
-               Ledger::Open(loop_, options_.job_dir, options_.commit_delay, LedgerCalls()));
-    ledger_ = std::move(opened.ledger);
-    TRY(Restore(opened.facts));
+    started_ = RealClock::Get()->Wall();
+    if (!core_.job().files.empty()) transfers_.ExpectFiles();
+    const bool waits = options_.apart && !apart_.HasJournal();
+    if (!waits) TRY(OpenLedger());
     TRY(Listen());
-    Do(core_.Begin(Now(), resumes_));
-    // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
-    if (!opened.facts.empty()) ledger_->CommitNow();
+    if (waits) {
+      WaitForController();
+    } else {
+      Begin();
+    }
     BeatLater();
     return Status::Ok();
   }
 
   uint16_t port() const override { return server_->port(); }
-  int64_t syncs() const override { return ledger_->syncs(); }
+  int64_t syncs() const override { return ledger_ ? ledger_->syncs() : 0; }
   const CoordinatorCore& core() const override { return core_; }
-  void Stop(const std::string& reason) override { Feed(Command{StopMode::kStop, reason}); }
+  void Stop(const std::string& reason) override {
+    begun_ ? Feed(Command{StopMode::kStop, reason}) : End(Unavailable(reason));
+  }
   void Suspend(const std::string& reason) override { Feed(rendezvous::Suspend{reason}); }
 
  private:
@@ -94,7 +91,10 @@ class Shell final : public Coordinator {
   LedgerCallbacks LedgerCalls() {
     LedgerCallbacks calls;
     calls.on_fact = [this](const Fact& fact) {
-      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
+      const auto event = EventOf(fact, core_);
+      const int64_t length = options_.apart ? ledger_->journal_bytes() : 0;
+      if (options_.apart) apart_.Recorded(fact.seq, length);
+      feed_.Add(fact.seq, event ? &*event : nullptr, length);
     };
     calls.perform = [this](const Action& action) { Perform(action); };
     calls.release = [this](int64_t seq) { feed_.Release(seq); };
@@ -103,8 +103,66 @@ class Shell final : public Coordinator {
     return calls;
   }
 
+  Status OpenLedger() {
+    TRY_ASSIGN(Ledger::Opened opened,
+               Ledger::Open(loop_, options_.job_dir, options_.commit_delay, LedgerCalls()));
+    ledger_ = std::move(opened.ledger);
+    goes_on_ = !opened.facts.empty();
+    if (options_.apart && goes_on_)
+      apart_.Recorded(opened.facts.back().seq, ledger_->journal_bytes());
+    return Restore(opened.facts);
+  }
+
+  void Begin() {
+    begun_ = true;
+    Do(core_.Begin(Now(), resumes_));
+    // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
+    if (goes_on_) ledger_->CommitNow();
+  }
+
+  // Apart, nothing begins before its controller has come.
+  void WaitForController() {
+    wait_timer_ = loop_->After(core_.job().limits.gather, [this] {
+      End(Unavailable("the controller, which keeps what was decided so far, did not come within " +
+                      FormatDuration(core_.job().limits.gather)));
+    });
+  }
+
+  void Early(MemberId id, const json::object& hello) {
+    Connection& connection = connections_[id];
+    connection.role = Connection::Role::kObserver;
+    TakeEarly(id, apart_.Hello(connection.peer.get(), id, hello));
+  }
+
+  void TakeEarly(MemberId id, const Result<bool>& begins) {
+    if (!begins.ok()) return Close(id, begins.status().message());
+    if (*begins) BeginLate();
+  }
+
+  void BeginLate() {
+    loop_->Cancel(std::exchange(wait_timer_, 0));
+    if (const Status opened = OpenLedger(); !opened.ok()) return End(opened);
+    Begin();
+    if (goes_on_) Note("the coordinator goes on from what its controller has kept");
+    for (const auto& [id, type, message] : apart_.TakeEarly()) {
+      if (!connections_.contains(id)) continue;
+      type.empty() ? Proved(id, message) : Heard(id, type, message);
+    }
+  }
+
+  // What is performed after a fact waits for who keeps it.
+  void Keeps(Peer* peer, int64_t journal_bytes) {
+    apart_.Keeps(peer, journal_bytes, RealClock::Get()->Now());
+    LookWhoKeeps();
+  }
+
+  void LookWhoKeeps() {
+    const auto kept = apart_.kept();
+    task_logs_.SetKept(kept.has_value());
+    ledger_->Keep(kept);
+  }
+
   Status Restore(const std::vector<Fact>& facts) {
-    started_ = RealClock::Get()->Wall();
     TRY(core_.Restore(facts).With(options_.job_dir + "/journal"));
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
@@ -112,21 +170,8 @@ class Shell final : public Coordinator {
     // What was before the job was resumed has been told: of it only how large roles are to be.
     const bool now = resumes_ > 0 && core_.job_state() == job::JobState::kSuspended;
     const int64_t resumed = now ? facts.back().seq : ResumedAfter(facts);
-    std::set<LogKey> told;
-    for (const Fact& fact : facts) {
-      const bool before = fact.seq <= resumed && fact.kind == Fact::Kind::kStarted;
-      if (before) told.insert(KeyOf(fact.task, fact.attempt));
-    }
-    for (const auto& entry : std::filesystem::directory_iterator(logs_dir_)) {
-      const auto key = ParseLogFileName(entry.path().filename().string());
-      if (!key || told.contains(*key)) continue;
-      feed_.LogGrew(*key, static_cast<int64_t>(entry.file_size()));
-    }
-    for (const Fact& fact : facts) {
-      if (fact.seq <= resumed && fact.kind != Fact::Kind::kScale) continue;
-      if (const auto event = EventOf(fact, core_)) feed_.Add(*event);
-      if (fact.kind == Fact::Kind::kEnded) feed_.LogEnded(KeyOf(fact.task, fact.attempt));
-    }
+    if (options_.apart) feed_.Add(facts.front().seq, nullptr, ledger_->journal_bytes());
+    RestoreFeed(facts, resumed, core_, logs_dir_, &feed_);
     return Status::Ok();
   }
 
@@ -150,12 +195,7 @@ class Shell final : public Coordinator {
     if (!server.ok() && port != 0 && options_.port == 0) server = listen(0);
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
-    const json::object where{{"host", options_.host},
-                             {"port", server_->port()},
-                             {"pid", ::getpid()},
-                             {"started", FormatWall(started_)}};
-    return WriteFileAtomically(options_.job_dir + "/coordinator.json", ToText(where) + "\n", 0600,
-                               false);
+    return WriteCoordinatorFile(options_.job_dir, {options_.host, server_->port()}, started_);
   }
 
   Millis Now() const {
@@ -169,21 +209,30 @@ class Shell final : public Coordinator {
     Peer::Callbacks calls;
     calls.on_proved = [this, id](const json::object& hello) { Proved(id, hello); };
     calls.on_message = [this, id](const std::string& type, const json::object& message) {
-      const auto found = connections_.find(id);
-      if (found == connections_.end()) return;
-      const bool launcher = found->second.role == Connection::Role::kLauncher;
-      const Status status = launcher ? FromLauncher(id, type, message)
-                                     : FromController(found->second.peer.get(), type, message);
-      if (!status.ok()) Close(id, "bad message '" + CleanText(type, 40) + "': " + status.message());
+      Heard(id, type, message);
     };
     calls.on_binary = [this, id](std::string_view frame) {
-      Peer* peer = PeerOf(id);
-      const Status status =
-          outputs_.Serves(peer) ? outputs_.Received(peer, frame) : StoreLog(id, frame);
+      const Status status = Binary(id, frame);
       if (!status.ok()) Close(id, status.message());
     };
     calls.on_gone = [this, id] { Gone(id); };
     connections_[id].peer = Peer::Greet(loop_, std::move(socket), token_, std::move(calls));
+  }
+
+  void Heard(MemberId id, const std::string& type, const json::object& message) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) return;
+    const bool launcher = found->second.role == Connection::Role::kLauncher;
+    if (!begun_) return TakeEarly(id, apart_.Word(found->second.peer.get(), id, type, message));
+    const Status status = launcher ? FromLauncher(id, type, message)
+                                   : FromController(found->second.peer.get(), type, message);
+    if (!status.ok()) Close(id, "bad message '" + CleanText(type, 40) + "': " + status.message());
+  }
+
+  Status Binary(MemberId id, std::string_view frame) {
+    Peer* const peer = PeerOf(id);
+    if (!begun_) return apart_.Took(peer, frame);
+    return transfers_.Serves(peer) ? transfers_.Received(peer, frame) : StoreLog(id, frame);
   }
 
   void Close(MemberId id, const std::string& why) {
@@ -194,6 +243,7 @@ class Shell final : public Coordinator {
   }
 
   void Proved(MemberId id, const json::object& hello) {
+    if (!begun_) return Early(id, hello);
     Connection& connection = connections_[id];
     const std::string kind = GetStringOr(hello, "kind", "");
     if (kind == "task") {
@@ -204,26 +254,33 @@ class Shell final : public Coordinator {
                   task->last_attempt, task->has_program});
       return;
     }
-    const bool outputs = kind == "outputs";
-    const bool files = kind == "files";
-    if (kind != "controller" && kind != "observer" && !files && !outputs)
-      return Close(id, "unknown kind");
     connection.role =
         kind == "controller" ? Connection::Role::kController : Connection::Role::kObserver;
-    if (files) return files_.Add(connection.peer.get());
-    const Status status = outputs ? TakeOutputs(connection.peer.get(), hello)
-                                  : feed_.Subscribe(connection.peer.get(), hello);
+    const Status status = Serve(connection.peer.get(), kind, hello);
     if (!status.ok()) return Close(id, status.message());
-    if (kind == "controller") Feed(ControllerCame{});
+    if (kind != "controller") return;
+    if (options_.apart && hello.contains("journal"))
+      Keeps(connection.peer.get(), GetIntOr(hello, "journal", 0));
+    Feed(ControllerCame{});
   }
 
-  Status TakeOutputs(Peer* peer, const json::object& hello) {
-    TRY_ASSIGN(const int64_t index, GetInt(hello, "index"));
-    TRY_ASSIGN(const int64_t attempt, GetInt(hello, "attempt"));
-    const auto task = core_.Find(GetStringOr(hello, "role", ""), static_cast<int>(index));
+  Status Serve(Peer* peer, const std::string& kind, const json::object& hello) {
+    if (kind == "outputs") {
+      TRY_ASSIGN(const LogKey key, AttemptOf(hello));
+      return transfers_.Add(peer, hello, key);
+    }
+    if (transfers_.Knows(kind)) return transfers_.Add(peer, hello, {});
+    if (kind != "controller" && kind != "observer") return InvalidArgument("unknown kind");
+    return feed_.Subscribe(peer, hello);
+  }
+
+  Result<LogKey> AttemptOf(const json::object& message) const {
+    TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    const auto task = core_.Find(GetStringOr(message, "role", ""), static_cast<int>(index));
     if (!task || attempt < 0 || attempt > core_.attempt_of(*task))
-      return InvalidArgument("outputs of an attempt that was never started");
-    return outputs_.Add(peer, KeyOf(*task, static_cast<int>(attempt)), hello);
+      return InvalidArgument("an attempt that was never started");
+    return KeyOf(*task, static_cast<int>(attempt));
   }
 
   void Gone(MemberId id) {
@@ -232,8 +289,9 @@ class Shell final : public Coordinator {
     const Connection connection = std::move(found->second);
     connections_.erase(found);
     feed_.Remove(connection.peer.get());
-    files_.Remove(connection.peer.get());
-    outputs_.Remove(connection.peer.get());
+    transfers_.Remove(connection.peer.get());
+    apart_.Remove(connection.peer.get());
+    if (begun_) LookWhoKeeps();
     if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
     if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
     if (!ended_ || !connections_.empty() || end_timer_ == 0) return;
@@ -253,9 +311,6 @@ class Shell final : public Coordinator {
     if (type == "heartbeat") {
       Feed(HeartbeatOf(id, message));
       if (task && message.if_contains("rss_bytes") != nullptr) TellUsage(*task, message);
-    } else if (type == "leased") {
-      TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
-      Feed(PortsLeased{id, std::move(leased.host), std::move(leased.ports)});
     } else if (type == "ended") {
       TRY_ASSIGN(EndedMessage ended, EndedFromJson(message));
       if (task) {
@@ -267,30 +322,14 @@ class Shell final : public Coordinator {
       }
       Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
                         ended.log_rule, std::move(ended.stolen)});
-    } else if (type == "stolen") {
-      TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
-      Feed(PortStolen{id, static_cast<int>(attempt),
-                      CleanText(GetStringOr(message, "text", ""), 300)});
-    } else if (type == "evidence") {
-      return TakeEvidence(id, message);
-    } else if (type == "ready") {
-      TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
-      Feed(ProgramReady{id, static_cast<int>(attempt)});
     } else if (type == "log_grew") {
       return LogGrew(id, message);
     } else if (type == "report") {
       if (task) return Report(id, *task, message);
     } else {
-      return InvalidArgument("this type of message is unknown");
+      TRY_ASSIGN(const Event event, LauncherEvent(id, type, message));
+      Feed(event);
     }
-    return Status::Ok();
-  }
-
-  Status TakeEvidence(MemberId id, const json::object& message) {
-    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
-    const json::value* body = message.if_contains("body");
-    if (body == nullptr || !body->is_object()) return InvalidArgument("field 'body' is missing");
-    Feed(Evidence{id, static_cast<int>(attempt), StillOf(message), body->get_object()});
     return Status::Ok();
   }
 
@@ -306,7 +345,7 @@ class Shell final : public Coordinator {
                            value.get_object()});
         continue;
       }
-      JobEvent event = EventOfTask(task, static_cast<int>(attempt));
+      JobEvent event = EventOfTask(core_, task, static_cast<int>(attempt));
       event.type = name == "progress" ? JobEvent::Type::kProgress : JobEvent::Type::kProgram;
       event.body = value.get_object();
       feed_.TellNow(event);
@@ -315,7 +354,7 @@ class Shell final : public Coordinator {
   }
 
   void TellUsage(int task, const json::object& message) {
-    JobEvent event = EventOfTask(task, core_.attempt_of(task));
+    JobEvent event = EventOfTask(core_, task, core_.attempt_of(task));
     event.type = JobEvent::Type::kUsage;
     event.rss_bytes = GetIntOr(message, "rss_bytes", 0);
     event.cpu_seconds = GetDoubleOr(message, "cpu_seconds", 0);
@@ -323,9 +362,15 @@ class Shell final : public Coordinator {
   }
 
   Status FromController(Peer* peer, const std::string& type, const json::object& message) {
-    if (files_.Serves(peer)) return files_.Received(peer, type, message);
-    if (outputs_.Serves(peer)) return outputs_.Received(peer, type, message);
+    if (transfers_.Serves(peer)) return transfers_.Received(peer, type, message);
+    apart_.Alive(peer, RealClock::Get()->Now());
     if (type == "heartbeat") return Status::Ok();
+    if (options_.apart && type == "journal_kept") {
+      TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
+      Keeps(peer, bytes);
+      return Status::Ok();
+    }
+    if (options_.apart && type == "log_kept") return LogKept(message);
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
     return Status::Ok();
@@ -365,6 +410,15 @@ class Shell final : public Coordinator {
     return KeyOf(*task, static_cast<int>(attempt));
   }
 
+  // A controller has stored a log up to here: until then the launcher keeps it.
+  Status LogKept(const json::object& message) {
+    TRY_ASSIGN(const LogKey key, AttemptOf(message));
+    TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
+    task_logs_.Kept(key, bytes);
+    if (task_logs_.AckDue(key)) AckLog(core_.MemberOf(*core_.Find(key.role, key.index)), key);
+    return Status::Ok();
+  }
+
   void AckLog(MemberId id, const LogKey& key) {
     const int64_t bytes = task_logs_.Ack(key);
     if (Peer* peer = PeerOf(id)) {
@@ -376,7 +430,7 @@ class Shell final : public Coordinator {
 
   template <typename Any>
   void Feed(Any event) {
-    if (ended_) return;
+    if (ended_ || !begun_) return;
     Do(core_.Handle(event, Now()));
   }
 
@@ -412,65 +466,20 @@ class Shell final : public Coordinator {
         return End(Status::Ok());
       case Action::Kind::kDescribe:
         return Describe(action, peer);
-      default:
-        if (peer != nullptr) Tell(action, peer);
-    }
-  }
-
-  void Tell(const Action& action, Peer* peer) {
-    switch (action.kind) {
-      case Action::Kind::kWelcome:
-        return peer->Send("welcome", WelcomeOrder(core_, action.task, action.lease, id_));
-      case Action::Kind::kWait:
-        return peer->Send("wait", {{"text", action.text}});
-      case Action::Kind::kRefuse:
-        peer->Send("refuse", {{"text", action.text}});
-        return peer->Close(action.text);
       case Action::Kind::kStart:
-        return StartProgram(action, peer);
-      case Action::Kind::kDrain:
-        return peer->Send("drain", {{"attempt", action.attempt},
-                                    {"grace_ms", action.grace.count()},
-                                    {"signal", action.signal},
-                                    {"text", action.text}});
-      case Action::Kind::kKill:
-        return peer->Send(
-            "kill",
-            {{"attempt", action.attempt}, {"abandon", action.abandon}, {"text", action.text}});
-      case Action::Kind::kInspect:
-        return peer->Send("inspect", {{"attempt", action.attempt}});
-      case Action::Kind::kAck:
-        return peer->Send("ack", {{"attempt", action.attempt}});
-      case Action::Kind::kRelease:
-        return peer->Send("release", {});
-      default:
+        if (peer != nullptr) StartProgram(action, peer);
         return;
+      default:
+        if (peer != nullptr) SendOrder(core_, action, id_, peer);
     }
   }
 
   void Describe(const Action& action, Peer* peer) {
-    if (action.member == 0) return DescribeToAll();
+    if (action.member == 0) return description_pace_.Ask(core_.task_count());
     if (peer != nullptr) peer->SendShared(describer_.frame(), false);
   }
 
-  // When many tasks end one after the other, each is news to all of them: at most so often that
-  // this coordinator spends no more than a part of its time on it.
   void DescribeToAll() {
-    if (describe_timer_ != 0) return;
-    const double tasks = core_.task_count();
-    const auto gap = std::min<Duration>(
-        std::chrono::nanoseconds(static_cast<int64_t>(tasks * tasks * kDescribeNanos)),
-        kLongestDescribeGap);
-    const TimePoint now = RealClock::Get()->Now();
-    if (now >= described_at_ + gap) return DescribeNow();
-    describe_timer_ = loop_->After(described_at_ + gap - now, [this] {
-      describe_timer_ = 0;
-      DescribeNow();
-    });
-  }
-
-  void DescribeNow() {
-    described_at_ = RealClock::Get()->Now();
     for (auto& [id, connection] : connections_) {
       if (core_.TaskOf(id)) connection.peer->SendShared(describer_.frame(), false);
     }
@@ -478,7 +487,7 @@ class Shell final : public Coordinator {
 
   void StartProgram(const Action& action, Peer* peer) {
     auto start = StartOrder(core_, describer_.cluster(), action.task, action.attempt,
-                            {id_, options_.job_dir, options_.program});
+                            {id_, options_.job_dir, options_.program, options_.apart});
     if (!start.ok()) {
       loop_->Post([this, alive = alive_, task = action.task, why = start.status().message()] {
         if (*alive) Feed(LauncherRefused{core_.role_of(task).name, core_.index_of(task), why});
@@ -490,22 +499,7 @@ class Shell final : public Coordinator {
     peer->Send("start", ToJson(*start));
   }
 
-  JobEvent EventOfTask(int task, int attempt) const {
-    JobEvent event;
-    event.at = FormatWall(RealClock::Get()->Wall());
-    event.role = core_.role_of(task).name;
-    event.index = core_.index_of(task);
-    event.attempt = attempt;
-    return event;
-  }
-
-  void Note(const std::string& text) {
-    JobEvent event;
-    event.type = JobEvent::Type::kNote;
-    event.at = FormatWall(RealClock::Get()->Wall());
-    event.text = text;
-    feed_.TellNow(event);
-  }
+  void Note(const std::string& text) { feed_.TellNow(NoteEvent(text)); }
 
   void BeatLater() {
     heartbeat_timer_ = loop_->After(kHeartbeat, [this] {
@@ -517,6 +511,8 @@ class Shell final : public Coordinator {
         const auto task = core_.Find(key.role, key.index);
         if (task) AckLog(core_.MemberOf(*task), key);
       }
+      const auto stuck = apart_.Stuck(RealClock::Get()->Now());
+      for (Peer* peer : stuck) peer->Close("the controller does not say that it keeps anything");
       BeatLater();
     });
   }
@@ -536,7 +532,7 @@ class Shell final : public Coordinator {
     for (auto& [id, connection] : connections_) {
       connection.peer->Close(status.ok() ? "ended" : status.message());
     }
-    ledger_->Close();
+    if (ledger_) ledger_->Close();
     end_ = status;
     // The closing words, and what is queued before them, go out first.
     end_timer_ = loop_->After(connections_.empty() ? Duration::zero() : Duration(kLastWords),
@@ -567,21 +563,23 @@ class Shell final : public Coordinator {
   CoordinatorCore core_;
   std::unique_ptr<Ledger> ledger_;
   EventFeed feed_;
-  FileServer files_;
-  OutputStore outputs_;
+  Transfers transfers_;
+  Apart apart_;
   TaskLogs task_logs_;
   std::map<MemberId, Connection> connections_;
   MemberId next_member_ = 1;
   std::unique_ptr<net::WebSocketServer> server_;
 
+  bool begun_ = false;
+  bool goes_on_ = false;  // from an earlier coordinator's journal
   bool ended_ = false;
   Status end_;
   Describer describer_{&core_};
-  TimePoint described_at_;  // to all
+  DescriptionPace description_pace_{loop_, [this] { DescribeToAll(); }};
   std::optional<Millis> armed_;
   net::Loop::Id tick_timer_ = 0;
   net::Loop::Id heartbeat_timer_ = 0;
-  net::Loop::Id describe_timer_ = 0;
+  net::Loop::Id wait_timer_ = 0;
   net::Loop::Id end_timer_ = 0;
 };
 
@@ -590,6 +588,9 @@ class Shell final : public Coordinator {
 Result<std::unique_ptr<Coordinator>> Coordinator::Start(net::Loop* loop, CoordinatorOptions options,
                                                         std::function<void(const Status&)> on_end) {
   TRY_ASSIGN(JobFiles files, ReadJobFiles(options.job_dir));
+  // Apart, nobody finds the verdict when its coordinator has gone: it waits for its controller.
+  const bool keep = files.job.on_controller_loss == job::OnControllerLoss::kKeep;
+  if (options.apart) options.limits.linger = std::chrono::minutes(keep ? 60 : 10);
   auto shell =
       std::make_unique<Shell>(loop, std::move(options), std::move(files), std::move(on_end));
   TRY(shell->Open());

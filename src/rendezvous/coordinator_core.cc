@@ -133,7 +133,13 @@ void CoordinatorCore::On(const Joined& event) {
   const auto chosen = ChooseTask(event, &why_not);
   if (!chosen) return refuse(why_not);
   Task& task = tasks_[static_cast<size_t>(*chosen)];
-  if (task.holder && task.holder->instance == event.instance) return Rejoin(*chosen, event);
+  const bool known = task.holder && task.holder->instance == event.instance;
+  if (known && (event.generation > generation_ || event.last_attempt > task.attempt)) {
+    // What was decided last has gone with an earlier coordinator (ADR 96).
+    LoseHolder(*chosen, "its coordinator was lost, and with it what it had decided last");
+    return refuse("this coordinator does not know what the launcher was told last");
+  }
+  if (known) return Rejoin(*chosen, event);
   if (task.final && resumes_ > 0 && !verdict_) {  // it had ended before the job was suspended
     Do(Kind::kRelease).member = event.member;
     return;

@@ -27,14 +27,21 @@ Status RunCoordinator(CoordinatorOptions options) {
   net::Loop loop;
   Status end;
   const bool batch = options.batch;
+  const bool apart = options.apart;
   auto coordinator = Coordinator::Start(&loop, std::move(options), [&](const Status& status) {
     end = status;
     loop.Stop();
   });
   if (!coordinator.ok()) return coordinator.status();
   for (const int signal : {SIGTERM, SIGINT}) {
-    loop.WatchSignal(signal, [&, batch] {
-      if (!batch) (*coordinator)->Stop("the coordinator was told to stop");
+    loop.WatchSignal(signal, [&, batch, apart] {
+      if (apart) {
+        // Its host wants to be rid of it, not the user of the job: the next one goes on.
+        end = Unavailable("it was told to end, and goes on elsewhere");
+        loop.Stop();
+      } else if (!batch) {
+        (*coordinator)->Stop("the coordinator was told to stop");
+      }
     });
   }
   if (batch) {

@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -79,6 +80,27 @@ std::shared_ptr<const std::string> Describer::frame() {
         EncodeDescription(generation_, ToText(dialect::ToJson(cluster_))));
   }
   return frame_;
+}
+
+void DescriptionPace::Ask(int tasks) {
+  // Between two descriptions to all of n tasks: n² times as long, but not longer than:
+  constexpr double kNanos = 30;
+  constexpr Duration kLongest = std::chrono::seconds(3);
+  if (timer_ != 0) return;
+  const double all = tasks;
+  const auto gap = std::min<Duration>(
+      std::chrono::nanoseconds(static_cast<int64_t>(all * all * kNanos)), kLongest);
+  const TimePoint now = RealClock::Get()->Now();
+  if (now >= told_ + gap) return Tell();
+  timer_ = loop_->After(told_ + gap - now, [this] {
+    timer_ = 0;
+    Tell();
+  });
+}
+
+void DescriptionPace::Tell() {
+  told_ = RealClock::Get()->Now();
+  tell_();
 }
 
 }  // namespace shoal::rendezvous

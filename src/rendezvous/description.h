@@ -4,12 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "dialect/cluster.h"
+#include "net/loop.h"
 #include "rendezvous/coordinator_core.h"
 
 namespace shoal::rendezvous {
@@ -41,6 +45,27 @@ class Describer {
   int64_t ended_ = -1;
   dialect::ClusterDescription cluster_;
   std::shared_ptr<const std::string> frame_;
+};
+
+// When many tasks end one after the other, each is news to all of them: told at most so often that
+// a coordinator spends no more than a part of its time on it.
+class DescriptionPace {
+ public:
+  DescriptionPace(net::Loop* loop, std::function<void()> tell)
+      : loop_(loop), tell_(std::move(tell)) {}
+  ~DescriptionPace() { loop_->Cancel(timer_); }
+  DescriptionPace(const DescriptionPace&) = delete;
+
+  // All of so many tasks are to be told: now or soon.
+  void Ask(int tasks);
+
+ private:
+  void Tell();
+
+  net::Loop* const loop_;
+  const std::function<void()> tell_;
+  TimePoint told_;
+  net::Loop::Id timer_ = 0;
 };
 
 }  // namespace shoal::rendezvous

@@ -1,5 +1,10 @@
 #include "rendezvous/events.h"
 
+#include <set>
+
+#include "base/clock.h"
+#include "rendezvous/log_segment.h"
+
 namespace shoal::rendezvous {
 namespace {
 
@@ -90,6 +95,45 @@ std::optional<JobEvent> EventOf(const Fact& fact, const CoordinatorCore& core) {
   event->seq = fact.seq;
   event->at = fact.wall;
   return event;
+}
+
+JobEvent EventOfTask(const CoordinatorCore& core, int task, int attempt) {
+  JobEvent event;
+  event.at = FormatWall(RealClock::Get()->Wall());
+  event.role = core.role_of(task).name;
+  event.index = core.index_of(task);
+  event.attempt = attempt;
+  return event;
+}
+
+JobEvent NoteEvent(const std::string& text) {
+  JobEvent event;
+  event.type = JobEvent::Type::kNote;
+  event.at = FormatWall(RealClock::Get()->Wall());
+  event.text = text;
+  return event;
+}
+
+void RestoreFeed(const std::vector<Fact>& facts, int64_t resumed, const CoordinatorCore& core,
+                 const std::filesystem::path& logs, EventFeed* feed) {
+  const auto key_of = [&core](const Fact& fact) {
+    return LogKey{core.role_of(fact.task).name, core.index_of(fact.task), fact.attempt};
+  };
+  std::set<LogKey> told;
+  for (const Fact& fact : facts) {
+    const bool before = fact.seq <= resumed && fact.kind == Fact::Kind::kStarted;
+    if (before) told.insert(key_of(fact));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(logs)) {
+    const auto key = ParseLogFileName(entry.path().filename().string());
+    if (!key || told.contains(*key)) continue;
+    feed->LogGrew(*key, static_cast<int64_t>(entry.file_size()));
+  }
+  for (const Fact& fact : facts) {
+    if (fact.seq <= resumed && fact.kind != Fact::Kind::kScale) continue;
+    if (const auto event = EventOf(fact, core)) feed->Add(*event);
+    if (fact.kind == Fact::Kind::kEnded) feed->LogEnded(key_of(fact));
+  }
 }
 
 }  // namespace shoal::rendezvous

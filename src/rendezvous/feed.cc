@@ -1,5 +1,7 @@
 #include "rendezvous/feed.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 
 #include "base/log.h"
@@ -16,12 +18,16 @@ std::shared_ptr<const std::string> TextOf(const JobEvent& event) {
 
 }  // namespace
 
-void EventFeed::Add(const JobEvent& event) {
+void EventFeed::Add(int64_t seq, const JobEvent* event, int64_t journal_bytes) {
+  if (event == nullptr && journal_bytes == 0) return;
   Entry entry;
-  entry.seq = event.seq;
-  entry.ends = event.type == JobEvent::Type::kTask && event.end.has_value();
-  entry.key = {event.role, event.index, event.attempt};
-  entry.text = TextOf(event);
+  entry.seq = seq;
+  entry.journal_bytes = journal_bytes;
+  if (event != nullptr) {
+    entry.ends = event->type == JobEvent::Type::kTask && event->end.has_value();
+    entry.key = {event->role, event->index, event->attempt};
+    entry.text = TextOf(*event);
+  }
   entries_.push_back(std::move(entry));
 }
 
@@ -72,8 +78,16 @@ Status EventFeed::Subscribe(Peer* peer, const json::object& hello) {
       subscriber.offsets[std::move(key)] = std::max<int64_t>(0, GetIntOr(one, "bytes", 0));
     }
   }
-  const auto first = std::find_if(entries_.begin(), entries_.end(),
-                                  [after](const Entry& entry) { return entry.seq > after; });
+  const int64_t journal = GetIntOr(hello, "journal", -1);
+  if (journal >= 0) {
+    // More than there is: a record that was not whole, and is cut off by now.
+    int64_t most = 0;
+    for (const Entry& entry : entries_) most = std::max(most, entry.journal_bytes);
+    subscriber.journal = std::min(journal, most);
+  }
+  const auto first = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.seq > after || (journal >= 0 && entry.journal_bytes > journal);
+  });
   subscriber.next = static_cast<size_t>(first - entries_.begin());
   for (const auto& [task, text] : progress_) peer->SendShared(text, true);
   for (const auto& [task, text] : usage_) peer->SendShared(text, true);
@@ -107,9 +121,26 @@ void EventFeed::PumpEvents(Peer* peer, Subscriber* subscriber) {
   while (subscriber->next < entries_.size()) {
     const Entry& entry = entries_[subscriber->next];
     if (entry.seq > released_ || (entry.ends && !LogIsTold(*subscriber, entry.key))) return;
-    peer->SendShared(entry.text, true);
+    if (subscriber->journal && !PumpJournal(peer, entry.journal_bytes, &*subscriber->journal))
+      return;
+    if (entry.text != nullptr) peer->SendShared(entry.text, true);
     ++subscriber->next;
   }
+}
+
+bool EventFeed::PumpJournal(Peer* peer, int64_t upto, int64_t* sent) {
+  while (*sent < upto) {
+    const auto most = std::min<size_t>(kMaxJournalData, static_cast<size_t>(upto - *sent));
+    auto file = OpenFile(journal_, O_RDONLY);
+    const auto bytes = file.ok() ? ReadAt(file->get(), *sent, most) : file.status();
+    if (!bytes.ok() || bytes->empty()) {
+      LogError("the journal cannot be read for the controller: {}", bytes.status().message());
+      return false;
+    }
+    peer->SendBinary(EncodeJournalFrame(*sent, *bytes));
+    *sent += static_cast<int64_t>(bytes->size());
+  }
+  return true;
 }
 
 bool EventFeed::LogIsTold(const Subscriber& subscriber, const LogKey& key) const {

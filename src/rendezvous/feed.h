@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +25,14 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread.
 class EventFeed {
  public:
-  explicit EventFeed(std::filesystem::path logs) : logs_(std::move(logs)) {}
+  explicit EventFeed(std::filesystem::path logs)
+      : logs_(std::move(logs)), journal_(logs_.parent_path() / "journal") {}
 
   // An event with a seq; told once Release reached it.
-  void Add(const JobEvent& event);
+  void Add(const JobEvent& event) { Add(event.seq, &event, 0); }
+  // A fact of this number, the event that it is (none: null), and how long the journal is with it:
+  // who keeps the journal is given it up to there, before the event.
+  void Add(int64_t seq, const JobEvent* event, int64_t journal_bytes);
   // Everything up to this seq may be told.
   void Release(int64_t seq);
   // Told at once, not kept, but for the latest progress and usage of each task.
@@ -46,7 +51,8 @@ class EventFeed {
     int64_t seq;
     bool ends = false;  // an attempt, named by `key`
     LogKey key;
-    std::shared_ptr<const std::string> text;
+    std::shared_ptr<const std::string> text;  // null: nothing to tell
+    int64_t journal_bytes = 0;
   };
   struct Log {
     int64_t bytes = 0;
@@ -56,15 +62,19 @@ class EventFeed {
     size_t next = 0;  // in entries_
     bool logs = false;
     std::map<LogKey, int64_t> offsets;
+    std::optional<int64_t> journal;  // so much of it was sent; nothing: it does not want it
   };
 
   void Pump(Peer* peer, Subscriber* subscriber);
   void PumpEvents(Peer* peer, Subscriber* subscriber);
   bool PumpLog(Peer* peer, const LogKey& key, const Log& log, int64_t* offset);
+  // False if it cannot be read.
+  bool PumpJournal(Peer* peer, int64_t upto, int64_t* sent);
   bool LogIsTold(const Subscriber& subscriber, const LogKey& key) const;
   void PumpAll();
 
   const std::filesystem::path logs_;
+  const std::filesystem::path journal_;
   std::vector<Entry> entries_;
   int64_t released_ = 0;
   std::map<std::pair<std::string, int>, std::shared_ptr<const std::string>> progress_;

@@ -23,6 +23,11 @@ void FileServer::Add(Peer* peer) {
 
 void FileServer::Remove(Peer* peer) { readers_.erase(peer); }
 
+void FileServer::Release() {
+  held_ = false;
+  for (const auto& [peer, reader] : readers_) Pump(peer);
+}
+
 Status FileServer::Received(Peer* peer, const std::string& type, const json::object& message) {
   const auto reader = readers_.find(peer);
   if (reader == readers_.end() || type == "heartbeat") return Status::Ok();
@@ -60,7 +65,7 @@ bool FileServer::Open(Peer* peer, Reader* reader) {
 
 void FileServer::Pump(Peer* peer) {
   const auto found = readers_.find(peer);
-  if (found == readers_.end()) return;
+  if (found == readers_.end() || held_) return;
   Reader& reader = found->second;
   while (!reader.waiting.empty() && peer->queued_bytes() < kHighWater) {
     if (!reader.file.valid() && !Open(peer, &reader)) continue;

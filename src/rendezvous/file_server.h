@@ -32,6 +32,9 @@ class FileServer {
   void Add(Peer* peer);
   bool Serves(Peer* peer) const { return readers_.contains(peer); }
   void Remove(Peer* peer);
+  // Until Release nothing is answered: the files are still coming.
+  void Hold() { held_ = true; }
+  void Release();
   // InvalidArgument for what is no request; the connection is then to be closed.
   Status Received(Peer* peer, const std::string& type, const json::object& message);
 
@@ -47,6 +50,7 @@ class FileServer {
 
   const std::filesystem::path directory_;
   std::map<Peer*, Reader> readers_;
+  bool held_ = false;
 };
 
 }  // namespace shoal::rendezvous

@@ -251,6 +251,23 @@ TEST(Protocol, LogFramesRoundTripAndAreWhatTheDocumentShows) {
   for (size_t cut = 0; cut < 22; ++cut) EXPECT_FALSE(DecodeLogFrame(frame.substr(0, cut)).ok());
 }
 
+TEST(Protocol, JournalFramesRoundTripAndAreWhatTheDocumentShows) {
+  const std::string frame = EncodeJournalFrame(0, "SHO");
+  EXPECT_EQ(Hex(frame),
+            "534a01000000000000000000"
+            "53484f");
+  EXPECT_TRUE(IsJournalFrame(frame));
+  EXPECT_FALSE(IsJournalFrame(EncodeLogFrame({"ps", 1, 2}, 3, "hi\n")));
+  const auto decoded = DecodeJournalFrame(EncodeJournalFrame(77, "bytes"));
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->offset, 77);
+  EXPECT_EQ(decoded->bytes, "bytes");
+  for (size_t cut = 0; cut < 12; ++cut) EXPECT_FALSE(DecodeJournalFrame(frame.substr(0, cut)).ok());
+  EXPECT_FALSE(
+      DecodeJournalFrame(EncodeJournalFrame(0, std::string(kMaxJournalData + 1, 'x'))).ok());
+  EXPECT_FALSE(DecodeJournalFrame(EncodeJournalFrame(-1, "x")).ok());
+}
+
 TEST(Protocol, ProofsAreWhatTheDocumentShows) {
   const std::string a(64, 'a'), b(64, 'b');
   EXPECT_EQ(ClientProof("token", a, b),

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/bytes.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::string_view kMagic = "SHOALJNL";
 constexpr uint32_t kVersion = 1;
-constexpr size_t kMaxJournalBytes = size_t{1} << 30;
 
 uint32_t RecordCrc(uint32_t size, std::string_view payload) {
   return Crc32c(payload.data(), payload.size(), Crc32c(&size, sizeof size));
@@ -72,7 +72,9 @@ Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxJournalBytes));
   auto content = ParseJournal(bytes);
   if (!content.ok()) return content.status().With(path.string());
-  Opened opened{Journal(std::move(fd)), {}, bytes.size() - content->good_bytes};
+  const size_t there = std::max(content->good_bytes, kJournalHeaderBytes);
+  Opened opened{
+      Journal(std::move(fd), static_cast<int64_t>(there)), {}, bytes.size() - content->good_bytes};
   for (const std::string_view record : content->records) opened.records.emplace_back(record);
   const int raw = opened.journal.fd();
   if (opened.cut_bytes > 0 && ::ftruncate(raw, static_cast<off_t>(content->good_bytes)) != 0) {
@@ -86,7 +88,10 @@ Status Journal::Append(std::string_view payload) {
   TRY(FaultPoint("journal.append"));
   if (payload.size() > kMaxRecordBytes)
     return ResourceExhausted("a record of the journal is too long");
-  return WriteAll(fd_.get(), JournalRecord(payload)).With("the coordinator's journal");
+  const std::string record = JournalRecord(payload);
+  TRY(WriteAll(fd_.get(), record).With("the coordinator's journal"));
+  bytes_ += static_cast<int64_t>(record.size());
+  return Status::Ok();
 }
 
 }  // namespace shoal::rendezvous

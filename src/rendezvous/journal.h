@@ -18,6 +18,7 @@ namespace shoal::rendezvous {
 inline constexpr size_t kJournalHeaderBytes = 16;
 inline constexpr size_t kRecordHeaderBytes = 8;
 inline constexpr size_t kMaxRecordBytes = 64 << 20;
+inline constexpr size_t kMaxJournalBytes = size_t{1} << 30;
 
 // The header every journal begins with.
 std::string JournalHeader();
@@ -44,10 +45,12 @@ class Journal {
   // In the kernel when it returns: survives the process, not yet the machine.
   Status Append(std::string_view payload);
   int fd() const { return fd_.get(); }
+  int64_t bytes() const { return bytes_; }
 
  private:
-  explicit Journal(UniqueFd fd) : fd_(std::move(fd)) {}
+  Journal(UniqueFd fd, int64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
   UniqueFd fd_;
+  int64_t bytes_;
 };
 
 struct Journal::Opened {

@@ -24,6 +24,16 @@ void RemoveTaskDirectories(const LaunchPlace& place) {
   std::filesystem::remove(place.output, ignored);  // if it is empty
 }
 
+namespace {
+
+std::string WithOutput(std::string text, const std::string& output) {
+  for (size_t at = 0; (at = text.find(kOutputMark, at)) != std::string::npos; at += output.size())
+    text.replace(at, kOutputMark.size(), output);
+  return text;
+}
+
+}  // namespace
+
 std::vector<std::string> LaunchEnvironment(
     const StartMessage& start, const std::vector<std::pair<std::string, std::string>>& process,
     const LaunchPlace& place) {
@@ -34,8 +44,8 @@ std::vector<std::string> LaunchEnvironment(
     if (equals == std::string_view::npos || text.starts_with("SHOAL_FAULTS=")) continue;
     env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
-  for (const auto& [name, value] : start.env) env[name] = value;
-  for (const auto& [name, value] : process) env[name] = value;
+  for (const auto& [name, value] : start.env) env[name] = WithOutput(value, place.output);
+  for (const auto& [name, value] : process) env[name] = WithOutput(value, place.output);
   env["SHOAL_TOKEN_FILE"] = place.job_dir + "/token";
   env["SHOAL_JOB_DIR"] = place.job_dir;
   env["SHOAL_SCRATCH"] = place.scratch;

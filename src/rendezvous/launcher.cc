@@ -60,6 +60,7 @@ class TaskLauncher final : public Launcher {
     link.find = [dir = options_.job_dir] { return ReadCoordinatorFile(dir); };
     link.token = token_;
     link.give_up_after = options_.coordinator_timeout;
+    link.at_first = options_.at_first;
     LinkCallbacks calls;
     calls.hello = [this] { return Hello(); };
     calls.heartbeat = [this] { return Heartbeat(); };
@@ -550,6 +551,7 @@ int RunLauncher(LauncherOptions options) {
   // What the job says, where the engine has put the job's file within our reach.
   if (auto files = ReadJobFiles(options.job_dir); files.ok()) {
     options.coordinator_timeout = files->job.limits.coordinator_timeout;
+    if (options.apart) options.at_first = files->job.limits.gather;
   }
   auto launcher = Launcher::Start(&loop, std::move(options), [&](int code) {
     exit_code = code;

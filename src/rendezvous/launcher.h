@@ -26,6 +26,9 @@ struct LauncherOptions {
   // How long to look for the coordinator, at first and when it was lost. RunLauncher takes what
   // job.json says.
   Duration coordinator_timeout = std::chrono::seconds(30);
+  // At first, where that is longer: its coordinator may only be on its way to a host.
+  Duration at_first{0};
+  bool apart = false;  // it does not see the coordinator's directory: RunLauncher sets `at_first`
   host::Isolation isolation;
   // What the program prints goes here too, as far as it does not block; -1: no. Not into a file
   // when the log itself is written here.

@@ -1,5 +1,6 @@
 #include "rendezvous/ledger.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -32,7 +33,7 @@ class JournalLedger final : public Ledger {
     }
     for (const Action& action : actions) {
       if (action.kind == Action::Kind::kRecord) continue;
-      if (action.after > synced_) {
+      if (action.after > stored()) {
         deferred_.push_back(action);
       } else if (!closed_) {
         calls_.perform(action);
@@ -54,6 +55,12 @@ class JournalLedger final : public Ledger {
       Committed(upto, status);
     });
   }
+
+  void Keep(std::optional<int64_t> seq) override {
+    kept_ = seq;
+    Perform();
+  }
+  int64_t journal_bytes() const override { return journal_.bytes(); }
 
   void Close() override {
     closed_ = true;
@@ -95,9 +102,17 @@ class JournalLedger final : public Ledger {
     released_ = upto;
     unsynced_from_ = last_seq_ > upto ? upto + 1 : 0;
     calls_.release(released_);
+    Perform();
+    if (unsynced_from_ != 0 && !closed_) Commit();
+  }
+
+  int64_t stored() const { return kept_ ? std::min(synced_, *kept_) : synced_; }
+
+  // What has waited for facts that are stored by now.
+  void Perform() {
     std::vector<Action> ready;
     std::erase_if(deferred_, [&](const Action& action) {
-      if (action.after > synced_) return false;
+      if (action.after > stored()) return false;
       ready.push_back(action);
       return true;
     });
@@ -105,7 +120,6 @@ class JournalLedger final : public Ledger {
       if (closed_) return;
       calls_.perform(action);
     }
-    if (unsynced_from_ != 0) Commit();
   }
 
   void Fail(const Status& why) {
@@ -122,9 +136,10 @@ class JournalLedger final : public Ledger {
   std::unique_ptr<Committer> committer_;
   std::vector<Action> deferred_;  // until `after` is synced
   int64_t last_seq_ = 0;
-  int64_t synced_ = 0;         // facts up to this number are on disk
-  int64_t unsynced_from_ = 0;  // the first durable fact that is not; 0: none
-  int64_t released_ = 0;       // facts up to this number may be told
+  int64_t synced_ = 0;           // facts up to this number are on disk
+  std::optional<int64_t> kept_;  // … with the controller
+  int64_t unsynced_from_ = 0;    // the first durable fact that is not; 0: none
+  int64_t released_ = 0;         // facts up to this number may be told
   bool urgent_ = false;
   bool committing_ = false;
   bool closed_ = false;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class Ledger {
   virtual void Take(const std::vector<Action>& actions) = 0;
   // Syncs what there is; who goes on from an earlier coordinator's journal begins with it.
   virtual void CommitNow() = 0;
+  // Where a controller keeps the journal as well: facts up to this one it has, and what is
+  // performed after a fact waits for both. Nothing: nobody keeps it, and nobody is waited for.
+  virtual void Keep(std::optional<int64_t> seq) = 0;
+  virtual int64_t journal_bytes() const = 0;
   // Nothing is performed any more.
   virtual void Close() = 0;
   // Groups of files synced so far.

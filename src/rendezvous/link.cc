@@ -1,5 +1,7 @@
 #include "rendezvous/link.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -166,7 +168,9 @@ class SocketLink final : public Link {
     const bool was = up_;
     if (was) lost_at_ = now;
     Disconnect();
-    if (now - lost_at_ >= options_.give_up_after) return GiveUp(why);
+    const Duration patience =
+        was_up_ ? options_.give_up_after : std::max(options_.give_up_after, options_.at_first);
+    if (now - lost_at_ >= patience) return GiveUp(why);
     if (++dials_ > kQuickDials) pause_ = std::min<Duration>(pause_ * 2, kLastPause);
     retry_timer_ = loop_->After(pause_, [this] { Dial(); });
     const auto callbacks = callbacks_;
@@ -219,6 +223,15 @@ Result<CoordinatorAddress> ReadCoordinatorFile(const std::string& job_dir) {
     return Unavailable(path + " names no address");
   }
   return address;
+}
+
+Status WriteCoordinatorFile(const std::string& job_dir, const CoordinatorAddress& address,
+                            WallTime started) {
+  const json::object where{{"host", address.host},
+                           {"port", address.port},
+                           {"pid", ::getpid()},
+                           {"started", FormatWall(started)}};
+  return WriteFileAtomically(job_dir + "/coordinator.json", ToText(where) + "\n", 0600, false);
 }
 
 Result<std::string> ReadTokenFile(const std::string& job_dir) {

@@ -26,6 +26,9 @@ struct CoordinatorAddress {
 
 // What DIR/coordinator.json says; Unavailable while there is none.
 Result<CoordinatorAddress> ReadCoordinatorFile(const std::string& job_dir);
+// Writes it, of this process.
+Status WriteCoordinatorFile(const std::string& job_dir, const CoordinatorAddress& address,
+                            WallTime started);
 // The secret in DIR/token.
 Result<std::string> ReadTokenFile(const std::string& job_dir);
 
@@ -36,6 +39,7 @@ struct LinkOptions {
   std::string who = "the coordinator";  // for messages
   // Since the start, or since the connection was lost. 0: one attempt.
   Duration give_up_after = std::chrono::seconds(30);
+  Duration at_first{0};  // … since the start, where that is longer
   Duration heartbeat = std::chrono::seconds(1);
   Duration silence = std::chrono::seconds(5);  // of the coordinator; then it counts as lost
 };

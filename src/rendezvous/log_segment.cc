@@ -29,6 +29,13 @@ std::string LogFileName(const LogKey& key) {
          std::string(kSuffix);
 }
 
+bool IsFileName(const LogKey& key) {
+  const bool plain = !key.role.empty() && key.role.size() <= 200 && key.role[0] != '.' &&
+                     key.role.find('/') == std::string::npos &&
+                     key.role.find('\0') == std::string::npos;
+  return plain && key.index >= 0 && key.attempt >= 0;
+}
+
 std::optional<LogKey> ParseLogFileName(std::string_view name) {
   if (!name.ends_with(kSuffix)) return std::nullopt;
   name.remove_suffix(kSuffix.size());
@@ -73,17 +80,22 @@ Result<int64_t> LogWriter::Append(int64_t offset, std::string_view bytes) {
 Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
                             int64_t offset, size_t limit) {
   TRY_ASSIGN(const UniqueFd fd, OpenFile(directory / LogFileName(key), O_RDONLY));
+  auto bytes = ReadAt(fd.get(), offset, limit);
+  return bytes.ok() ? bytes : bytes.status().With("cannot read " + LogFileName(key));
+}
+
+Result<std::string> ReadAt(int fd, int64_t offset, size_t limit) {
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "a log segment");
+  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "an open file");
   if (offset < 0 || offset >= info.st_size) return std::string();
   limit = std::min(limit, static_cast<size_t>(info.st_size - offset));
   std::string bytes(limit, '\0');
   size_t got = 0;
   while (got < limit) {
-    const ssize_t n = ::pread(fd.get(), bytes.data() + got, limit - got,
+    const ssize_t n = ::pread(fd, bytes.data() + got, limit - got,
                               static_cast<off_t>(offset) + static_cast<off_t>(got));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, "cannot read " + LogFileName(key));
+    if (n < 0) return ErrnoStatus(errno, "an open file");
     if (n == 0) break;
     got += static_cast<size_t>(n);
   }

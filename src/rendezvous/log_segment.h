@@ -26,6 +26,8 @@ struct LogKey {
 
 // "worker-3.0.log". An attempt that printed nothing has no file.
 std::string LogFileName(const LogKey& key);
+// Whether the key, which may have come over a socket, names a file of its directory.
+bool IsFileName(const LogKey& key);
 // None for a file of another kind.
 std::optional<LogKey> ParseLogFileName(std::string_view name);
 
@@ -54,7 +56,9 @@ class LogWriter {
   int64_t size_;
 };
 
-// Reads at most `limit` bytes from `offset`; empty at the end. NotFound without a segment.
+// Reads at most `limit` bytes of an open file from `offset`; empty at the end.
+Result<std::string> ReadAt(int fd, int64_t offset, size_t limit);
+// The same of a segment. NotFound without one.
 Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,
                             int64_t offset, size_t limit);
 

@@ -44,6 +44,16 @@ void PrepareFirst(const JobPlace& place, const job::Job& job, const job::Role& r
 
 }  // namespace
 
+namespace {
+
+// As the task finds its outputs: below its own directory for them, from where they are brought.
+job::Job WithOwnOutputs(job::Job job) {
+  for (auto& [name, directory] : job.outputs) directory = std::string(kOutputMark) + "/" + name;
+  return job;
+}
+
+}  // namespace
+
 Result<StartMessage> StartOrder(const CoordinatorCore& core,
                                 const dialect::ClusterDescription& cluster, int task, int attempt,
                                 const JobPlace& place) {
@@ -53,8 +63,10 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   context.role = role.name;
   context.index = core.index_of(task);
   context.attempt = attempt;
-  context.checkpoint_dir = place.dir + "/checkpoints";
-  auto env = dialect::RenderEnvironment(core.job(), cluster, context);
+  if (!place.apart) context.checkpoint_dir = place.dir + "/checkpoints";
+  auto env = place.apart && !core.job().outputs.empty()
+                 ? dialect::RenderEnvironment(WithOwnOutputs(core.job()), cluster, context)
+                 : dialect::RenderEnvironment(core.job(), cluster, context);
   if (!env.ok()) return env.status().With("its environment cannot be made");
   StartMessage start;
   start.attempt = attempt;
@@ -85,6 +97,36 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   return start;
 }
 
+void SendOrder(const CoordinatorCore& core, const Action& action, const std::string& job_id,
+               Peer* peer) {
+  switch (action.kind) {
+    case Action::Kind::kWelcome:
+      return peer->Send("welcome", WelcomeOrder(core, action.task, action.lease, job_id));
+    case Action::Kind::kWait:
+      return peer->Send("wait", {{"text", action.text}});
+    case Action::Kind::kRefuse:
+      peer->Send("refuse", {{"text", action.text}});
+      return peer->Close(action.text);
+    case Action::Kind::kDrain:
+      return peer->Send("drain", {{"attempt", action.attempt},
+                                  {"grace_ms", action.grace.count()},
+                                  {"signal", action.signal},
+                                  {"text", action.text}});
+    case Action::Kind::kKill:
+      return peer->Send(
+          "kill",
+          {{"attempt", action.attempt}, {"abandon", action.abandon}, {"text", action.text}});
+    case Action::Kind::kInspect:
+      return peer->Send("inspect", {{"attempt", action.attempt}});
+    case Action::Kind::kAck:
+      return peer->Send("ack", {{"attempt", action.attempt}});
+    case Action::Kind::kRelease:
+      return peer->Send("release", {});
+    default:
+      return;
+  }
+}
+
 std::optional<Millis> StillOf(const json::object& message) {
   const int64_t still = GetIntOr(message, "still_ms", -1);
   return still < 0 ? std::nullopt : std::optional(Millis(still));
@@ -93,6 +135,23 @@ std::optional<Millis> StillOf(const json::object& message) {
 Heard HeartbeatOf(MemberId member, const json::object& message) {
   return {member, static_cast<int>(GetIntOr(message, "attempt", -1)), StillOf(message),
           GetBoolOr(message, "storing", false)};
+}
+
+Result<Event> LauncherEvent(MemberId member, const std::string& type, const json::object& message) {
+  if (type == "leased") {
+    TRY_ASSIGN(LeasedMessage leased, LeasedFromJson(message));
+    return Event(PortsLeased{member, std::move(leased.host), std::move(leased.ports)});
+  }
+  if (type != "stolen" && type != "ready" && type != "evidence")
+    return InvalidArgument("this type of message is unknown");
+  TRY_ASSIGN(const int64_t number, GetInt(message, "attempt"));
+  const auto attempt = static_cast<int>(number);
+  if (type == "ready") return Event(ProgramReady{member, attempt});
+  if (type == "stolen")
+    return Event(PortStolen{member, attempt, CleanText(GetStringOr(message, "text", ""), 300)});
+  const json::value* body = message.if_contains("body");
+  if (body == nullptr || !body->is_object()) return InvalidArgument("field 'body' is missing");
+  return Event(Evidence{member, attempt, StillOf(message), body->get_object()});
 }
 
 Result<Event> ControllerEvent(const std::string& type, const json::object& message) {

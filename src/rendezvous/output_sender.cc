@@ -1,22 +1,16 @@
 #include "rendezvous/output_sender.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
-#include "rendezvous/output_tree.h"
+#include "rendezvous/output_source.h"
 
 namespace shoal::rendezvous {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kHighWater = 1 << 20;
 
 class Sender final : public OutputSender {
  public:
@@ -26,9 +20,14 @@ class Sender final : public OutputSender {
   ~Sender() override { loop_->Cancel(end_timer_); }
 
   void Begin() {
-    auto tree = ListOutputTree(options_.directory);
-    if (!tree.ok()) return End(tree.status());
-    tree_ = std::move(*tree);
+    OutputLine line;
+    line.send = [this](std::string_view type, json::object fields) {
+      link_->Send(type, std::move(fields));
+    };
+    line.send_binary = [this](std::string frame) { link_->SendBinary(std::move(frame)); };
+    line.queued_bytes = [this] { return link_->queued_bytes(); };
+    source_.emplace(options_.directory, std::move(line));
+    if (const Status opened = source_->Open(); !opened.ok()) return End(opened);
     LinkOptions link;
     link.find = options_.find;
     link.token = options_.token;
@@ -51,8 +50,7 @@ class Sender final : public OutputSender {
     calls.on_drain = [this] { Pump(); };
     calls.on_down = [this](const Status& why) {
       LogWarning("lost the coordinator while outputs were sent: {}", why.message());
-      sending_ = false;
-      file_.Reset();
+      source_->Lost();
     };
     calls.on_given_up = [this](const Status& why) {
       End(why.ok() ? Unavailable("the coordinator has ended") : why);
@@ -63,96 +61,19 @@ class Sender final : public OutputSender {
  private:
   Status Said(const std::string& type, const json::object& message) {
     if (end_timer_ != 0) return Status::Ok();
-    if (type == "outputs") return Offer(message);
-    if (type == "failed") {
-      return FailedPrecondition(GetStringOr(message, "text", "the coordinator did not say why"));
-    }
-    if (type != "stored") return Status::Ok();
+    TRY(source_->Said(type, message));
+    if (!source_->stored()) return Status::Ok();
     // Only what was sent from here is removed: else it may be the only copy.
     std::error_code ignored;
-    if (sent_) fs::remove_all(options_.directory, ignored);
-    End(LeftOut());
+    if (source_->sent()) fs::remove_all(options_.directory, ignored);
+    End(source_->LeftOut());
     return Status::Ok();
   }
-
-  // Where the coordinator stands.
-  Status Offer(const json::object& message) {
-    TRY_ASSIGN(const std::string probe, GetString(message, "probe"));
-    TRY_ASSIGN(const int64_t entries, GetInt(message, "entries"));
-    TRY_ASSIGN(const int64_t bytes, GetInt(message, "bytes"));
-    TRY_ASSIGN(const bool stored, GetBool(message, "stored"));
-    std::error_code error;
-    const bool plain = probe.starts_with('.') && probe.find('/') == std::string::npos;
-    if (plain && fs::exists(options_.directory.parent_path() / probe, error)) {
-      sent_ = false;
-      link_->Send("same", {});
-      return Status::Ok();
-    }
-    if (stored) {
-      End(LeftOut());
-      return Status::Ok();
-    }
-    const auto count = static_cast<int64_t>(tree_.entries.size());
-    if (entries < 0 || entries > count || bytes < 0 ||
-        (bytes > 0 && (entries == count || bytes > tree_.entries[Place(entries)].size))) {
-      return DataLoss("the coordinator has more of the outputs than there is");
-    }
-    next_ = Place(entries);
-    skip_ = bytes;
-    sending_ = sent_ = true;
-    Pump();
-    return Status::Ok();
-  }
-
-  static size_t Place(int64_t number) { return static_cast<size_t>(number); }
 
   void Pump() {
-    if (!sending_ || end_timer_ != 0) return;
-    while (link_->queued_bytes() < kHighWater) {
-      const Status status = file_.valid() ? SendPiece() : SendNext();
-      if (!status.ok()) return End(status);
-      if (!sending_) return;
-    }
-  }
-
-  Status SendNext() {
-    if (next_ == tree_.entries.size()) {
-      sending_ = false;
-      link_->Send("whole", {{"entries", next_}});
-      return Status::Ok();
-    }
-    const OutputEntry& entry = tree_.entries[next_++];
-    link_->Send("entry", ToJson(entry));
-    const int64_t skip = std::exchange(skip_, 0);
-    if (entry.kind != OutputEntry::Kind::kFile || entry.size == skip) return Status::Ok();
-    TRY_ASSIGN(file_, OpenFile(options_.directory / entry.path, O_RDONLY | O_NOFOLLOW));
-    at_ = skip;
-    left_ = entry.size - skip;
-    return Status::Ok();
-  }
-
-  Status SendPiece() {
-    std::string piece(static_cast<size_t>(std::min<int64_t>(left_, kOutputFrame)), '\0');
-    const ssize_t got = ::pread(file_.get(), piece.data(), piece.size(), at_);
-    if (got <= 0) {
-      return Aborted((options_.directory / tree_.entries[next_ - 1].path).string() +
-                     " became shorter while it was sent");
-    }
-    piece.resize(static_cast<size_t>(got));
-    at_ += got;
-    left_ -= got;
-    if (left_ == 0) file_.Reset();
-    link_->SendBinary(std::move(piece));
-    return Status::Ok();
-  }
-
-  Status LeftOut() const {
-    if (tree_.left_out.empty()) return Status::Ok();
-    return InvalidArgument(
-        "'" + tree_.left_out[0] + "'" +
-        (tree_.left_out.size() > 1 ? " and " + std::to_string(tree_.left_out.size() - 1) + " others"
-                                   : "") +
-        ", which cannot be sent: files, directories and links that stay inside can");
+    if (end_timer_ != 0) return;
+    const Status status = source_->Pump();
+    if (!status.ok()) End(status);
   }
 
   void End(const Status& status) {
@@ -169,14 +90,7 @@ class Sender final : public OutputSender {
   const std::function<void(const Status&)> on_end_;
   const std::string upload_ = RandomHex(16);
 
-  OutputTree tree_;
-  size_t next_ = 0;   // entry
-  int64_t skip_ = 0;  // bytes of it that the coordinator has
-  UniqueFd file_;     // of the entry before, while its content is sent
-  int64_t at_ = 0;
-  int64_t left_ = 0;
-  bool sending_ = false;  // on this connection
-  bool sent_ = false;     // anything was sent
+  std::optional<OutputSource> source_;
   net::Loop::Id end_timer_ = 0;
   std::unique_ptr<Link> link_;
 };

@@ -83,6 +83,8 @@ Status OutputStore::Add(Peer* peer, const LogKey& key, const json::object& hello
   Upload& upload = uploads_[peer];
   upload.key = key;
   upload.probe = directory_ / (".probe-" + RandomHex(16));
+  upload.held = held_.contains(key);
+  if (upload.held) return Status::Ok();
   std::error_code error;
   const bool stored = fs::exists(directory_ / NameOf(key), error) && !fs::exists(ListOf(upload));
   Status status = MakeDirectories(directory_ / ".incoming", 0700);
@@ -137,7 +139,7 @@ Status OutputStore::Received(Peer* peer, const std::string& type, const json::ob
   const auto found = uploads_.find(peer);
   if (found == uploads_.end() || type == "heartbeat") return Status::Ok();
   Upload& upload = found->second;
-  if (upload.done) return Status::Ok();
+  if (upload.done || upload.held) return Status::Ok();
   if (type != "entry" && type != "whole" && type != "same") {
     return InvalidArgument("this type of message is unknown");
   }
@@ -149,11 +151,23 @@ Status OutputStore::Received(Peer* peer, const std::string& type, const json::ob
   }
   if (!status.ok()) {
     Fail(peer, &upload, status);
+  } else if (type == "whole" && hold_ && hold_(upload.key)) {
+    upload.held = true;
+    held_.insert(upload.key);
   } else if (type != "entry") {
     upload.done = true;
     peer->Send("stored", {});
   }
   return Status::Ok();
+}
+
+void OutputStore::Kept(const LogKey& key) {
+  held_.erase(key);
+  for (auto& [peer, upload] : uploads_) {
+    if (upload.key != key || !std::exchange(upload.held, false)) continue;
+    upload.done = true;
+    peer->Send("stored", {});
+  }
 }
 
 Status OutputStore::TakeEntry(Upload* upload, const json::object& message) {
@@ -197,7 +211,7 @@ Status OutputStore::BeginEntry(Upload* upload, const OutputEntry& entry) {
 
 Status OutputStore::Received(Peer* peer, std::string_view bytes) {
   const auto found = uploads_.find(peer);
-  if (found == uploads_.end() || found->second.done) return Status::Ok();
+  if (found == uploads_.end() || found->second.done || found->second.held) return Status::Ok();
   Upload& upload = found->second;
   if (!upload.file.valid() || static_cast<int64_t>(bytes.size()) > upload.left) {
     return InvalidArgument("more bytes than the file was said to have");

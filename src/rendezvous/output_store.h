@@ -12,8 +12,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +32,10 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread. Holds a list of links and one open file a connection.
 class OutputStore {
  public:
-  explicit OutputStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  // `hold`: asked when an attempt's outputs are whole; true: its sender is told by Kept only.
+  explicit OutputStore(std::filesystem::path directory,
+                       std::function<bool(const LogKey&)> hold = nullptr)
+      : directory_(std::move(directory)), hold_(std::move(hold)) {}
   ~OutputStore();
 
   // Of this attempt, which was checked; takes the place of an earlier connection. `peer` stays the
@@ -42,6 +47,7 @@ class OutputStore {
   // disk for instance, is told to the sender, and what had come of them is removed.
   Status Received(Peer* peer, const std::string& type, const json::object& message);
   Status Received(Peer* peer, std::string_view bytes);
+  void Kept(const LogKey& key);
 
  private:
   struct Upload {
@@ -56,6 +62,7 @@ class OutputStore {
     UniqueFd file;      // of `last`
     int64_t left = 0;   // bytes of `last`
     bool done = false;  // or has failed
+    bool held = false;  // whole, and not told so yet
   };
   std::string NameOf(const LogKey& key) const;
   std::filesystem::path Incoming(const Upload& upload) const;
@@ -68,7 +75,9 @@ class OutputStore {
   void Fail(Peer* peer, Upload* upload, const Status& why);
 
   const std::filesystem::path directory_;
+  const std::function<bool(const LogKey&)> hold_;
   std::map<Peer*, Upload> uploads_;
+  std::set<LogKey> held_;
 };
 
 }  // namespace shoal::rendezvous

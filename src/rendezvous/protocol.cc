@@ -12,6 +12,8 @@ namespace {
 
 constexpr uint16_t kLogMagic = 0x4c53;  // "SL"
 constexpr uint8_t kLogVersion = 1;
+constexpr uint16_t kJournalMagic = 0x4a53;  // "SJ"
+constexpr uint16_t kJournalVersion = 1;
 constexpr size_t kMaxPorts = 256;
 
 std::string Proof(std::string_view who, std::string_view token, std::string_view server_nonce,
@@ -318,6 +320,36 @@ Result<LogFrame> DecodeLogFrame(std::string_view bytes) {
   frame.key = {std::string(role), static_cast<int>(index), static_cast<int>(attempt)};
   frame.offset = static_cast<int64_t>(offset);
   frame.bytes = data;
+  return frame;
+}
+
+std::string EncodeJournalFrame(int64_t offset, std::string_view bytes) {
+  std::string frame;
+  frame.reserve(12 + bytes.size());
+  ByteWriter writer(&frame);
+  writer.Put(kJournalMagic);
+  writer.Put(kJournalVersion);
+  writer.Put(static_cast<uint64_t>(offset));
+  writer.PutRaw(bytes.data(), bytes.size());
+  return frame;
+}
+
+bool IsJournalFrame(std::string_view frame) { return frame.starts_with("SJ"); }
+
+Result<JournalFrame> DecodeJournalFrame(std::string_view bytes) {
+  ByteReader reader(bytes);
+  uint16_t magic = 0, version = 0;
+  uint64_t offset = 0;
+  TRY(reader.Get(&magic));
+  TRY(reader.Get(&version));
+  if (magic != kJournalMagic || version != kJournalVersion)
+    return InvalidArgument("this is no journal frame of version 1");
+  TRY(reader.Get(&offset));
+  JournalFrame frame;
+  TRY(reader.GetRaw(reader.remaining(), &frame.bytes));
+  if (frame.bytes.size() > kMaxJournalData || offset > uint64_t{1} << 40)
+    return InvalidArgument("a field of a journal frame is out of its range");
+  frame.offset = static_cast<int64_t>(offset);
   return frame;
 }
 

@@ -77,6 +77,9 @@ struct EndedMessage {
 json::object ToJson(const EndedMessage& message);
 Result<EndedMessage> EndedFromJson(const json::object& object);
 
+// In a variable of StartMessage: the attempt's own directory for outputs, which its launcher knows.
+inline constexpr std::string_view kOutputMark = "@shoal-output";
+
 struct StartMessage {
   int attempt = 0;
   std::vector<std::string> argv;
@@ -107,6 +110,19 @@ struct LogFrame {
 };
 std::string EncodeLogFrame(const LogKey& key, int64_t offset, std::string_view bytes);
 Result<LogFrame> DecodeLogFrame(std::string_view frame);
+
+// ---- The journal --------------------------------------------------------------------------------
+
+// A part of the coordinator's journal: to a controller that keeps it, and back from it.
+struct JournalFrame {
+  int64_t offset = 0;
+  std::string_view bytes;  // into the frame
+};
+inline constexpr size_t kMaxJournalData = 256 << 10;
+std::string EncodeJournalFrame(int64_t offset, std::string_view bytes);
+Result<JournalFrame> DecodeJournalFrame(std::string_view frame);
+// Whether a binary message is one, by its first bytes.
+bool IsJournalFrame(std::string_view frame);
 
 // Text cut to at most `limit` bytes of valid UTF-8, with what is not replaced by '?'.
 std::string CleanText(std::string_view text, size_t limit);

@@ -1,8 +1,8 @@
 #include "rendezvous/seed.h"
 
 #include "base/file.h"
-#include "base/json.h"
 #include "net/address.h"
+#include "rendezvous/link.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -45,8 +45,7 @@ Status PlantSeed(const std::string& seed_dir, const std::string& job_dir) {
 Status PlantCoordinator(const std::string& address, const std::string& job_dir) {
   TRY_ASSIGN(const net::HostPort at, net::ParseHostPort(address));
   if (at.port == 0) return InvalidArgument("address '" + address + "': the port is 0");
-  const json::object where{{"host", at.host}, {"port", at.port}};
-  return WriteFileAtomically(job_dir + "/coordinator.json", ToText(where) + "\n", 0600, false);
+  return WriteCoordinatorFile(job_dir, {at.host, at.port}, RealClock::Get()->Wall());
 }
 
 }  // namespace shoal::rendezvous

@@ -26,7 +26,7 @@ int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view byte
       Lost(key, writer.status());
       return 0;
     }
-    found = open_.emplace(key, Open{std::move(writer).value()}).first;
+    found = open_.emplace(key, Open{std::move(writer).value(), 0, kept_at_first_}).first;
   }
   const auto fresh = found->second.writer.Append(offset, bytes);
   if (!fresh.ok()) Lost(key, fresh.status());
@@ -39,21 +39,32 @@ void TaskLogs::Lost(const LogKey& key, const Status& why) {
   on_lost_(key, why);
 }
 
+void TaskLogs::SetKept(bool kept) {
+  const int64_t first = kept ? 0 : INT64_MAX;
+  if (std::exchange(kept_at_first_, first) == first) return;
+  for (auto& [key, log] : open_) log.kept = kept_at_first_;
+}
+
+void TaskLogs::Kept(const LogKey& key, int64_t bytes) {
+  const auto found = open_.find(key);
+  if (found != open_.end()) found->second.kept = std::max<int64_t>(bytes, 0);
+}
+
 bool TaskLogs::AckDue(const LogKey& key) const {
   const auto found = open_.find(key);
-  return found != open_.end() && found->second.writer.size() - found->second.acked >= kAckEvery;
+  return found != open_.end() && found->second.stored() - found->second.acked >= kAckEvery;
 }
 
 int64_t TaskLogs::Ack(const LogKey& key) {
   const auto found = open_.find(key);
   if (found == open_.end()) return 0;
-  return found->second.acked = found->second.writer.size();
+  return found->second.acked = std::max(found->second.acked, found->second.stored());
 }
 
 std::vector<LogKey> TaskLogs::Unacked() const {
   std::vector<LogKey> keys;
   for (const auto& [key, log] : open_) {
-    if (log.writer.size() > log.acked) keys.push_back(key);
+    if (log.stored() > log.acked) keys.push_back(key);
   }
   return keys;
 }
@@ -64,7 +75,7 @@ void TaskLogs::Finish(const LogKey& key) {
     auto writer = LogWriter::Open(directory_, key);
     if (!writer.ok()) return Lost(key, writer.status());
     const int64_t size = writer->size();
-    open_.emplace(key, Open{std::move(writer).value(), size});
+    open_.emplace(key, Open{std::move(writer).value(), size, size});
   }
   if (open_.contains(key)) finished_.insert(key);
 }

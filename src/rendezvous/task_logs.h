@@ -1,6 +1,7 @@
 // The segments that a coordinator is writing. Used by coordinator.cc.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -29,6 +30,11 @@ class TaskLogs {
   int64_t Written(const LogKey& key, int64_t bytes) const;
   // Stores bytes at an offset; gives the log's length.
   int64_t Store(const LogKey& key, int64_t offset, std::string_view bytes);
+  // Whether somebody else is to keep the logs as well; then nothing is acknowledged before that one
+  // has said, by Kept, that it has it.
+  void SetKept(bool kept);
+  // It has this log up to here.
+  void Kept(const LogKey& key, int64_t bytes);
   // True if so much was stored since the last acknowledgement that one is due.
   bool AckDue(const LogKey& key) const;
   // The length to acknowledge now.
@@ -45,6 +51,8 @@ class TaskLogs {
   struct Open {
     LogWriter writer;
     int64_t acked = 0;
+    int64_t kept = INT64_MAX;  // with somebody else
+    int64_t stored() const { return std::min(writer.size(), kept); }
   };
   void Lost(const LogKey& key, const Status& why);
 
@@ -53,6 +61,7 @@ class TaskLogs {
   std::map<LogKey, Open> open_;
   std::set<LogKey> finished_;
   std::set<LogKey> lost_;
+  int64_t kept_at_first_ = INT64_MAX;  // of a log that is opened
 };
 
 }  // namespace shoal::rendezvous

@@ -44,6 +44,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   if (const auto frame = DecodeLogFrame(text); frame.ok()) {
     if (EncodeLogFrame(frame->key, frame->offset, frame->bytes) != text) std::abort();
   }
+  if (const auto frame = DecodeJournalFrame(text); frame.ok()) {
+    if (EncodeJournalFrame(frame->offset, frame->bytes) != text) std::abort();
+  }
   const std::string clean = CleanText(text, 200);
   if (clean.size() > 200 || CleanText(clean, 200) != clean) std::abort();
   std::string type;

@@ -17,6 +17,7 @@
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
+#include "engine/local/apart.h"
 #include "engine/local/local_job.h"
 #include "engine/local/sweep.h"
 #include "engine/process_exec.h"
@@ -50,7 +51,8 @@ class LocalEngine final : public PublishingEngine {
     thread_.join();
   }
 
-  std::string name() const override { return "local"; }
+  std::string name() const override { return options_.apart ? "local-apart" : "local"; }
+  bool SharesJobDirectory() const override { return !options_.apart; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
   Status Stop(const std::string& job_id, milliseconds grace) override;
@@ -232,6 +234,10 @@ Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
 
 Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
+  if (options_.apart) {
+    TRY_ASSIGN(const uint16_t port, ApartPort(dir));
+    return Endpoint{"127.0.0.1", port};
+  }
   TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
   if (!host::IsAlive(static_cast<pid_t>(place.pid))) {
     return Unavailable("the coordinator of job " + job_id + " (process " +

@@ -18,6 +18,9 @@ namespace shoal::engine {
 struct LocalEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;
+  // Tasks share no directory, with us or with each other, as on other hosts (apart.h): for tests of
+  // what holds on engines that are elsewhere. Its name is "local-apart" then.
+  bool apart = false;
   // "NAME=value": what every task's environment begins with. Empty: PATH, HOME, LANG and the like
   // of this process.
   std::vector<std::string> environment;

@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "engine/job_files.h"
+#include "engine/local/apart.h"
 #include "engine/spawn.h"
 #include "engine/task_process.h"
 #include "host/usage.h"
@@ -166,6 +167,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     return FailedPrecondition("job " + id_ +
                               " is already run by another shoal process on this machine");
   }
+  if (options_->apart) TRY(MakeApart(desired));
   const TimePoint now = options_->clock->Now();
   std::set<Key> named;
   for (const DesiredTask& wish : desired.tasks) {
@@ -258,6 +260,15 @@ std::string LocalJob::LastWords(const Key& key) const {
   return ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
 }
 
+Result<Spawned> LocalJob::SpawnTask(const Key& key, const Task& task) const {
+  DesiredTask desired = task.desired;
+  if (options_->apart) {
+    TRY_ASSIGN(desired, TaskApart(dir_, task.desired, task.incarnation));
+  }
+  return Spawn(SpawnSpecOf({id_, dir_, key.first, key.second, task.incarnation}, desired,
+                           options_->environment));
+}
+
 void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
   task->start_at.reset();
   task->incarnation = incarnations_[key]++;
@@ -265,9 +276,7 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
   task->started = now;
   dirty_ = true;
   Tell(key, *task, {}, events);
-  const SpawnSpec spec = SpawnSpecOf({id_, dir_, key.first, key.second, task->incarnation},
-                                     task->desired, options_->environment);
-  auto spawned = Spawn(spec);
+  auto spawned = SpawnTask(key, *task);
   if (!spawned.ok()) {
     TaskEnd end;
     end.reason = spawned.status().message();
@@ -326,6 +335,7 @@ void LocalJob::RemoveRecords() {
   if (!lock_.valid()) return;
   ::unlink((EngineDir(dir_) / "tasks.json").c_str());
   ::unlink((EngineDir(dir_) / "lock").c_str());
+  if (options_->apart) RemoveApart(dir_);
 }
 
 }  // namespace shoal::engine

@@ -63,6 +63,7 @@ class LocalJob {
   // False if another engine looks after the job: then it is only watched here.
   bool Lock();
   void AdoptRunning(Task* task, TimePoint now);
+  Result<Spawned> SpawnTask(const Key& key, const Task& task) const;
   void Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   void Ask(Task* task, TimePoint kill_at);
   // True if the task is to be forgotten.

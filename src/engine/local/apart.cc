@@ -1,0 +1,81 @@
+#include "engine/local/apart.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace shoal::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLoopback = "127.0.0.1";
+
+fs::path ApartDir(const std::string& job_dir) { return fs::path(job_dir) / "apart"; }
+
+// One that nobody has now.
+Result<uint16_t> FreePort() {
+  const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.valid() || ::bind(fd.get(), raw, size) != 0 || ::getsockname(fd.get(), raw, &size) != 0)
+    return ErrnoStatus(errno, "cannot find a free port");
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+Status MakeApart(const DesiredJob& desired) {
+  const fs::path dir = ApartDir(desired.job_dir);
+  TRY(MakeDirectories(dir / "seed", 0700));
+  for (const auto& [name, bytes] : desired.seed)
+    TRY(WriteFileAtomically(dir / "seed" / name, bytes, 0400, false));
+  if (fs::exists(dir / "port")) return Status::Ok();
+  TRY_ASSIGN(const uint16_t port, FreePort());
+  return WriteFileAtomically(dir / "port", std::to_string(port), 0600, false);
+}
+
+Result<uint16_t> ApartPort(const std::string& job_dir) {
+  const auto text = ReadFile(ApartDir(job_dir) / "port", 16);
+  if (!text.ok()) return Unavailable("the coordinator has no port yet");
+  uint16_t port = 0;
+  (void)std::from_chars(text->data(), text->data() + text->size(), port);
+  if (port == 0) return DataLoss((ApartDir(job_dir) / "port").string() + ": expected a port");
+  return port;
+}
+
+Result<DesiredTask> TaskApart(const std::string& job_dir, const DesiredTask& task,
+                              int incarnation) {
+  const std::string name =
+      task.role + "-" + std::to_string(task.index) + "." + std::to_string(incarnation);
+  const fs::path dir = ApartDir(job_dir) / name;
+  TRY(MakeDirectories(dir, 0700));
+  TRY_ASSIGN(const uint16_t port, ApartPort(job_dir));
+  const MarkValues values{{kCoordinatorMark, std::string(kLoopback) + ":" + std::to_string(port)},
+                          {kPortMark, std::to_string(port)},
+                          {kHostMark, kLoopback},
+                          {kDirMark, dir.string()},
+                          {kSeedMark, (ApartDir(job_dir) / "seed").string()},
+                          {kIndexMark, std::to_string(task.index)}};
+  DesiredTask filled = task;
+  for (std::string& word : filled.argv) word = FillMarks(word, values);
+  for (auto& [variable, value] : filled.env) value = FillMarks(value, values);
+  if (filled.work_dir.empty()) filled.work_dir = dir.string();
+  return filled;
+}
+
+void RemoveApart(const std::string& job_dir) {
+  std::error_code ignored;
+  fs::remove_all(ApartDir(job_dir), ignored);
+}
+
+}  // namespace shoal::engine

@@ -1,0 +1,27 @@
+// Tasks of this machine that see nothing of the job's directory nor of each other's, as on hosts of
+// their own: each incarnation has an empty directory, and the coordinator a port that all know.
+// What the tests of jobs "apart" run on (LocalEngineOptions::apart); used by local_job.cc.
+//
+//   JOBDIR/apart/seed/<name>                        DesiredJob::seed
+//   JOBDIR/apart/port                               the coordinator's
+//   JOBDIR/apart/<role>-<index>.<incarnation>/      a task's own
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace shoal::engine {
+
+// Makes seed and port; what is there already stays.
+Status MakeApart(const DesiredJob& desired);
+// Unavailable before MakeApart.
+Result<uint16_t> ApartPort(const std::string& job_dir);
+// The task with an empty directory of its own and its marks filled.
+Result<DesiredTask> TaskApart(const std::string& job_dir, const DesiredTask& task, int incarnation);
+// When nothing of the job runs any more.
+void RemoveApart(const std::string& job_dir);
+
+}  // namespace shoal::engine

@@ -1,0 +1,98 @@
+#include "rendezvous/output_fetch.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "rendezvous/link_peer.h"
+#include "rendezvous/output_store.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+class Fetch final : public OutputFetch {
+ public:
+  Fetch(net::Loop* loop, FetchOutputsOptions options, std::function<void(const Status&)> on_end)
+      : loop_(loop), on_end_(std::move(on_end)), store_(options.directory) {
+    LinkOptions link;
+    link.find = std::move(options.find);
+    link.token = std::move(options.token);
+    link.give_up_after = options.give_up_after;
+    LinkCallbacks calls;
+    calls.hello = [] { return json::object{{"kind", "fetch_outputs"}}; };
+    calls.heartbeat = [] { return json::object(); };
+    calls.on_up = [this] {
+      if (finishing_) link_->Send("finish", {});
+    };
+    calls.on_message = [this](const std::string& type, const json::object& message) {
+      const Status status = Said(type, message);
+      if (!status.ok()) LogWarning("outputs: message '{}': {}", type, status.message());
+    };
+    calls.on_binary = [this](std::string_view frame) {
+      const Status status = store_.Received(&peer_, frame);
+      if (!status.ok()) peer_.Send("failed", {{"text", status.message()}});
+    };
+    calls.on_down = [this](const Status& why) {
+      LogInfo("lost the coordinator while outputs were fetched: {}", why.message());
+      store_.Remove(&peer_);
+    };
+    calls.on_given_up = [this](const Status& why) {
+      over_ = why.ok() ? Unavailable("the coordinator has ended") : why;
+      if (finishing_) End(*over_);
+    };
+    link_ = Link::Start(loop_, std::move(link), std::move(calls));
+  }
+
+  ~Fetch() override { loop_->Cancel(end_timer_); }
+
+  void Finish() override {
+    finishing_ = true;
+    if (over_) return End(*over_);
+    link_->Send("finish", {});
+  }
+
+ private:
+  Status Said(const std::string& type, const json::object& message) {
+    if (type == "finished") {
+      End(Status::Ok());
+      return Status::Ok();
+    }
+    if (type != "offer") return store_.Received(&peer_, type, message);
+    store_.Remove(&peer_);
+    TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
+    TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
+    const LogKey key{GetStringOr(message, "role", ""), static_cast<int>(index),
+                     static_cast<int>(attempt)};
+    if (!IsFileName(key)) {
+      peer_.Send("failed", {{"text", "the attempt's name is none"}});
+      return InvalidArgument("the attempt's name is none");
+    }
+    return store_.Add(&peer_, key, message);
+  }
+
+  void End(const Status& status) {
+    if (end_timer_ != 0) return;
+    end_timer_ = loop_->After(Duration::zero(), [this, status] {
+      const auto on_end = on_end_;
+      on_end(status);
+    });
+  }
+
+  net::Loop* const loop_;
+  const std::function<void(const Status&)> on_end_;
+  std::unique_ptr<Link> link_;
+  LinkPeer peer_{&link_};
+  OutputStore store_;
+  bool finishing_ = false;
+  std::optional<Status> over_;  // the line will not come up again
+  net::Loop::Id end_timer_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<OutputFetch> OutputFetch::Start(net::Loop* loop, FetchOutputsOptions options,
+                                                std::function<void(const Status&)> on_end) {
+  return std::make_unique<Fetch>(loop, std::move(options), std::move(on_end));
+}
+
+}  // namespace shoal::rendezvous
