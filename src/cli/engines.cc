@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/docker/docker_engine.h"
+#include "engine/kubernetes/kubernetes_engine.h"
 #include "engine/local/local_engine.h"
 #include "engine/slurm/slurm_engine.h"
 
@@ -32,9 +33,16 @@ Result<std::unique_ptr<engine::Engine>> MakeDocker() {
   return engine::MakeDockerEngine(std::move(options));
 }
 
+Result<std::unique_ptr<engine::Engine>> MakeKubernetes() {
+  engine::KubernetesEngineOptions options;
+  options.program = OwnProgram();
+  return engine::MakeKubernetesEngine(std::move(options));
+}
+
 constexpr EngineKind kEngines[] = {
     {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
     {"docker", MakeDocker},
+    {"kubernetes", MakeKubernetes},
     {"slurm", MakeSlurm},
 };
 

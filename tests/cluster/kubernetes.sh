@@ -103,7 +103,6 @@ take_down() {
   done
   awk -v place="$scratch/" 'index($5, place) == 1 { print $5 }' /proc/self/mountinfo | sort -r | xargs -r umount -l 2>/dev/null
   for n in cp n1 n2; do ip netns del "$name-$n" 2>/dev/null; done
-  for n in $(cat "$scratch"/node*/cni-spaces 2>/dev/null) ; do umount "/run/netns/$n" 2>/dev/null; rm -f "/run/netns/$n"; done
   [ ! -f "$scratch/sysctl" ] || sysctl -q -p "$scratch/sysctl"
   for _ in $(seq 20); do
     find /sys/fs/cgroup -depth -type d -path "*/$name*" -exec rmdir {} + 2>/dev/null
