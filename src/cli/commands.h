@@ -46,6 +46,7 @@ void AddMpiWorker(CLI::App& app, Run* chosen);
 void AddMpiAgent(CLI::App& app, Run* chosen);
 
 void AddEnter(CLI::App& app, Run* chosen);
+void AddInstall(CLI::App& app, Run* chosen);
 
 // Own words of a command line that goes on with another program's: up to and with "--".
 int WordsBeforeCommand(int argc, const char* const* argv);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/docker/docker_engine.h"
+#include "engine/kubernetes/kubernetes_engine.h"
 #include "engine/local/local_engine.h"
 #include "engine/slurm/slurm_engine.h"
 
@@ -40,9 +41,16 @@ Result<std::unique_ptr<engine::Engine>> MakeLocalApart() {
   return engine::MakeLocalEngine(std::move(options));
 }
 
+Result<std::unique_ptr<engine::Engine>> MakeKubernetes() {
+  engine::KubernetesEngineOptions options;
+  options.program = OwnProgram();
+  return engine::MakeKubernetesEngine(std::move(options));
+}
+
 constexpr EngineKind kEngines[] = {
     {kLocalEngine, true, [] { return engine::MakeLocalEngine(); }},
     {"docker", true, MakeDocker},
+    {"kubernetes", true, MakeKubernetes},
     {"slurm", true, MakeSlurm},
     {"local-apart", false, MakeLocalApart},
 };

@@ -19,6 +19,7 @@ const std::vector<Command>& Commands() {
       {"mpi-worker", "", AddMpiWorker},
       {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
       {"enter", "", AddEnter, WordsBeforeCommand},
+      {"install", "", AddInstall},
   };
   return commands;
 }

@@ -338,7 +338,9 @@ TEST_P(EngineContract, DialGivesWhereTheCoordinatorListens) {
   endpoint = engine().Dial(job_);
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
   EXPECT_EQ(endpoint->host, "127.0.0.1");
-  EXPECT_EQ(endpoint->port, 4711);
+  if (!harness_->DialIsARelay()) {
+    EXPECT_EQ(endpoint->port, 4711);
+  }
 }
 
 TEST_P(EngineContract, TaskLogGivesTheTail) {

@@ -38,6 +38,8 @@ class Harness {
   virtual void Lose(const std::string& job_id, const std::string& role, int index) = 0;
   // Makes the coordinator of the job say where it listens.
   virtual void Listen(const std::string& job_id, const Endpoint& endpoint) = 0;
+  // Whether Dial gives a door of the engine's own, behind which the coordinator is.
+  virtual bool DialIsARelay() { return false; }
   // Lets time pass until the condition holds; false if it does not within a long time.
   virtual bool Await(const std::function<bool()>& condition) = 0;
 };

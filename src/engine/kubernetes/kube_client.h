@@ -1,0 +1,75 @@
+// Calls of the Kubernetes API: JSON in and out, again with back-off while the server is away or
+// busy, and one clear sentence for each refusal. The engine's threads use it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/kubernetes/kube_config.h"
+#include "net/http_client.h"
+
+namespace shoal::engine::kubernetes {
+
+// Thread-safe: a call is a connection.
+class KubeClient {
+ public:
+  // Asks nothing yet, but an exec plugin where there is one.
+  static Result<std::unique_ptr<KubeClient>> Make(ClusterAccess access,
+                                                  const Clock* clock = RealClock::Get());
+
+  const std::string& server() const { return http_->url(); }
+  const std::string& name_space() const { return name_space_; }
+  const net::HttpClient& http() const { return *http_; }
+
+  // Paths begin with "/api". Errors: Unavailable while the server is away (after `patience`),
+  // Unauthenticated, PermissionDenied, NotFound, AlreadyExists (409), OutOfRange (410),
+  // InvalidArgument (400, 422), with the server's own words.
+  Result<json::object> Get(const std::string& path) const;
+  // Server-side apply by the field manager "shoal": makes it, or makes it so. Idempotent.
+  Result<json::object> Apply(const std::string& path, const json::object& object) const;
+  Result<json::object> MergePatch(const std::string& path, const json::object& patch) const;
+  // OK if it is gone. `options`: DeleteOptions.
+  Status Delete(const std::string& path, const json::object& options) const;
+  // Text, as logs are.
+  Result<std::string> Text(const std::string& path, size_t limit) const;
+  // What a watch says, as it comes. Not again by itself.
+  Result<std::unique_ptr<net::HttpStream>> Watch(const std::string& path) const;
+  // A connection through the server to a pod; once.
+  Result<net::UpgradedChannel> Upgrade(
+      const std::string& path,
+      const std::vector<std::pair<std::string, std::string>>& headers) const;
+  // "Bearer …", or nothing.
+  Result<std::string> Authorization() const { return credentials_->Authorization(); }
+
+  // Ends what waits to be tried again, and each later call; from any thread.
+  void GiveUp();
+
+ private:
+  KubeClient(std::string name_space, std::unique_ptr<net::HttpClient> http,
+             std::unique_ptr<Credentials> credentials);
+  Result<net::HttpReply> Call(net::HttpRequest request) const;
+  Result<net::HttpReply> Once(net::HttpRequest request) const;
+  Result<json::object> CallForObject(net::HttpRequest request) const;
+  bool Sleep(std::chrono::milliseconds time) const;
+
+  const std::string name_space_;
+  const std::unique_ptr<net::HttpClient> http_;
+  const std::unique_ptr<Credentials> credentials_;
+  struct Waiting;
+  const std::unique_ptr<Waiting> waiting_;
+
+ public:
+  ~KubeClient();
+};
+
+// The error that a reply that is none of 2xx stands for.
+Status ErrorOf(const net::HttpReply& reply);
+// How long to wait before the next attempt, of `attempt` 0, 1, …: 100 ms, doubling to 5 s, half of
+// it by chance.
+std::chrono::milliseconds BackOff(int attempt, uint64_t chance);
+
+}  // namespace shoal::engine::kubernetes

@@ -1,0 +1,466 @@
+// The calls of engine.h send objects (objects.h, plan_jobs.h) and wait for nothing but the server's
+// answer. A thread for each job watches its pods (job_follower.h); one more tells the watchers.
+#include "engine/kubernetes/kubernetes_engine.h"
+
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "engine/event_hub.h"
+#include "engine/job_files.h"
+#include "engine/kubernetes/job_follower.h"
+#include "engine/kubernetes/kube_client.h"
+#include "engine/kubernetes/kube_exec.h"
+#include "engine/kubernetes/objects.h"
+#include "engine/kubernetes/plan_jobs.h"
+#include "engine/kubernetes/relay.h"
+
+namespace shoal::engine {
+namespace {
+
+using namespace kubernetes;  // NOLINT: this file is where they meet
+using std::chrono::milliseconds;
+
+constexpr milliseconds kEndPatience{60'000};
+
+// Where a job is, beside the job's own directory: found again after a crash.
+struct JobPlace {
+  std::string context;
+  std::string name_space;
+};
+
+std::filesystem::path PlaceFile(const std::string& job_dir) {
+  return EngineDir(job_dir) / "kubernetes.json";
+}
+
+JobPlace ReadPlace(const std::string& job_dir) {
+  JobPlace place;
+  if (job_dir.empty()) return place;
+  constexpr size_t kMaxFile = 4096;
+  const auto text = ReadFile(PlaceFile(job_dir), kMaxFile);
+  const auto object = ParseJsonObject(text.ok() ? *text : "{}");
+  if (!object.ok()) return place;
+  place.context = GetStringOr(*object, "context", "");
+  place.name_space = GetStringOr(*object, "namespace", "");
+  return place;
+}
+
+Status WritePlace(const std::string& job_dir, const JobPlace& place) {
+  if (job_dir.empty()) return Status::Ok();
+  TRY(MakeDirectories(EngineDir(job_dir), 0700));
+  const json::object object{{"context", place.context}, {"namespace", place.name_space}};
+  return WriteFileAtomically(PlaceFile(job_dir), ToText(object) + "\n", 0600);
+}
+
+struct HeldJob {
+  JobPlace place;
+  const KubeClient* client = nullptr;
+  std::mutex sending;  // one Apply or Stop at a time
+  std::unique_ptr<JobFollower> follower;
+  std::mutex relay_mu;
+  std::unique_ptr<Relay> relay;  // guarded by relay_mu
+};
+
+class KubernetesEngine final : public PublishingEngine {
+ public:
+  explicit KubernetesEngine(KubernetesEngineOptions options) : options_(std::move(options)) {
+    objects_.program = options_.program;
+    objects_.launcher_image = options_.launcher_image;
+    if (const char* image = std::getenv("SHOAL_KUBE_LAUNCHER_IMAGE");
+        objects_.launcher_image.empty() && image != nullptr)
+      objects_.launcher_image = image;
+    objects_.grace = options_.remove_grace;
+    publisher_ = std::thread([this] { PublishAll(); });
+  }
+  ~KubernetesEngine() override;
+
+  std::string name() const override { return "kubernetes"; }
+  bool QueuesItself() const override { return true; }
+  bool SharesJobDirectory() const override { return false; }
+  Result<Capacity> GetCapacity() override;
+  Status Apply(const DesiredJob& desired) override;
+  Result<std::string> Describe(const DesiredJob& desired) override;
+  Status Stop(const std::string& job_id, milliseconds grace) override;
+  Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
+                                        const std::string& job_dir) override;
+  Result<Endpoint> Dial(const std::string& job_id) override;
+  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
+                              size_t limit) override;
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) override;
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override;
+
+ private:
+  // The path of the pod that runs the task.
+  Result<std::string> RunningPod(const std::string& job_id, const std::string& role, int index,
+                                 const KubeClient** client);
+  Result<const KubeClient*> ClientFor(const std::string& context);
+  Result<std::shared_ptr<HeldJob>> Hold(const std::string& job_id, const JobPlace& place);
+  std::shared_ptr<HeldJob> Find(const std::string& job_id);
+  // `there`: whether the cluster has any of it.
+  Result<std::shared_ptr<HeldJob>> FindOrAdopt(const std::string& job_id, const JobPlace& place,
+                                               bool* there);
+  Status Send(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
+  Status MakeJobs(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
+  Status RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace);
+
+  void PublishAll();
+  void Queue(std::vector<TaskEvent> events);
+  void AwaitPublished();
+
+  const KubernetesEngineOptions options_;
+  ObjectOptions objects_;
+  std::mutex mu_;
+  std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
+  std::map<std::string, std::shared_ptr<HeldJob>> jobs_;        // guarded by mu_
+
+  std::mutex outbox_mu_;
+  std::condition_variable outbox_changed_;
+  std::vector<TaskEvent> outbox_;  // guarded by outbox_mu_
+  bool publishing_ = false;        // guarded by outbox_mu_
+  bool ending_ = false;            // guarded by outbox_mu_
+  std::thread publisher_;
+};
+
+KubernetesEngine::~KubernetesEngine() {
+  {
+    std::lock_guard lock(mu_);
+    for (const auto& [context, client] : clients_) client->GiveUp();
+  }
+  std::map<std::string, std::shared_ptr<HeldJob>> jobs;
+  {
+    std::lock_guard lock(mu_);
+    jobs.swap(jobs_);
+  }
+  jobs.clear();  // their threads end
+  {
+    std::lock_guard lock(outbox_mu_);
+    ending_ = true;
+  }
+  outbox_changed_.notify_all();
+  publisher_.join();
+}
+
+// ---- Events ----
+
+void KubernetesEngine::PublishAll() {
+  std::unique_lock lock(outbox_mu_);
+  for (;;) {
+    outbox_changed_.wait(lock, [this] { return ending_ || !outbox_.empty(); });
+    if (ending_) return;
+    const std::vector<TaskEvent> events = std::exchange(outbox_, {});
+    publishing_ = true;
+    lock.unlock();
+    Publish(events);
+    lock.lock();
+    publishing_ = false;
+    outbox_changed_.notify_all();
+  }
+}
+
+void KubernetesEngine::Queue(std::vector<TaskEvent> events) {
+  if (events.empty()) return;
+  {
+    std::lock_guard lock(outbox_mu_);
+    for (TaskEvent& event : events) outbox_.push_back(std::move(event));
+  }
+  outbox_changed_.notify_all();
+}
+
+void KubernetesEngine::AwaitPublished() {
+  if (std::this_thread::get_id() == publisher_.get_id()) return;
+  std::unique_lock lock(outbox_mu_);
+  outbox_changed_.wait(lock, [this] { return ending_ || (outbox_.empty() && !publishing_); });
+}
+
+// ---- Clusters and jobs ----
+
+Result<const KubeClient*> KubernetesEngine::ClientFor(const std::string& context) {
+  std::lock_guard lock(mu_);
+  auto& client = clients_[context];
+  if (client == nullptr) {
+    TRY_ASSIGN(ClusterAccess access, FindCluster(options_.place, context));
+    TRY_ASSIGN(client, KubeClient::Make(std::move(access), options_.clock));
+  }
+  return client.get();
+}
+
+std::shared_ptr<HeldJob> KubernetesEngine::Find(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  const auto found = jobs_.find(job_id);
+  return found == jobs_.end() ? nullptr : found->second;
+}
+
+Result<std::shared_ptr<HeldJob>> KubernetesEngine::Hold(const std::string& job_id,
+                                                        const JobPlace& place) {
+  TRY_ASSIGN(const KubeClient* const client, ClientFor(place.context));
+  std::lock_guard lock(mu_);
+  auto& held = jobs_[job_id];
+  if (held != nullptr) return held;
+  held = std::make_shared<HeldJob>();
+  held->place = place;
+  if (held->place.name_space.empty()) held->place.name_space = client->name_space();
+  held->client = client;
+  held->follower = std::make_unique<JobFollower>(
+      JobFollower::Options{job_id, held->place.name_space, client, options_.clock,
+                           options_.restart},
+      [this](std::vector<TaskEvent> events) { Queue(std::move(events)); });
+  return held;
+}
+
+Result<std::shared_ptr<HeldJob>> KubernetesEngine::FindOrAdopt(const std::string& job_id,
+                                                               const JobPlace& place, bool* there) {
+  *there = true;
+  if (auto held = Find(job_id); held != nullptr) return held;
+  TRY_ASSIGN(auto held, Hold(job_id, place));
+  std::lock_guard sending(held->sending);
+  auto found = held->follower->Adopt();
+  if (found.ok() && *found) return held;
+  *there = false;
+  if (found.ok()) return held;
+  std::lock_guard lock(mu_);
+  jobs_.erase(job_id);
+  return found.status();
+}
+
+Result<Capacity> KubernetesEngine::GetCapacity() {
+  TRY_ASSIGN(const KubeClient* const client, ClientFor(""));
+  TRY_ASSIGN(const json::object nodes, client->Get("/api/v1/nodes"));
+  return DecodeNodes(nodes, job::Kubernetes().gpu_resource);
+}
+
+Result<std::string> KubernetesEngine::Describe(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  TRY(CheckObjects(objects_, desired));
+  std::string name_space = WishesOf(desired).name_space;
+  if (name_space.empty()) {
+    // A plan can be made where no cluster is known.
+    const auto access = FindCluster(options_.place, WishesOf(desired).context);
+    name_space = access.ok() ? access->name_space : "default";
+  }
+  return DescribeObjects(objects_, desired, name_space);
+}
+
+// ---- Apply ----
+
+Status KubernetesEngine::Apply(const DesiredJob& desired) {
+  TRY(CheckDesired(desired));
+  TRY(CheckObjects(objects_, desired));
+  bool there = false;
+  const JobPlace place{WishesOf(desired).context, WishesOf(desired).name_space};
+  TRY_ASSIGN(const auto held, FindOrAdopt(desired.job_id, place, &there));
+  std::lock_guard sending(held->sending);
+  if (held->follower->stopping())
+    return FailedPrecondition("job " + desired.job_id + " is being stopped");
+  TRY(WritePlace(desired.job_dir, held->place));
+  const std::vector<JobView> jobs = held->follower->jobs();
+  const JobChanges changes =
+      PlanJobs(objects_, desired, held->place.name_space, jobs, held->follower->Known());
+  held->follower->Want(desired, changes);
+  return Send(held.get(), desired, changes);
+}
+
+Status KubernetesEngine::Send(HeldJob* held, const DesiredJob& desired, const JobChanges& changes) {
+  const std::string jobs = "/apis/batch/v1/namespaces/" + held->place.name_space + "/jobs/";
+  for (const std::string& name : changes.remove) {
+    TRY(held->client->Delete(jobs + name, {{"propagationPolicy", "Background"}}));
+  }
+  for (const auto& [role, index] : changes.kept_longer) {
+    LogWarning("job {}: {} {} stays: the pods of a role are given up from its end", desired.job_id,
+               role, index);
+  }
+  for (const kubernetes::Resize& resize : changes.resize) {
+    json::object bases;
+    for (const auto& [index, base] : resize.bases) bases[std::to_string(index)] = base;
+    const json::object patch{
+        {"metadata", {{"annotations", {{kBasesNote, ToText(bases)}}}}},
+        {"spec", {{"parallelism", resize.count}, {"completions", resize.count}}}};
+    TRY(held->client->MergePatch(jobs + resize.name, patch).status());
+  }
+  if (!changes.make.empty()) TRY(MakeJobs(held, desired, changes));
+  held->follower->Start();
+  return Status::Ok();
+}
+
+Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
+                                  const JobChanges& changes) {
+  const std::string& name_space = held->place.name_space;
+  const std::string jobs = "/apis/batch/v1/namespaces/" + name_space + "/jobs/";
+  const std::string core = "/api/v1/namespaces/" + name_space;
+  const bool first = changes.make[0].role == "coordinator";
+  Owner owner = held->follower->owner();
+  for (size_t i = 0; i < changes.make.size(); ++i) {
+    const bool suspended = first && i == 0;
+    TRY_ASSIGN(const json::object made,
+               held->client->Apply(jobs + changes.make[i].name,
+                                   JobObject(objects_, desired, changes.make[i],
+                                             suspended ? Owner() : owner, suspended)));
+    TRY_ASSIGN(const JobView view, DecodeJob(made));
+    held->follower->Made(view);
+    if (suspended) owner = {view.name, view.uid};
+    if (i > 0) continue;
+    // Of a job that exists already they exist too, and are the same.
+    if (const auto secret = SecretObject(desired, owner); secret) {
+      TRY(held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
+    }
+    TRY(held->client
+            ->Apply(core + "/services/" + BaseName(desired.job_id), ServiceObject(desired, owner))
+            .status());
+  }
+  if (!first) return Status::Ok();
+  return held->client->MergePatch(jobs + changes.make[0].name, {{"spec", {{"suspend", false}}}})
+      .status();
+}
+
+// ---- Stop and adopt ----
+
+Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
+  TRY(CheckName("job id", job_id));
+  bool there = false;
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  Status removed;
+  if (there) {
+    std::lock_guard sending(held->sending);
+    held->follower->Stopping();
+    held->follower->Start();
+    removed = RemoveAll(held.get(), job_id, grace);
+  }
+  AwaitPublished();
+  TRY(removed);
+  {
+    std::lock_guard lock(mu_);
+    jobs_.erase(job_id);
+  }
+  held->follower->End();
+  return Status::Ok();
+}
+
+Status KubernetesEngine::RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace) {
+  const std::string& name_space = held->place.name_space;
+  const std::string of_job =
+      "?labelSelector=" + net::PercentEncode(std::string(kJobLabel) + "=" + job_id);
+  const std::string core = "/api/v1/namespaces/" + name_space;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::max(grace, milliseconds(1)));
+  // Nothing makes pods any more; then these end, in their time.
+  TRY(held->client->Delete("/apis/batch/v1/namespaces/" + name_space + "/jobs" + of_job,
+                           {{"propagationPolicy", "Background"}}));
+  TRY(held->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", seconds.count()}}));
+  TRY(held->client->Delete(core + "/services/" + BaseName(job_id), json::object()));
+  TRY(held->client->Delete(core + "/secrets/" + BaseName(job_id), json::object()));
+  if (held->follower->AwaitNoPods(grace + kEndPatience)) return Status::Ok();
+  // On nodes that are silent: nobody confirms their end, and who holds their volumes is not known.
+  LogWarning(
+      "job {}: pods do not end though they were deleted: they are removed by force; a node "
+      "that is cut off ends them when it is back",
+      job_id);
+  TRY(held->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", 0}}));
+  if (held->follower->AwaitNoPods(kEndPatience)) return Status::Ok();
+  return DeadlineExceeded("pods of job " + job_id + " do not go; see `kubectl -n " + name_space +
+                          " get pods -l " + kJobLabel + "=" + job_id + "`");
+}
+
+Result<std::vector<TaskStatus>> KubernetesEngine::Adopt(const std::string& job_id,
+                                                        const std::string& job_dir) {
+  TRY(CheckName("job id", job_id));
+  bool there = false;
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, ReadPlace(job_dir), &there));
+  if (there) {
+    held->follower->Start();
+    return held->follower->List();
+  }
+  std::lock_guard lock(mu_);
+  jobs_.erase(job_id);
+  return std::vector<TaskStatus>();
+}
+
+// ---- Reaching tasks ----
+
+Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
+  const auto held = Find(job_id);
+  if (held == nullptr) return NotFound("job " + job_id + " is not known to this engine");
+  const auto running = [held, job_id]() -> Result<std::string> {
+    const auto pod = held->follower->PodOf("coordinator", 0);
+    if (!pod || !pod->running)
+      return Unavailable("the coordinator of job " + job_id + " does not run yet");
+    const uint16_t port = CoordinatorAddress(job_id, "").port;
+    return "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name + ":" +
+           std::to_string(port) + "/proxy";
+  };
+  TRY(running().status());
+  std::lock_guard lock(held->relay_mu);
+  if (held->relay == nullptr) {
+    std::weak_ptr<HeldJob> weak = held;
+    TRY_ASSIGN(held->relay, Relay::Start(held->client, [weak, job_id]() -> Result<std::string> {
+                 const auto alive = weak.lock();
+                 if (alive == nullptr) return NotFound("the job is over");
+                 const auto pod = alive->follower->PodOf("coordinator", 0);
+                 if (!pod || !pod->running) return Unavailable("the coordinator does not run");
+                 return "/api/v1/namespaces/" + alive->place.name_space + "/pods/" + pod->name +
+                        ":" + std::to_string(CoordinatorAddress(job_id, "").port) + "/proxy";
+               }));
+  }
+  return held->relay->endpoint();
+}
+
+Result<std::string> KubernetesEngine::TaskLog(const std::string& job_id, const std::string& role,
+                                              int index, size_t limit) {
+  const auto held = Find(job_id);
+  if (held == nullptr) return std::string();
+  return held->follower->Log(role, index, limit);
+}
+
+Result<std::string> KubernetesEngine::RunningPod(const std::string& job_id, const std::string& role,
+                                                 int index, const KubeClient** client) {
+  TRY(CheckName("job id", job_id));
+  bool there = false;
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  const auto pod = held->follower->PodOf(role, index);
+  if (!there) {
+    std::lock_guard lock(mu_);
+    jobs_.erase(job_id);
+  }
+  if (!pod || !pod->running) {
+    return NotFound(role + " " + std::to_string(index) + " of job " + job_id +
+                    " has no running pod in namespace " + held->place.name_space);
+  }
+  *client = held->client;
+  return "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name;
+}
+
+Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job_id,
+                                                          const std::string& role, int index,
+                                                          const ExecSpec& spec) {
+  if (spec.argv.empty() || spec.argv[0].empty())
+    return InvalidArgument("got no command to run in the task");
+  const KubeClient* client = nullptr;
+  TRY_ASSIGN(const std::string pod, RunningPod(job_id, role, index, &client));
+  std::vector<std::string> argv{kLauncherPath, "enter", "--job",   job_id,
+                                "--role",      role,    "--index", std::to_string(index)};
+  for (const std::string& variable : spec.env) {
+    argv.emplace_back("--env");
+    argv.push_back(variable);
+  }
+  argv.emplace_back("--");
+  argv.insert(argv.end(), spec.argv.begin(), spec.argv.end());
+  return ExecInPod(client, pod, argv, spec);
+}
+
+Result<UniqueFd> KubernetesEngine::DialTask(const std::string& job_id, const std::string& role,
+                                            int index, uint16_t port) {
+  const KubeClient* client = nullptr;
+  TRY_ASSIGN(const std::string pod, RunningPod(job_id, role, index, &client));
+  return DialPod(client, pod, port);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> MakeKubernetesEngine(KubernetesEngineOptions options) {
+  return std::unique_ptr<Engine>(std::make_unique<KubernetesEngine>(std::move(options)));
+}
+
+}  // namespace shoal::engine

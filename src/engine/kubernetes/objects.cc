@@ -1,0 +1,469 @@
+#include "engine/kubernetes/objects.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "base/id.h"
+#include "engine/kubernetes/kube_config.h"
+#include "engine/restart_rules.h"
+#include "engine/task_process.h"
+
+namespace shoal::engine::kubernetes {
+namespace {
+
+constexpr const char* kIncarnationVariable = "SHOAL_INCARNATION";
+constexpr const char* kIndexVariable = "SHOAL_INDEX";
+constexpr const char* kAddressVariable = "SHOAL_POD_IP";
+constexpr int kMostFailures = 20;  // of an index; the engine and the coordinator count before
+constexpr int kNodeLoss = 30;      // seconds until what a lost node held is made elsewhere
+constexpr size_t kLongestLabel = 63;
+
+// A DNS label of at most `length`; what was changed gets a digest, so that no two texts meet.
+std::string Label(const std::string& text, size_t length) {
+  std::string label;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    label += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '-';
+  }
+  constexpr size_t kDigest = 6;
+  if (label == text && label.size() <= length && !label.ends_with('-')) return label;
+  label.resize(std::min(label.size(), length - kDigest - 1));
+  while (label.ends_with('-')) label.pop_back();
+  return label + "-" + Sha256Hex(text).substr(0, kDigest);
+}
+
+void ReplaceAll(const std::string& from, const std::string& to, std::string* text) {
+  for (size_t at = text->find(from); at != std::string::npos; at = text->find(from, at + to.size()))
+    text->replace(at, from.size(), to);
+}
+
+// A word as the cluster reads it: its own "$(NAME)" is what stands for our marks.
+std::string Word(std::string text, const DesiredJob& job, const std::string& name_space) {
+  ReplaceAll("$", "$$", &text);
+  const Endpoint coordinator = CoordinatorAddress(job.job_id, name_space);
+  ReplaceAll(kIncarnationMark, std::string("$(") + kIncarnationVariable + ")", &text);
+  ReplaceAll(kIndexMark, std::string("$(") + kIndexVariable + ")", &text);
+  ReplaceAll(kHostMark, std::string("$(") + kAddressVariable + ")", &text);
+  ReplaceAll(kDirMark, kDirPath, &text);
+  ReplaceAll(kSeedMark, kSeedPath, &text);
+  ReplaceAll(kPortMark, std::to_string(coordinator.port), &text);
+  ReplaceAll(kCoordinatorMark, coordinator.host + ":" + std::to_string(coordinator.port), &text);
+  return text;
+}
+
+json::object FromField(const std::string& name, const std::string& path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
+json::array Argv(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task,
+                 const std::string& name_space) {
+  json::array argv;
+  for (const std::string& word : task.argv) argv.emplace_back(Word(word, job, name_space));
+  if (!options.program.empty() && task.argv[0] == options.program) argv[0] = kLauncherPath;
+  return argv;
+}
+
+json::array Environment(const DesiredJob& job, const DesiredTask& task,
+                        const std::string& name_space, bool indexed) {
+  json::array env;
+  const std::string note = "metadata.annotations['";
+  env.push_back(FromField(kIncarnationVariable, note + kFailureCount + "']"));
+  env.push_back(FromField(kAddressVariable, "status.podIP"));
+  env.push_back(FromField(kNodeVariable, "spec.nodeName"));
+  if (indexed) {
+    env.push_back(FromField(kIndexVariable, note + kCompletionIndex + "']"));
+  } else {
+    env.push_back({{"name", kIndexVariable}, {"value", std::to_string(task.index)}});
+  }
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, value] : task.env) variables[name] = Word(value, job, name_space);
+  variables[kJobVariable] = job.job_id;
+  variables[kDirVariable] = kDirPath;
+  variables[kTaskVariable] =
+      task.role + "/$(" + kIndexVariable + ")/$(" + kIncarnationVariable + ")";
+  for (const auto& [name, value] : variables) env.push_back({{"name", name}, {"value", value}});
+  return env;
+}
+
+json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
+  json::object wants;
+  const job::Resources& resources = task.resources;
+  if (resources.cpu > 0)
+    wants["cpu"] = std::to_string(std::llround(std::ceil(resources.cpu * 1000))) + "m";
+  if (resources.memory_bytes > 0) wants["memory"] = std::to_string(resources.memory_bytes);
+  if (resources.gpu > 0) wants[WishesOf(job).gpu_resource] = std::to_string(resources.gpu);
+  if (task.role != "coordinator") {
+    for (const std::string& text : WishesOf(job).resources) {
+      const size_t is = text.rfind('=');
+      wants[text.substr(0, is)] = text.substr(is + 1);
+    }
+  }
+  if (wants.empty()) return {};
+  return {{"requests", wants}, {"limits", wants}};
+}
+
+// "UID:GID", numbers; nothing of a name that only the image knows.
+void AddUser(const std::string& user, json::object* context) {
+  const size_t colon = user.find(':');
+  const auto number = [](const std::string& text) -> std::optional<int64_t> {
+    int64_t value = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc() || *rest != 0) return std::nullopt;
+    return value;
+  };
+  if (const auto uid = number(user.substr(0, colon)); uid) (*context)["runAsUser"] = *uid;
+  if (colon == std::string::npos) return;
+  if (const auto gid = number(user.substr(colon + 1)); gid) {
+    (*context)["runAsGroup"] = *gid;
+    (*context)["fsGroup"] = *gid;
+  }
+}
+
+json::object Toleration(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const std::string left = text.substr(0, colon);
+  const size_t is = left.find('=');
+  json::object toleration{{"key", left.substr(0, is)},
+                          {"operator", is == std::string::npos ? "Exists" : "Equal"}};
+  if (is != std::string::npos) toleration["value"] = left.substr(is + 1);
+  if (colon != std::string::npos) toleration["effect"] = text.substr(colon + 1);
+  return toleration;
+}
+
+json::array Tolerations(const job::Kubernetes& wishes) {
+  json::array all;
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    all.push_back({{"key", key},
+                   {"operator", "Exists"},
+                   {"effect", "NoExecute"},
+                   {"tolerationSeconds", kNodeLoss}});
+  }
+  for (const std::string& text : wishes.tolerations) all.push_back(Toleration(text));
+  return all;
+}
+
+// Volumes of the pod, and where its containers have them.
+struct Mounted {
+  json::array volumes;
+  json::array mounts;
+};
+
+Mounted Volumes(const ObjectOptions& options, const DesiredJob& job) {
+  Mounted all;
+  const auto add = [&](const std::string& name, json::object source, const std::string& target,
+                       bool read_only) {
+    source["name"] = name;
+    all.volumes.push_back(std::move(source));
+    json::object mount{{"name", name}, {"mountPath", target}};
+    if (read_only) mount["readOnly"] = true;
+    all.mounts.push_back(std::move(mount));
+  };
+  if (!options.program.empty()) add("shoal", {{"emptyDir", json::object()}}, "/.shoal/bin", false);
+  if (!job.seed.empty()) {
+    add("seed", {{"secret", {{"secretName", BaseName(job.job_id)}, {"defaultMode", 0444}}}},
+        kSeedPath, true);
+  }
+  add("job", {{"emptyDir", json::object()}}, kDirPath, false);
+  json::object memory{{"medium", "Memory"}};
+  if (job.container.shm_bytes > 0) memory["sizeLimit"] = std::to_string(job.container.shm_bytes);
+  add("shm", {{"emptyDir", std::move(memory)}}, "/dev/shm", false);
+  int number = 0;
+  for (const std::string& text : WishesOf(job).volumes) {
+    const auto volume = ParsePodVolume(text);  // CheckObjects has seen it
+    if (volume.ok())
+      add("volume-" + std::to_string(number++), volume->source, volume->target, volume->read_only);
+  }
+  return all;
+}
+
+json::object Labels(const DesiredJob& job, const std::string& role) {
+  json::object labels;
+  for (const auto& [name, value] : WishesOf(job).labels) labels[name] = value;
+  labels["app.kubernetes.io/managed-by"] = "shoal";
+  labels[kJobLabel] = job.job_id;
+  if (!role.empty()) labels[kRoleLabel] = role;
+  return labels;
+}
+
+std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
+  if (!WishesOf(job).launcher.empty()) return WishesOf(job).launcher;
+  return options.launcher_image.empty() ? kDefaultLauncherImage : options.launcher_image;
+}
+
+json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
+                           const DesiredTask& task, const std::string& name_space, bool indexed) {
+  const bool own = !options.program.empty() && task.argv[0] == options.program;
+  const bool bare = job.image.empty() || (own && task.role == "coordinator");
+  json::object container{{"name", kTaskContainer},
+                         {"image", bare ? LauncherImage(options, job) : job.image},
+                         {"imagePullPolicy", "IfNotPresent"},
+                         {"command", Argv(options, job, task, name_space)},
+                         {"env", Environment(job, task, name_space, indexed)},
+                         {"volumeMounts", Volumes(options, job).mounts},
+                         {"terminationMessagePolicy", "FallbackToLogsOnError"},
+                         {"securityContext", {{"allowPrivilegeEscalation", false}}}};
+  if (json::object resources = ResourcesOf(job, task); !resources.empty())
+    container["resources"] = std::move(resources);
+  if (!job.container.work_dir.empty()) container["workingDir"] = job.container.work_dir;
+  return container;
+}
+
+void AddPlacement(const job::Kubernetes& wishes, json::object* spec) {
+  (*spec)["tolerations"] = Tolerations(wishes);
+  if (!wishes.node_selector.empty()) {
+    json::object selector;
+    for (const auto& [name, value] : wishes.node_selector) selector[name] = value;
+    (*spec)["nodeSelector"] = std::move(selector);
+  }
+  if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
+  if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;
+  json::array secrets;
+  for (const std::string& name : wishes.image_pull_secrets)
+    secrets.push_back(json::object{{"name", name}});
+  if (!secrets.empty()) (*spec)["imagePullSecrets"] = std::move(secrets);
+  if (wishes.host_network) {
+    (*spec)["hostNetwork"] = true;
+    (*spec)["dnsPolicy"] = "ClusterFirstWithHostNet";
+  }
+}
+
+json::object Meta(const std::string& name, json::object labels, const Owner& owner) {
+  json::object meta{{"name", name}, {"labels", std::move(labels)}};
+  if (!owner.uid.empty()) {
+    meta["ownerReferences"] = json::array{{{"apiVersion", "batch/v1"},
+                                           {"kind", "Job"},
+                                           {"name", owner.name},
+                                           {"uid", owner.uid},
+                                           {"controller", false},
+                                           {"blockOwnerDeletion", false}}};
+  }
+  return meta;
+}
+
+bool IsQualified(const std::string& text) {
+  return !text.empty() && text.size() <= 316 && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
+           c == '/';
+  });
+}
+
+}  // namespace
+
+const job::Kubernetes& WishesOf(const DesiredJob& /*job*/) {
+  static const job::Kubernetes kNone;
+  return kNone;
+}
+
+std::string BaseName(const std::string& job_id) { return "shoal-" + Label(job_id, 32); }
+
+std::string RoleJobName(const std::string& job_id, const std::string& role) {
+  return BaseName(job_id) + "-" + Label(role, 16);
+}
+
+std::string SingleJobName(const std::string& job_id, const std::string& role, int index, int base) {
+  return BaseName(job_id) + "-" + Label(role, 10) + "-" + std::to_string(index) + "-" +
+         std::to_string(base);
+}
+
+Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_space) {
+  // One of its own for each job: on hosts' networks two coordinators may meet.
+  constexpr uint64_t kFirst = 20'000;
+  constexpr uint64_t kCount = 10'000;
+  uint64_t number = 0;
+  const std::string digest = Sha256Hex(job_id).substr(0, 12);
+  std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
+  return {RoleJobName(job_id, "coordinator") + "-0." + BaseName(job_id) + "." + name_space + ".svc",
+          static_cast<uint16_t>(kFirst + number % kCount)};
+}
+
+Result<PodVolume> ParsePodVolume(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(':', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  PodVolume volume;
+  if (parts.size() > 2 && (parts.back() == "ro" || parts.back() == "rw")) {
+    volume.read_only = parts.back() == "ro";
+    parts.pop_back();
+  }
+  const std::string& kind = parts[0];
+  const bool absolute = parts.back().starts_with('/');
+  volume.target = parts.back();
+  if (kind == "pvc" && parts.size() == 3 && absolute && !parts[1].empty()) {
+    volume.source["persistentVolumeClaim"] = json::object{{"claimName", parts[1]}};
+    return volume;
+  }
+  if (kind == "host" && parts.size() == 3 && absolute && parts[1].starts_with('/')) {
+    volume.source["hostPath"] = json::object{{"path", parts[1]}};
+    return volume;
+  }
+  if (kind == "nfs" && parts.size() == 4 && absolute && parts[2].starts_with('/')) {
+    volume.source["nfs"] = json::object{{"server", parts[1]}, {"path", parts[2]}};
+    return volume;
+  }
+  if (kind == "empty" && parts.size() == 3 && absolute && ReadQuantity(parts[1])) {
+    volume.source["emptyDir"] = json::object{{"sizeLimit", parts[1]}};
+    return volume;
+  }
+  return InvalidArgument("kubernetes.volumes: got \"" + text.substr(0, 200) +
+                         "\", expected pvc:CLAIM:/TARGET, host:/PATH:/TARGET, "
+                         "nfs:SERVER:/PATH:/TARGET or empty:SIZE:/TARGET, with :ro behind it or "
+                         "not");
+}
+
+Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
+  if (job.job_id.size() > kLongestLabel)
+    return InvalidArgument("job " + job.job_id +
+                           ": on Kubernetes its id has at most 63 characters");
+  if (job.image.empty() && job.container.programs) {
+    return InvalidArgument("job " + job.job_id +
+                           " names no image, and its programs are not in the launcher's; add "
+                           "`image: NAME` to the job file, or run it with --engine local");
+  }
+  if (options.program.empty() && job.image.empty())
+    return InvalidArgument("job " + job.job_id + " names no image");
+  std::set<std::string> targets;
+  for (const std::string& text : WishesOf(job).volumes) {
+    TRY_ASSIGN(const PodVolume volume, ParsePodVolume(text));
+    if (!targets.insert(volume.target).second)
+      return InvalidArgument("kubernetes.volumes: two of them are mounted at " + volume.target);
+  }
+  for (const std::string& text : WishesOf(job).resources) {
+    const size_t is = text.rfind('=');
+    if (is == std::string::npos || !IsQualified(text.substr(0, is)) ||
+        !ReadQuantity(text.substr(is + 1)))
+      return InvalidArgument("kubernetes.resources: got \"" + text + "\", expected NAME=QUANTITY");
+  }
+  for (const std::string& text : WishesOf(job).tolerations) {
+    const size_t colon = text.rfind(':');
+    const std::string effect = colon == std::string::npos ? "NoExecute" : text.substr(colon + 1);
+    const bool known =
+        effect == "NoSchedule" || effect == "PreferNoSchedule" || effect == "NoExecute";
+    if (!known || !IsQualified(text.substr(0, std::min(text.find('='), colon))))
+      return InvalidArgument("kubernetes.tolerations: got \"" + text +
+                             "\", expected KEY, KEY=VALUE or KEY=VALUE:EFFECT, the effect being "
+                             "NoSchedule, PreferNoSchedule or NoExecute");
+  }
+  return Status::Ok();
+}
+
+json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
+                         const DesiredTask& task, const std::string& name_space, bool indexed) {
+  json::object labels = Labels(job, task.role);
+  if (!indexed) labels[kIndexLabel] = std::to_string(task.index);
+  json::object context{{"seccompProfile", {{"type", "RuntimeDefault"}}}};
+  AddUser(job.container.user, &context);
+  json::object spec{
+      {"restartPolicy", "Never"},
+      {"terminationGracePeriodSeconds", options.grace.count()},
+      {"automountServiceAccountToken", false},
+      {"enableServiceLinks", false},
+      {"subdomain", BaseName(job.job_id)},
+      {"securityContext", std::move(context)},
+      {"volumes", Volumes(options, job).volumes},
+      {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
+  if (!options.program.empty()) {
+    spec["initContainers"] = json::array{
+        {{"name", "launcher"},
+         {"image", LauncherImage(options, job)},
+         {"imagePullPolicy", "IfNotPresent"},
+         {"command", json::array{kLauncherSource, "install", kLauncherPath}},
+         {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
+         {"securityContext", {{"allowPrivilegeEscalation", false}}}}};
+  }
+  AddPlacement(WishesOf(job), &spec);
+  return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
+}
+
+std::optional<RoleJob> AsOneJob(const ObjectOptions& options, const DesiredJob& job,
+                                const std::vector<const DesiredTask*>& tasks,
+                                const std::string& name_space) {
+  RoleJob role;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const DesiredTask& task = *tasks[i];
+    if (task.index != static_cast<int>(i)) return std::nullopt;
+    json::object pod = PodTemplate(options, job, task, name_space, true);
+    if (i == 0) {
+      role.pod = std::move(pod);
+    } else if (pod != role.pod || task.restart_if_lost != tasks[0]->restart_if_lost) {
+      return std::nullopt;
+    }
+  }
+  if (tasks.empty()) return std::nullopt;
+  role.role = tasks[0]->role;
+  role.name = RoleJobName(job.job_id, role.role);
+  role.count = static_cast<int>(tasks.size());
+  role.restarts = tasks[0]->restart_if_lost;
+  role.digest = Sha256Hex(ToText(role.pod)).substr(0, 16);
+  return role;
+}
+
+RoleJob AsSingleJob(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task,
+                    const std::string& name_space, int base) {
+  RoleJob role;
+  role.pod = PodTemplate(options, job, task, name_space, false);
+  role.role = task.role;
+  role.single = task.index;
+  role.name = SingleJobName(job.job_id, task.role, task.index, base);
+  role.restarts = task.restart_if_lost;
+  if (base > 0) role.bases[task.index] = base;
+  role.digest = Sha256Hex(ToText(role.pod)).substr(0, 16);
+  return role;
+}
+
+json::object JobObject(const ObjectOptions& options, const DesiredJob& job, const RoleJob& role,
+                       const Owner& owner, bool suspended) {
+  json::object labels = Labels(job, role.role);
+  if (role.single >= 0) labels[kIndexLabel] = std::to_string(role.single);
+  json::object meta = Meta(role.name, std::move(labels), owner);
+  json::object bases;
+  for (const auto& [index, base] : role.bases) bases[std::to_string(index)] = base;
+  meta["annotations"] = json::object{{kOrderNote, std::to_string(role.order)},
+                                     {kTemplateNote, role.digest},
+                                     {kBasesNote, ToText(bases)}};
+  json::object spec{{"completionMode", "Indexed"},
+                    {"completions", role.count},
+                    {"parallelism", role.count},
+                    {"backoffLimitPerIndex", role.restarts ? kMostFailures : 0},
+                    {"podReplacementPolicy", "TerminatingOrFailed"},
+                    {"suspend", suspended},
+                    {"template", role.pod}};
+  // Of the others the owner's end is the end.
+  if (owner.uid.empty()) spec["ttlSecondsAfterFinished"] = options.keep.count();
+  return {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", std::move(meta)},
+          {"spec", std::move(spec)}};
+}
+
+json::object ServiceObject(const DesiredJob& job, const Owner& owner) {
+  const Endpoint coordinator = CoordinatorAddress(job.job_id, "");
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", Meta(BaseName(job.job_id), Labels(job, ""), owner)},
+          {"spec",
+           {{"clusterIP", "None"},
+            {"publishNotReadyAddresses", true},
+            {"selector", {{kJobLabel, job.job_id}}},
+            {"ports", json::array{{{"name", "coordinator"},
+                                   {"port", coordinator.port},
+                                   {"targetPort", coordinator.port}}}}}}};
+}
+
+std::optional<json::object> SecretObject(const DesiredJob& job, const Owner& owner) {
+  if (job.seed.empty()) return std::nullopt;
+  json::object data;
+  for (const auto& [name, bytes] : job.seed) data[name] = EncodeBase64(bytes);
+  return json::object{{"apiVersion", "v1"},
+                      {"kind", "Secret"},
+                      {"type", "Opaque"},
+                      {"metadata", Meta(BaseName(job.job_id), Labels(job, ""), owner)},
+                      {"data", std::move(data)}};
+}
+
+}  // namespace shoal::engine::kubernetes
