@@ -1,4 +1,3 @@
-// Connections and deadlines are by hand (poll); what is HTTP about the reply is Beast's parser.
 #include "net/unix_http.h"
 
 #include <fcntl.h>
@@ -7,37 +6,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
+
+#include "net/http_exchange.h"
 
 namespace shoal::net {
 namespace {
 
-namespace http = boost::beast::http;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
-using Deadline = SteadyClock::time_point;
 
-constexpr uint32_t kMaxHead = 64 << 10;
-constexpr size_t kBlock = 64 << 10;
-
-// OK when `fd` is ready for `events`.
-Status Await(int fd, short events, Deadline deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now()).count();
-    if (left <= 0) return DeadlineExceeded("no answer in time");
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT32_MAX)));
-    if (ready > 0) return Status::Ok();
-    if (ready < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
-  }
-}
+constexpr size_t kMaxRefusal = 64 << 10;
 
 Result<UniqueFd> Connect(const std::string& path, Deadline deadline) {
   sockaddr_un address{};
@@ -58,143 +38,21 @@ Result<UniqueFd> Connect(const std::string& path, Deadline deadline) {
   return fd;
 }
 
-std::string Render(const HttpRequest& request, bool upgrade) {
-  std::string text = request.method + " " + request.target + " HTTP/1.1\r\nHost: localhost\r\n";
-  text += upgrade ? "Connection: Upgrade\r\nUpgrade: tcp\r\n" : "Connection: close\r\n";
-  for (const auto& [name, value] : request.headers) text += name + ": " + value + "\r\n";
-  if (!request.body.empty() || request.method == "POST" || request.method == "PUT")
-    text += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
-  return text + "\r\n" + request.body;
-}
-
-Status Send(int fd, std::string_view bytes, Deadline deadline) {
-  while (!bytes.empty()) {
-    TRY(Await(fd, POLLOUT, deadline));
-    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
-    // It may have answered already, and closed: the answer says why.
-    if (sent < 0 && errno == EPIPE) return Status::Ok();
-    if (sent < 0 && errno != EAGAIN && errno != EINTR)
-      return Unavailable(std::string("the connection broke: ") + std::strerror(errno));
-  }
-  return Status::Ok();
-}
-
-class Stream final : public HttpStream {
- public:
-  explicit Stream(UniqueFd fd) : fd_(std::move(fd)) {
-    parser_.header_limit(kMaxHead);
-    parser_.body_limit(boost::none);  // taken out as it comes
-    parser_.eager(true);
-  }
-
-  Status ReadHead(Deadline deadline) {
-    while (!parser_.is_header_done()) TRY(ReadSome(deadline));
-    const auto& message = parser_.get();
-    head_.status = static_cast<int>(message.result_int());
-    for (const auto& field : message) {
-      std::string name(field.name_string());
-      for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      head_.headers.emplace_back(std::move(name), std::string(field.value()));
-    }
-    return Status::Ok();
-  }
-
-  const HttpReply& head() const override { return head_; }
-
-  Result<std::string> Next(milliseconds timeout) override {
-    const Deadline deadline = SteadyClock::now() + timeout;
-    while (parser_.get().body().empty()) {
-      if (parser_.is_done()) return std::string();
-      TRY(ReadSome(deadline));
-    }
-    return std::exchange(parser_.get().body(), {});
-  }
-
-  void Cancel() override {
-    cancelled_ = true;
-    ::shutdown(fd_.get(), SHUT_RDWR);
-  }
-
-  Upgraded Release() { return {std::move(fd_), std::move(input_)}; }
-
- private:
-  Status ReadSome(Deadline deadline) {
-    if (cancelled_) return Cancelled("the call was ended");
-    TRY(Await(fd_.get(), POLLIN, deadline));
-    const size_t before = input_.size();
-    input_.resize(before + kBlock);
-    const ssize_t got = ::recv(fd_.get(), input_.data() + before, kBlock, 0);
-    const int error = errno;
-    input_.resize(before + static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    if (cancelled_) return Cancelled("the call was ended");
-    if (got < 0 && error != EAGAIN && error != EINTR)
-      return Unavailable(std::string("the connection broke: ") + std::strerror(error));
-    return got == 0 ? TakeEnd() : Parse();
-  }
-
-  Status TakeEnd() {
-    if (!parser_.got_some()) return Unavailable("the connection was closed without an answer");
-    boost::system::error_code error;
-    parser_.put_eof(error);
-    if (error) return Unavailable("the connection broke in the middle of an answer");
-    return Status::Ok();
-  }
-
-  Status Parse() {
-    while (!input_.empty() && !parser_.is_done()) {
-      boost::system::error_code error;
-      const size_t taken = parser_.put(boost::asio::buffer(input_), error);
-      input_.erase(0, taken);
-      if (error == http::error::need_more) return Status::Ok();
-      if (error) return DataLoss("the answer is not HTTP: " + error.message());
-      if (taken == 0) return Status::Ok();
-    }
-    return Status::Ok();
-  }
-
-  UniqueFd fd_;
-  http::response_parser<http::string_body> parser_;
-  std::string input_;  // come, not parsed
-  HttpReply head_;
-  std::atomic<bool> cancelled_{false};
-};
-
-Result<std::unique_ptr<Stream>> Begin(const std::string& path, const HttpRequest& request,
-                                      bool upgrade, Deadline deadline) {
+Result<std::unique_ptr<HttpExchange>> Begin(const std::string& path, const HttpRequest& request,
+                                            bool upgrade, Deadline deadline) {
   TRY_ASSIGN(UniqueFd fd, Connect(path, deadline));
-  TRY(Send(fd.get(), Render(request, upgrade), deadline));
-  auto stream = std::make_unique<Stream>(std::move(fd));
-  TRY(stream->ReadHead(deadline));
-  return stream;
-}
-
-Status ReadBody(HttpStream* stream, Deadline deadline, size_t max_body, std::string* body) {
-  for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now());
-    TRY_ASSIGN(const std::string part, stream->Next(std::max(left, milliseconds(0))));
-    if (part.empty()) return Status::Ok();
-    if (body->size() + part.size() > max_body)
-      return ResourceExhausted("the answer is longer than " + std::to_string(max_body) + " bytes");
-    *body += part;
-  }
+  return BeginExchange(PlainChannel(std::move(fd)),
+                       RenderRequest(request, "localhost", upgrade ? "tcp" : ""), deadline);
 }
 
 }  // namespace
-
-std::string HttpReply::Header(std::string_view lower_case_name) const {
-  for (const auto& [name, value] : headers) {
-    if (name == lower_case_name) return value;
-  }
-  return "";
-}
 
 Result<HttpReply> UnixHttp::Call(const HttpRequest& request, milliseconds timeout,
                                  size_t max_body) const {
   const Deadline deadline = SteadyClock::now() + timeout;
   TRY_ASSIGN(const auto stream, Begin(path_, request, false, deadline));
   HttpReply reply = stream->head();
-  TRY(ReadBody(stream.get(), deadline, max_body, &reply.body));
+  TRY(ReadWholeBody(stream.get(), deadline, max_body, &reply.body));
   return reply;
 }
 
@@ -208,27 +66,17 @@ Result<Upgraded> UnixHttp::Upgrade(const HttpRequest& request, milliseconds time
   const Deadline deadline = SteadyClock::now() + timeout;
   TRY_ASSIGN(const auto stream, Begin(path_, request, true, deadline));
   constexpr int kSwitching = 101;
-  if (stream->head().status == kSwitching) return stream->Release();
+  if (stream->head().status == kSwitching) {
+    Upgraded upgraded;
+    const auto channel = stream->Release(&upgraded.early);
+    upgraded.fd.Reset(::fcntl(channel->fd(), F_DUPFD_CLOEXEC, 0));
+    if (!upgraded.fd.valid()) return ErrnoStatus(errno, "cannot keep the connection");
+    return upgraded;
+  }
   std::string body;
-  TRY(ReadBody(stream.get(), deadline, kMaxHead, &body));
+  TRY(ReadWholeBody(stream.get(), deadline, kMaxRefusal, &body));
   return FailedPrecondition("got status " + std::to_string(stream->head().status) +
                             " instead of a connection: " + body);
-}
-
-std::string PercentEncode(std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
 }
 
 }  // namespace shoal::net

@@ -1,0 +1,32 @@
+// One request and its reply over a connection: what unix_http.cc and http_client.cc share.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "net/channel.h"
+#include "net/http.h"
+
+namespace shoal::net {
+
+// A stream that can give its connection away.
+class HttpExchange : public HttpStream {
+ public:
+  // The connection, and in `early` what came with the reply's head. Nothing else may be called
+  // after it.
+  virtual std::unique_ptr<Channel> Release(std::string* early) = 0;
+};
+
+// The request as it goes over the wire. `host`: of the header Host; `upgrade`: the protocol asked
+// for, empty: none, and the connection is closed after the reply.
+std::string RenderRequest(const HttpRequest& request, const std::string& host,
+                          const std::string& upgrade);
+
+// Sends, and returns with the reply's head. DataLoss for what is not HTTP.
+Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<Channel> channel,
+                                                    std::string_view request, Deadline deadline);
+
+// The rest of a reply. ResourceExhausted over `max_body`.
+Status ReadWholeBody(HttpStream* stream, Deadline deadline, size_t max_body, std::string* body);
+
+}  // namespace shoal::net
