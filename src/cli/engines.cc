@@ -5,6 +5,7 @@
 
 #include "engine/docker/docker_engine.h"
 #include "engine/local/local_engine.h"
+#include "engine/marathon/marathon_engine.h"
 #include "engine/slurm/slurm_engine.h"
 
 namespace shoal::cli {
@@ -26,6 +27,12 @@ Result<std::unique_ptr<engine::Engine>> MakeSlurm() {
   return engine::MakeSlurmEngine(std::move(options));
 }
 
+Result<std::unique_ptr<engine::Engine>> MakeMarathon() {
+  engine::MarathonEngineOptions options;
+  options.program = OwnProgram();
+  return engine::MakeMarathonEngine(std::move(options));
+}
+
 Result<std::unique_ptr<engine::Engine>> MakeDocker() {
   engine::DockerEngineOptions options;
   options.program = OwnProgram();
@@ -36,6 +43,7 @@ constexpr EngineKind kEngines[] = {
     {kLocalEngine, [] { return engine::MakeLocalEngine(); }},
     {"docker", MakeDocker},
     {"slurm", MakeSlurm},
+    {"marathon", MakeMarathon},
 };
 
 }  // namespace
