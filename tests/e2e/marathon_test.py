@@ -161,6 +161,31 @@ class EndToEnd(MarathonTest):
         FIGURES.append(("`shoal stop` to the group gone", f"{(time.monotonic() - begun) * 1000:.0f} ms"))
 
 
+class Story(MarathonTest):
+    """examples/dcos-word2vec: the deployment of then, and what replaces it."""
+    FOLDER = os.path.join(harness.SOURCE, "examples", "dcos-word2vec")
+
+    def test_the_three_apps_as_they_were_written(self):
+        for engine in ("local", "marathon"):
+            code, out, err = self.home.run("run", os.path.join(self.FOLDER, "marathon.json"), "--engine", engine, env=self.env,
+                                           cwd=self.FOLDER)
+            self.assertEqual(code, 0, out + err)
+            self.assertEqual(out.count("1 servers, 2 workers"), 4, out)
+            self.assertNotIn("10.0.3.17", out)  # its own addresses
+        self.nothing_is_left()
+        self.assertEqual(self.launches(), 5)
+
+    def test_the_job_file_that_replaces_them(self):
+        source = self.home.write("text8", "sea ship wave land " * 2000)
+        for engine in ("local", "marathon"):
+            model = self.home.path("vectors-" + engine)
+            code, out, err = self.home.run("run", os.path.join(self.FOLDER, "job.yaml"), "--engine", engine, "--set",
+                                           f"data.train.source={source}", "--set", f"outputs.model={model}", env=self.env)
+            self.assertEqual(code, 0, out + err)
+            self.assertEqual(len(harness.read_vectors(os.path.join(model, "vectors.bin"))), 4)
+        self.nothing_is_left()
+
+
 class Plan(MarathonTest):
     def test_plan_shows_the_group_and_reaches_for_nobody(self):
         path = self.home.write("job.yaml", SLEEP % 1 + "marathon: {constraints: ['@hostname:UNIQUE'], group: /ml/jobs,\n"

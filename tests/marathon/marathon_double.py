@@ -284,7 +284,9 @@ class Marathon:
 
     def close(self):
         self.server.shutdown()
+        self.server.server_close()
         with self.scheduler.lock:
+            self.scheduler.closed = True
             everything = list(self.scheduler.apps.values()) + self.scheduler.stopped
             self.scheduler.apps = {}
             for app in everything:

@@ -75,6 +75,7 @@ class Scheduler:
         self.listeners = []
         self.held = False     # knob: deployments do not advance
         self.refused = []     # knob: [(pattern of app ids, reason)]
+        self.closed = False
         self.history = []     # (time, what, app, task): for tests
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -275,7 +276,7 @@ class Scheduler:
                    for app in deployment.apps)
 
     def _work(self):
-        while True:
+        while not self.closed:
             with self.lock:
                 locked = {app.id for one in self.deployments for app in one.apps} if self.held else set()
                 for app in list(self.apps.values()):

@@ -227,8 +227,7 @@ TEST_F(JobTest, AMesosTaskThatIsGoneIsALossOnce) {
 
 TEST_F(JobTest, ItShrinksByTasksThatNobodyNeeds) {
   Order(3);
-  for (int i = 0; i < 3; ++i)
-    Write("worker", i, 0, TaskPhase::kRunning, "w." + std::to_string(i));
+  for (int i = 0; i < 3; ++i) Write("worker", i, 0, TaskPhase::kRunning, "w." + std::to_string(i));
   (void)job_->Read();
   Order(2);
   bool shrinks = false;
