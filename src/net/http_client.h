@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "net/channel.h"
@@ -26,9 +25,6 @@ struct Url {
 };
 // InvalidArgument says what is wrong with it.
 Result<Url> ParseUrl(const std::string& text);
-
-// With '=' at its end where it is needed (RFC 4648).
-std::string Base64(std::string_view bytes);
 
 // What a connection became once the other side agreed to speak another protocol on it.
 struct UpgradedChannel {

@@ -7,8 +7,8 @@
 
 #include "contract/harness.h"
 #include "contract/shell_tasks.h"
+#include "engine/child.h"
 #include "engine/marathon/marathon_engine.h"
-#include "engine/slurm/child.h"
 
 namespace shoal::engine {
 namespace {
@@ -17,10 +17,10 @@ namespace {
 class Double {
  public:
   Double()
-      : child_(std::move(
-            slurm::StartChild({"python3", SHOAL_SOURCE_DIR "/tests/marathon/marathon_double.py"},
-                              slurm::OwnEnvironment())
-                .value())) {
+      : child_(
+            std::move(StartChild({"python3", SHOAL_SOURCE_DIR "/tests/marathon/marathon_double.py"},
+                                 OwnEnvironment())
+                          .value())) {
     constexpr int kPatience_ms = 10'000;
     while (url_.find('\n') == std::string::npos) {
       pollfd said{child_.out.get(), POLLIN, 0};
@@ -36,12 +36,12 @@ class Double {
     child_.in.Reset();
     pollfd ended{child_.pidfd.get(), POLLIN, 0};
     (void)::poll(&ended, 1, -1);
-    (void)slurm::Reap(child_);
+    (void)Reap(child_);
   }
   const std::string& url() const { return url_; }
 
  private:
-  slurm::Child child_;
+  Child child_;
   std::string url_;
 };
 

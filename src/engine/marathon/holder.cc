@@ -20,11 +20,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/child.h"
 #include "engine/job_files.h"
 #include "engine/marathon/app_spec.h"
 #include "engine/marathon/inside.h"
 #include "engine/process_exec.h"
-#include "engine/slurm/child.h"
 #include "engine/slurm/orders.h"
 #include "engine/slurm/task_table.h"
 #include "engine/spawn.h"
@@ -253,7 +253,7 @@ class Holder {
       if (const std::string port = Variable("PORT0"); !port.empty())
         task.env.emplace("SHOAL_COORDINATOR_PORT", port);
     }
-    std::vector<std::string> env = WithoutMarathon(slurm::OwnEnvironment());
+    std::vector<std::string> env = WithoutMarathon(OwnEnvironment());
     if (task.resources.gpu > 0) env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Mesos leases them
     const TaskPlace place{orders_.job_id, job_dir_, role_, life.key.second, life.incarnation};
     auto process = Spawn(SpawnSpecOf(place, task, std::move(env)));

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/base64.h"
 #include "base/file.h"
 #include "engine/marathon/app_spec.h"
 
@@ -20,7 +21,7 @@ std::string Variable(const char* name) {
 
 std::string Authorization(const Credentials& credentials) {
   if (!credentials.token.empty()) return "token=" + credentials.token;
-  if (!credentials.user.empty()) return "Basic " + net::Base64(credentials.user);
+  if (!credentials.user.empty()) return "Basic " + EncodeBase64(credentials.user);
   return "";
 }
 
