@@ -34,6 +34,7 @@ const std::vector<Command>& Commands() {
       {"task", "", AddTask},
       {"prepare", "", AddPrepare, WordsBeforeCommand},
       {"slurm", "", AddSlurm, [](int /*argc*/, const char* const* /*argv*/) { return 2; }},
+      {"marathon", "", AddMarathon, [](int /*argc*/, const char* const* /*argv*/) { return 2; }},
       {"mpi-worker", "", AddMpiWorker},
       {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
       {"learn", "", AddLearn},

@@ -42,6 +42,7 @@ void AddCoordinator(CLI::App& app, Run* chosen);
 void AddTask(CLI::App& app, Run* chosen);
 void AddPrepare(CLI::App& app, Run* chosen);
 void AddSlurm(CLI::App& app, Run* chosen);
+void AddMarathon(CLI::App& app, Run* chosen);
 void AddMpiWorker(CLI::App& app, Run* chosen);
 void AddMpiAgent(CLI::App& app, Run* chosen);
 

@@ -43,7 +43,8 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
   sub->add_option("--host", options->host, "Numeric address to listen at")
       ->envname("SHOAL_COORDINATOR_HOST");
   sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
-  sub->add_option("--port", options->port, "Port to listen at; 0 for any");
+  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+      ->envname("SHOAL_COORDINATOR_PORT");
   sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
   sub->add_option("--seed", arguments->seed,
                   "Make the job's directory of this one; the controller does not see it");

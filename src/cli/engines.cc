@@ -6,6 +6,7 @@
 #include "engine/docker/docker_engine.h"
 #include "engine/kubernetes/kubernetes_engine.h"
 #include "engine/local/local_engine.h"
+#include "engine/marathon/marathon_engine.h"
 #include "engine/slurm/slurm_engine.h"
 
 namespace shoal::cli {
@@ -26,6 +27,12 @@ Result<std::unique_ptr<engine::Engine>> MakeSlurm() {
   engine::SlurmEngineOptions options;
   options.program = OwnProgram();
   return engine::MakeSlurmEngine(std::move(options));
+}
+
+Result<std::unique_ptr<engine::Engine>> MakeMarathon() {
+  engine::MarathonEngineOptions options;
+  options.program = OwnProgram();
+  return engine::MakeMarathonEngine(std::move(options));
 }
 
 Result<std::unique_ptr<engine::Engine>> MakeDocker() {
@@ -52,6 +59,7 @@ constexpr EngineKind kEngines[] = {
     {"docker", true, MakeDocker},
     {"kubernetes", true, MakeKubernetes},
     {"slurm", true, MakeSlurm},
+    {"marathon", true, MakeMarathon},
     {"local-apart", false, MakeLocalApart},
 };
 

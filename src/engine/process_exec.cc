@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -138,6 +139,23 @@ Result<UniqueFd> DialLocally(const std::string& job_id, const std::string& role,
   }
   return Unavailable("no process of " + Name(role, index) + " listens on port " +
                      std::to_string(port));
+}
+
+void EndEarlierLives(const std::string& job_id, const std::string& role, int index,
+                     int incarnation) {
+  constexpr int kLooks = 200;  // 10 ms apart
+  const std::string prefix = role + "/" + std::to_string(index) + "/";
+  const std::string ours = TaskVariable(role, index, incarnation);
+  for (int look = 0; look < kLooks; ++look) {
+    bool any = false;
+    for (const pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
+      const auto task = host::ReadProcessVariable(pid, kTaskVariable);
+      if (!task.ok() || !task->starts_with(prefix) || *task == ours) continue;
+      any = host::KillProcess(pid, 0) || any;
+    }
+    if (!any) return;
+    ::poll(nullptr, 0, 10);
+  }
 }
 
 }  // namespace shoal::engine

@@ -1,4 +1,5 @@
-// Commands in tasks and streams to their ports, on this machine. Used by local_engine.cc.
+// Commands in tasks and streams to their ports, on this machine. Used by the engines whose tasks
+// are processes of this machine, or of another one on which they have a helper.
 #pragma once
 
 #include <filesystem>
@@ -17,6 +18,11 @@ Result<std::unique_ptr<Execution>> ExecLocally(
     const std::vector<std::filesystem::path>& group_bases);
 Result<UniqueFd> DialLocally(const std::string& job_id, const std::string& role, int index,
                              uint16_t port);
+
+// What is left on this machine of other lives of a task than `incarnation` is killed, as far as we
+// may: a coordinator that goes on for a moment holds the journal. Blocks, at most two seconds.
+void EndEarlierLives(const std::string& job_id, const std::string& role, int index,
+                     int incarnation);
 
 // To a listener of this address, as this machine reaches it.
 Result<UniqueFd> ConnectToListener(const std::string& address, uint16_t port);

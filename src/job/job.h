@@ -226,6 +226,30 @@ struct Slurm {
   bool operator==(const Slurm&) const = default;
 };
 
+// What a job asks of Marathon beyond its tasks' resources (docs/engines/marathon.md). Other engines
+// ignore it.
+struct Marathon {
+  std::string url;               // empty: SHOAL_MARATHON_URL
+  std::string group = "/shoal";  // above the job's own
+  std::string authorities;       // PEM file; empty: the machine's
+  std::string containerizer;     // "", "docker" or "mesos"
+  std::string program;           // shoal, as agents find it; empty: at this program's own path
+  std::string user;              // of the agents; empty: Marathon's default
+  std::vector<std::string> constraints;  // "FIELD:OPERATOR[:VALUE]"
+  std::vector<std::string> fetch;        // URIs
+  std::vector<std::string> accepted_roles;
+  std::vector<std::string> parameters;         // of docker run: "KEY=VALUE"
+  std::map<std::string, std::string> secrets;  // variable → where the secret store has it
+  std::chrono::milliseconds backoff{1'000};    // before a lost Mesos task is made again
+  std::chrono::milliseconds longest_backoff{60'000};
+  std::chrono::milliseconds unreachable{0};  // how long an agent may be away; 0: no time at all
+  int port = 0;                              // of the coordinator; 0: any that is offered
+  bool privileged = false;
+  bool force_pull = false;
+
+  bool operator==(const Marathon&) const = default;
+};
+
 struct Job {
   std::string file;  // where it was read, for messages; empty if made by a command
   std::string name;
@@ -247,6 +271,7 @@ struct Job {
   std::optional<OnControllerLoss> on_controller_loss;
   std::map<std::string, std::string> outputs;  // "model" → directory
   Slurm slurm;
+  Marathon marathon;
 
   const Role* FindRole(const std::string& role) const;
   bool operator==(const Job&) const = default;

@@ -375,6 +375,49 @@ Status DecodeSlurm(const json::object& object, Slurm* slurm) {
   return GetTexts(*fields, "options", &slurm->options);
 }
 
+json::object Encode(const Marathon& marathon) {
+  return {{"url", marathon.url},
+          {"group", marathon.group},
+          {"authorities", marathon.authorities},
+          {"containerizer", marathon.containerizer},
+          {"program", marathon.program},
+          {"user", marathon.user},
+          {"constraints", Texts(marathon.constraints)},
+          {"fetch", Texts(marathon.fetch)},
+          {"accepted_roles", Texts(marathon.accepted_roles)},
+          {"parameters", Texts(marathon.parameters)},
+          {"secrets", TextMap(marathon.secrets)},
+          {"backoff_ms", marathon.backoff.count()},
+          {"longest_backoff_ms", marathon.longest_backoff.count()},
+          {"unreachable_ms", marathon.unreachable.count()},
+          {"port", marathon.port},
+          {"privileged", marathon.privileged},
+          {"force_pull", marathon.force_pull}};
+}
+
+Status DecodeMarathon(const json::object& object, Marathon* marathon) {
+  if (!object.contains("marathon")) return Status::Ok();  // nothing was asked for
+  TRY_ASSIGN(const json::object* fields, GetObject(object, "marathon"));
+  TRY_ASSIGN(marathon->url, GetString(*fields, "url"));
+  TRY_ASSIGN(marathon->group, GetString(*fields, "group"));
+  TRY_ASSIGN(marathon->authorities, GetString(*fields, "authorities"));
+  TRY_ASSIGN(marathon->containerizer, GetString(*fields, "containerizer"));
+  TRY_ASSIGN(marathon->program, GetString(*fields, "program"));
+  TRY_ASSIGN(marathon->user, GetString(*fields, "user"));
+  TRY(GetTexts(*fields, "constraints", &marathon->constraints));
+  TRY(GetTexts(*fields, "fetch", &marathon->fetch));
+  TRY(GetTexts(*fields, "accepted_roles", &marathon->accepted_roles));
+  TRY(GetTexts(*fields, "parameters", &marathon->parameters));
+  TRY(GetTextMap(*fields, "secrets", &marathon->secrets));
+  TRY(GetMs(*fields, "backoff_ms", &marathon->backoff));
+  TRY(GetMs(*fields, "longest_backoff_ms", &marathon->longest_backoff));
+  TRY(GetMs(*fields, "unreachable_ms", &marathon->unreachable));
+  TRY(GetIn(*fields, "port", 0, UINT16_MAX, &marathon->port));
+  TRY_ASSIGN(marathon->privileged, GetBool(*fields, "privileged"));
+  TRY_ASSIGN(marathon->force_pull, GetBool(*fields, "force_pull"));
+  return Status::Ok();
+}
+
 Status DecodeHead(const json::object& object, Job* job) {
   TRY_ASSIGN(job->file, GetString(object, "file"));
   TRY_ASSIGN(job->name, GetString(object, "name"));
@@ -429,6 +472,7 @@ json::object ToJson(const Job& job) {
   }
   object["outputs"] = TextMap(job.outputs);
   if (job.slurm != Slurm()) object["slurm"] = Encode(job.slurm);
+  if (job.marathon != Marathon()) object["marathon"] = Encode(job.marathon);
   return object;
 }
 
@@ -449,6 +493,7 @@ Result<Job> FromJson(const json::object& object) {
     job.on_controller_loss = loss;
   }
   TRY(DecodeSlurm(object, &job.slurm));
+  TRY(DecodeMarathon(object, &job.marathon));
   return job;
 }
 

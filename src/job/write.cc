@@ -285,6 +285,34 @@ Node SlurmNode(const Slurm& slurm) {
   return node;
 }
 
+Node MarathonNode(const Marathon& marathon) {
+  const Marathon usual;
+  Node node;
+  AddUnlessEmpty(&node, "url", marathon.url);
+  if (marathon.group != usual.group) AddField(&node, "group", Text(marathon.group));
+  AddUnlessEmpty(&node, "authorities", marathon.authorities);
+  AddUnlessEmpty(&node, "containerizer", marathon.containerizer);
+  AddUnlessEmpty(&node, "program", marathon.program);
+  AddUnlessEmpty(&node, "user", marathon.user);
+  const auto list = [&](const char* name, const std::vector<std::string>& texts) {
+    if (!texts.empty()) AddField(&node, name, TextList(texts));
+  };
+  list("constraints", marathon.constraints);
+  list("fetch", marathon.fetch);
+  list("accepted_roles", marathon.accepted_roles);
+  list("parameters", marathon.parameters);
+  AddUnlessEmpty(&node, "secrets", TextMap(marathon.secrets));
+  if (marathon.backoff != usual.backoff) AddField(&node, "backoff", Time(marathon.backoff));
+  if (marathon.longest_backoff != usual.longest_backoff)
+    AddField(&node, "longest_backoff", Time(marathon.longest_backoff));
+  if (marathon.unreachable != usual.unreachable)
+    AddField(&node, "unreachable", Time(marathon.unreachable));
+  if (marathon.port != usual.port) AddField(&node, "port", Number(marathon.port));
+  if (marathon.privileged) AddField(&node, "privileged", Plain("true"));
+  if (marathon.force_pull) AddField(&node, "force_pull", Plain("true"));
+  return node;
+}
+
 Node LearnNode(const Job& job) {
   Node node;
   for (const auto& [key, value] : job.learn) AddField(&node, key, Text(value.text));
@@ -317,6 +345,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   }
   AddUnlessEmpty(&node, "outputs", TextMap(job.outputs));
   AddUnlessEmpty(&node, "slurm", SlurmNode(job.slurm));
+  AddUnlessEmpty(&node, "marathon", MarathonNode(job.marathon));
   return EmitYaml(node, comments);
 }
 

@@ -104,6 +104,43 @@ std::string Absolute(const std::string& base, const std::string& id) {
   return base + (base.empty() || base.back() != '/' ? "/" : "") + id;
 }
 
+std::string_view Trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\n;");
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\n;") + 1 - begin);
+}
+
+// Does nothing, for long: "sleep infinity", "tail -f /dev/null", "while true; do sleep 60; done".
+bool IsIdle(std::string_view text) {
+  constexpr std::string_view kDone = "; done";
+  constexpr std::string_view kSleep = "sleep ";
+  constexpr size_t kLongNumber = 6;  // of seconds: more than a day
+  for (const std::string_view head : {"while true; do ", "while :; do "}) {
+    if (text.starts_with(head) && text.ends_with(kDone) && text.size() > head.size())
+      return text.substr(head.size()).starts_with(kSleep);
+  }
+  if (text == "tail -f /dev/null") return true;
+  if (!text.starts_with(kSleep)) return false;
+  const std::string_view time = Trimmed(text.substr(kSleep.size()));
+  if (time == "infinity" || time == "inf") return true;
+  const bool digits = !time.empty() && time.find_first_not_of("0123456789d") == time.npos;
+  return digits && (time.back() == 'd' || time.size() >= kLongNumber);
+}
+
+// Without what stands behind the program only so that Marathon does not start it again.
+std::string WithoutIdleTail(const std::string& line) {
+  constexpr int kLooks = 8;
+  for (const std::string_view mark : {";", "&&"}) {
+    size_t at = line.rfind(mark);
+    for (int look = 0; look < kLooks && at != std::string::npos && at > 0; ++look) {
+      if (IsIdle(Trimmed(std::string_view(line).substr(at + mark.size()))))
+        return line.substr(0, at);
+      at = line.rfind(mark, at - 1);
+    }
+  }
+  return line;
+}
+
 const job::Node* EnvOf(const job::Node& app, const char* name) {
   const job::Node* env = app.Find("env");
   const job::Node* found = env == nullptr ? nullptr : env->Find(name);
@@ -294,7 +331,15 @@ void Reader::ReadCommand(Section* app, job::Role* role) {
   if (line && !words.empty()) {
     app->Wrong("args", "got args beside cmd, expected one of the two");
   } else if (line && !line->empty()) {
-    role->command = {"sh", "-c", *line};
+    role->command = {"sh", "-c", WithoutIdleTail(*line)};
+    if (role->command.back() != *line) {
+      app->Lose("cmd",
+                "its end " +
+                    job::Shown(std::string(Trimmed(line->substr(role->command[2].size())))) +
+                    " kept Marathon from starting it again; left out: a task that has ended has "
+                    "ended",
+                true);
+    }
   } else if (!words.empty() && !app->Has("container")) {
     role->command = words;
   } else {

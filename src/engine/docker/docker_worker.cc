@@ -1,35 +1,13 @@
 #include "engine/docker/docker_worker.h"
 
-#include <poll.h>
-
 #include "base/log.h"
 #include "engine/docker/registry_auth.h"
-#include "engine/task_process.h"
-#include "host/usage.h"
+#include "engine/process_exec.h"
 
 namespace shoal::engine::docker {
 namespace {
 
 constexpr size_t kLogTail = 4096;
-
-// A daemon that was killed takes containers for dead that go on for a moment, and their coordinator
-// holds the journal. What is left of earlier incarnations on this machine is ended before another
-// one begins, as far as we may.
-void EndEarlierOnes(const Action& action, const std::string& job_id) {
-  constexpr int kLooks = 200;  // 10 ms apart
-  const std::string prefix = action.key.first + "/" + std::to_string(action.key.second) + "/";
-  const std::string ours = prefix + std::to_string(action.incarnation);
-  for (int look = 0; look < kLooks; ++look) {
-    bool any = false;
-    for (const pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
-      const auto task = host::ReadProcessVariable(pid, kTaskVariable);
-      if (!task.ok() || !task->starts_with(prefix) || *task == ours) continue;
-      any = host::KillProcess(pid, 0) || any;
-    }
-    if (!any) return;
-    ::poll(nullptr, 0, 10);
-  }
-}
 
 }  // namespace
 
@@ -72,7 +50,9 @@ Outcome DockerWorker::Look(const Action& action) {
 Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
   TRY(HaveImage(job));
   if (!action.container.empty()) TRY(api_->Remove(action.container));
-  if (action.incarnation > 0) EndEarlierOnes(action, job.job_id);
+  // A daemon that was killed takes containers for dead that go on for a moment.
+  if (action.incarnation > 0)
+    EndEarlierLives(job.job_id, action.key.first, action.key.second, action.incarnation);
   TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
   const json::object body =
       MakeContainer(spec_, {&job, &action.task, action.incarnation, action.order, gpus});

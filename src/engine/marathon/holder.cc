@@ -1,0 +1,302 @@
+// `shoal marathon hold DIR ROLE`: what every instance of a role's app is. Marathon knows no
+// indices and starts again whatever ends, so a holder takes the first place of its role that
+// nobody holds (a lock on the place's file), runs that task as the orders say, writes what becomes
+// of it, and goes on holding when the task has ended. It ends when Marathon says so.
+//
+//   orders.json ─inotify, else each second─▶ TaskTable ─Due─▶ spawn, signal ─▶ places/ROLE-N.jsonl
+//
+// One thread; asleep but for a look each second.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/child.h"
+#include "engine/job_files.h"
+#include "engine/marathon/app_spec.h"
+#include "engine/marathon/inside.h"
+#include "engine/process_exec.h"
+#include "engine/slurm/orders.h"
+#include "engine/slurm/task_table.h"
+#include "engine/spawn.h"
+#include "engine/task_process.h"
+#include "net/address.h"
+
+namespace shoal::engine::marathon {
+namespace {
+
+namespace fs = std::filesystem;
+using slurm::Line;
+using slurm::LineReader;
+using slurm::Orders;
+using slurm::Sign;
+using slurm::TaskTable;
+using std::chrono::milliseconds;
+
+// Where the kernel does not tell of changes, as those that other hosts make on a network file
+// system.
+constexpr milliseconds kLookAgain{1000};
+// Before Mesos kills what it told to end (taskKillGracePeriodSeconds of the app).
+constexpr milliseconds kMarathonsPatience{20'000};
+constexpr size_t kLogTail = 4096;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Where the other tasks reach this one: the numeric address of the agent's name, else of the route.
+std::string OwnAddress() {
+  const std::string host = Variable("HOST");
+  const std::string address = host.empty() ? "" : net::AdvertisedHost(host).value_or("");
+  return address.empty() ? "127.0.0.1" : address;
+}
+
+class Holder {
+ public:
+  Holder(std::string job_dir, std::string role)
+      : job_dir_(std::move(job_dir)), role_(std::move(role)) {}
+
+  Result<int> Run() {
+    SetLogName("marathon-holder");
+    TRY(Prepare());
+    for (;;) {
+      if (!place_ && !told_to_end_) TakePlace();
+      Act();
+      Write();
+      if (told_to_end_ && !child_) return 0;
+      LeavePlace();
+      Wait();
+    }
+  }
+
+ private:
+  using Life = TaskTable::Life;
+  struct Place {
+    int index = 0;
+    UniqueFd file;  // locked
+    TaskTable table;
+  };
+  struct Child {
+    Life life;
+    Spawned process;
+  };
+
+  Status Prepare() {
+    auto orders = slurm::ReadOrders(job_dir_);
+    if (!orders.ok())
+      return orders.status().With("the agent " + Variable("HOST") +
+                                  " does not see the job's directory; put SHOAL_HOME on a file "
+                                  "system that all agents mount at the same path");
+    orders_ = std::move(*orders);
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signals_.Reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    changes_.Reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (!signals_.valid() || !changes_.valid())
+      return ErrnoStatus(errno, "the holder has no descriptors");
+    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir_).c_str(), IN_MOVED_TO);
+    LookForOrders(true);
+    return MakeDirectories(PlacesDir(job_dir_), 0700);
+  }
+
+  static TimePoint Now() { return RealClock::Get()->Now(); }
+
+  // ---- The place ----
+
+  void TakePlace() {
+    if (orders_.stop) return;
+    for (const slurm::OrderedTask& task : orders_.tasks) {
+      if (task.task.role == role_ && Take(task)) return;
+    }
+  }
+
+  // False if somebody else holds it.
+  bool Take(const slurm::OrderedTask& wanted) {
+    const int index = wanted.task.index;
+    const fs::path path = PlacePath(job_dir_, role_, index);
+    auto file = OpenFile(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+    if (!file.ok() || ::flock(file->get(), LOCK_EX | LOCK_NB) != 0) return false;
+    TaskTable table(orders_.job_id);
+    LineReader reader(path);
+    std::optional<Line> last;
+    for (auto lines = reader.Read(); lines.ok() && !lines->empty(); lines = reader.Read()) {
+      for (Line& line : *lines) {
+        if (line.sign == Sign::kClosed) table.Forget();
+        if (line.sign != Sign::kTask) continue;
+        table.Replay(line.event);
+        last = std::move(line);
+      }
+    }
+    if (last && last->order != wanted.round) table.Forget();
+    table.BeginAgain(Now(), "was lost with its Mesos task" + (last ? " " + last->node : ""));
+    place_.emplace(Place{index, std::move(*file), std::move(table)});
+    round_ = wanted.round;
+    TakeOrders();
+    return true;
+  }
+
+  // Gives it up when it is named no more and its task has ended.
+  void LeavePlace() {
+    if (!place_ || child_ || orders_.stop || told_to_end_ || Wanted() != nullptr) return;
+    Append(slurm::EncodeLine({Sign::kClosed, {}, round_, TaskId()}));
+    place_.reset();
+  }
+
+  const slurm::OrderedTask* Wanted() const {
+    for (const slurm::OrderedTask& task : orders_.tasks) {
+      if (task.task.role == role_ && task.task.index == place_->index) return &task;
+    }
+    return nullptr;
+  }
+
+  void TakeOrders() {
+    if (!place_ || told_to_end_) return;
+    Orders mine = orders_;
+    std::erase_if(mine.tasks, [&](const slurm::OrderedTask& task) {
+      return task.task.role != role_ || task.task.index != place_->index;
+    });
+    if (!mine.tasks.empty()) round_ = mine.tasks[0].round;
+    place_->table.Take(mine, Now());
+  }
+
+  // ---- What happens ----
+
+  void Wait() {
+    pollfd polls[3] = {{signals_.get(), POLLIN, 0},
+                       {changes_.get(), POLLIN, 0},
+                       {child_ ? child_->process.pidfd.get() : -1, POLLIN, 0}};
+    auto timeout = kLookAgain;
+    if (next_)
+      timeout =
+          std::clamp(std::chrono::ceil<milliseconds>(*next_ - Now()), milliseconds(0), kLookAgain);
+    (void)::poll(polls, 3, static_cast<int>(timeout.count()));
+    if (child_ && polls[2].revents != 0) TakeEnd();
+    signalfd_siginfo signal{};
+    while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) OnToldToEnd();
+    char events[4096];
+    bool told = false;
+    while (::read(changes_.get(), events, sizeof events) > 0) told = true;
+    LookForOrders(told);
+  }
+
+  // `told`: by the kernel. Two changes within its clock's step have one time.
+  void LookForOrders(bool told) {
+    std::error_code error;
+    const auto changed = fs::last_write_time(slurm::OrdersPath(job_dir_), error);
+    if (error || (!told && changed == orders_time_)) return;
+    auto orders = slurm::ReadOrders(job_dir_);
+    if (!orders.ok()) return LogError("{}", orders.status().message());
+    orders_time_ = changed;
+    if (orders->number == orders_.number) return;
+    orders_ = std::move(*orders);
+    TakeOrders();
+  }
+
+  // Marathon ends this Mesos task. What still runs is made again by another one, should it be
+  // wanted.
+  void OnToldToEnd() {
+    told_to_end_ = true;
+    if (place_) place_->table.StopAll(Now() + std::min(orders_.grace, kMarathonsPatience), true);
+  }
+
+  void TakeEnd() {
+    int status = -1;
+    const Child child = std::move(*child_);
+    child_.reset();
+    (void)ReadEnd(child.process.pidfd.get(), child.process.pid, child.process.start_ticks, &status);
+    if (role_ == kCoordinator) {  // where it was reached it is not any more
+      std::error_code ignored;
+      fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+    }
+    const fs::path log = TaskLogPath(job_dir_, role_, child.life.key.second);
+    place_->table.Ended(child.life, Now(), EndOf(status), ReadTail(log, kLogTail).value_or(""));
+  }
+
+  // ---- What is due ----
+
+  void Act() {
+    next_.reset();
+    if (!place_) return;
+    const TaskTable::Due due = place_->table.Step(Now());
+    next_ = due.next;
+    for (const Life& life : due.start) Start(life);
+    for (const Life& life : due.term) Signal(life, SIGTERM);
+    for (const Life& life : due.kill) Signal(life, SIGKILL);
+  }
+
+  void Signal(const Life& life, int signal) {
+    if (child_ && child_->life == life) (void)SignalProcess(child_->process.pidfd.get(), signal);
+  }
+
+  void Start(const Life& life) {
+    DesiredTask task = place_->table.Find(life.key)->task;
+    if (life.incarnation > 0)
+      EndEarlierLives(orders_.job_id, role_, life.key.second, life.incarnation);
+    if (task.argv[0] == orders_.program) {
+      std::error_code error;
+      task.argv[0] = fs::read_symlink("/proc/self/exe", error).string();
+    }
+    if (role_ == kCoordinator) {
+      task.env.emplace("SHOAL_COORDINATOR_HOST", OwnAddress());
+      if (const std::string port = Variable("PORT0"); !port.empty())
+        task.env.emplace("SHOAL_COORDINATOR_PORT", port);
+    }
+    std::vector<std::string> env = WithoutMarathon(OwnEnvironment());
+    if (task.resources.gpu > 0) env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Mesos leases them
+    const TaskPlace place{orders_.job_id, job_dir_, role_, life.key.second, life.incarnation};
+    auto process = Spawn(SpawnSpecOf(place, task, std::move(env)));
+    if (!process.ok()) return place_->table.Refused(life, process.status().message());
+    child_.emplace(Child{life, std::move(*process)});
+    place_->table.Started(life, Now());
+  }
+
+  // ---- What is told ----
+
+  static std::string TaskId() { return Variable("MESOS_TASK_ID"); }
+
+  void Write() {
+    if (!place_) return;
+    std::string text;
+    for (TaskEvent& event : place_->table.TakeEvents())
+      text += slurm::EncodeLine({Sign::kTask, std::move(event), round_, TaskId()});
+    Append(text);
+  }
+
+  void Append(const std::string& text) {
+    if (text.empty()) return;
+    if (const Status written = WriteAll(place_->file.get(), text); !written.ok())
+      LogError("{}: {}", PlacePath(job_dir_, role_, place_->index).string(), written.message());
+  }
+
+  const std::string job_dir_;
+  const std::string role_;
+  Orders orders_;
+  fs::file_time_type orders_time_{};
+  std::optional<Place> place_;
+  std::optional<Child> child_;
+  int64_t round_ = 0;
+  std::optional<TimePoint> next_;
+  bool told_to_end_ = false;
+  UniqueFd signals_;
+  UniqueFd changes_;
+};
+
+}  // namespace
+
+Result<int> RunHolder(const std::string& job_dir, const std::string& role) {
+  return Holder(job_dir, role).Run();
+}
+
+}  // namespace shoal::engine::marathon
