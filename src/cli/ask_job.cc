@@ -50,9 +50,13 @@ class Asking {
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
     TRY_ASSIGN(rendezvous::ClientOptions options, session_->Bystander(job));
     options.give_up_after = kDialFor;
+    // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
+    const bool orphan = options.find != nullptr && !controller::IsAlive(job.owner);
     rendezvous::ClientCallbacks callbacks;
-    callbacks.on_event = [this](const rendezvous::JobEvent& event) {
+    callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
       using Type = rendezvous::JobEvent::Type;
+      if (event.type == Type::kVerdict && orphan)
+        (void)controller::WriteVerdict(session_->home().job_dir(id_), event.verdict);
       if (event.type == Type::kVerdict) OnCoordinatorGone();
       const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
       if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));

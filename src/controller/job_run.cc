@@ -17,7 +17,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "controller/admission.h"
 #include "controller/desired.h"
@@ -341,15 +340,12 @@ void Run::ConnectClient() {
 // Where the job's processes do not see our directory: its files go there, what they leave comes
 // here.
 void Run::OpenLines(const rendezvous::ClientOptions& like) {
-  rendezvous::FetchOutputsOptions options;
-  options.find = like.find;
-  options.give_up_after = like.give_up_after;
-  options.directory = dir_ / "outputs";
-  options.token = ReadToken(dir_).value_or("");
-  if (!job_.files.empty())
-    giver_ = rendezvous::FileGiver::Start(
-        loop_, {like.find, options.token, dir_ / "files", like.give_up_after});
-  fetch_ = rendezvous::OutputFetch::Start(loop_, std::move(options),
+  const rendezvous::OwnLine files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
+                                  like.give_up_after};
+  rendezvous::OwnLine outputs = files;
+  outputs.directory = dir_ / "outputs";
+  if (!job_.files.empty()) giver_ = rendezvous::FileGiver::Start(loop_, files);
+  fetch_ = rendezvous::OutputFetch::Start(loop_, outputs,
                                           [this](const Status& status) { OutputsHere(status); });
 }
 
@@ -363,9 +359,8 @@ void Run::OutputsHere(Status status) {
     Note(text);
     recorder_.AddNote(text);
   }
-  const std::string text = ToPrettyText(rendezvous::VerdictToJson(*verdict_)) + "\n";
-  const Status written = WriteFileAtomically(dir_ / "verdict.json", text, 0600, false);
-  if (!written.ok()) Note("the verdict could not be written: " + written.message());
+  if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
+    Note("the verdict could not be written: " + written.message());
   End(verdict_->state, verdict_->reason);
 }
 

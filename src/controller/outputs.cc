@@ -73,8 +73,7 @@ Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
     const bool ours = ParseAttempt(it->path().filename().string(), &attempt);
     if (ours && fs::exists(it->path() / name)) attempts.push_back(std::move(attempt));
   }
-  if (attempts.empty())
-    return NotFound("no task has written the output '" + name + "' to $SHOAL_OUTPUT/" + name);
+  if (attempts.empty()) return NotFound("no task has written the output '" + name + "'");
   const auto first = std::min_element(
       attempts.begin(), attempts.end(), [](const OutputFile& a, const OutputFile& b) {
         return std::tie(a.task, b.attempt) < std::tie(b.task, a.attempt);

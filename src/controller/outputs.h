@@ -26,10 +26,10 @@ struct OutputFile {
 // beyond a million.
 Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir);
 
-// Where controller and tasks share no directory, an output that the job names was written to its
-// task's $SHOAL_OUTPUT/<name>: copies it to the directory that the job file says, of the last
-// attempt of the first task (by role and index) that has it. Files there are replaced, others stay.
-// NotFound names an output that no task has written.
+// Where controller and tasks share no directory, an output that the job names was written to
+// JOBDIR/outputs/<role>-<index>.<attempt>/<name>: copies it to the directory that the job file
+// says, of the last attempt of the first task (by role and index) that has it. Files there are
+// replaced, others stay. NotFound names an output that no task has written.
 Status PlaceOutputs(const std::filesystem::path& job_dir,
                     const std::map<std::string, std::string>& outputs);
 

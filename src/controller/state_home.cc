@@ -74,6 +74,11 @@ Result<std::string> ReadToken(const std::filesystem::path& dir) {
   return token;
 }
 
+Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict) {
+  const std::string text = ToPrettyText(rendezvous::VerdictToJson(verdict)) + "\n";
+  return WriteFileAtomically(dir / "verdict.json", text, 0600, false);
+}
+
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
   TRY_ASSIGN(const std::string text, ReadFile(dir / "verdict.json", kVerdictLimit));
   Result<json::object> object = ParseJsonObject(text);

@@ -41,6 +41,8 @@ Status CountResume(const std::filesystem::path& dir);
 void RemoveScratch(const std::filesystem::path& dir, JobState state);
 // The job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);
+// Leaves a verdict that was told, where the coordinator cannot.
+Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict);
 // What the coordinator left at its end. NotFound if there is no verdict yet.
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
 

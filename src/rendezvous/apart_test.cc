@@ -33,7 +33,7 @@ std::string TextOf(const fs::path& path) {
 
 class ApartBench : public Bench {
  public:
-  explicit ApartBench(const job::Job& job) : Bench(job) {}
+  using Bench::Bench;
   void Coordinate() {
     CoordinatorOptions options;
     options.apart = true;

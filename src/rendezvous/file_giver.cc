@@ -11,14 +11,8 @@ namespace {
 
 class Giver final : public FileGiver {
  public:
-  Giver(net::Loop* loop, GiveFilesOptions options) : server_(options.directory) {
-    LinkOptions link;
-    link.find = std::move(options.find);
-    link.token = std::move(options.token);
-    link.give_up_after = options.give_up_after;
-    LinkCallbacks calls;
-    calls.hello = [] { return json::object{{"kind", "give_files"}}; };
-    calls.heartbeat = [] { return json::object(); };
+  Giver(net::Loop* loop, const OwnLine& line) : server_(line.directory) {
+    LinkCallbacks calls = OwnLine::Callbacks("give_files");
     calls.on_up = [this] { server_.Add(&peer_); };
     calls.on_message = [this](const std::string& type, const json::object& message) {
       const Status status = server_.Received(&peer_, type, message);
@@ -30,7 +24,7 @@ class Giver final : public FileGiver {
     calls.on_given_up = [](const Status& why) {
       if (!why.ok()) LogInfo("the coordinator is not given files any more: {}", why.message());
     };
-    link_ = Link::Start(loop, std::move(link), std::move(calls));
+    link_ = Link::Start(loop, line.Options(), std::move(calls));
   }
 
  private:
@@ -41,8 +35,8 @@ class Giver final : public FileGiver {
 
 }  // namespace
 
-std::unique_ptr<FileGiver> FileGiver::Start(net::Loop* loop, GiveFilesOptions options) {
-  return std::make_unique<Giver>(loop, std::move(options));
+std::unique_ptr<FileGiver> FileGiver::Start(net::Loop* loop, const OwnLine& line) {
+  return std::make_unique<Giver>(loop, line);
 }
 
 }  // namespace shoal::rendezvous

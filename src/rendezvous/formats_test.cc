@@ -258,7 +258,8 @@ TEST(Protocol, JournalFramesRoundTripAndAreWhatTheDocumentShows) {
             "53484f");
   EXPECT_TRUE(IsJournalFrame(frame));
   EXPECT_FALSE(IsJournalFrame(EncodeLogFrame({"ps", 1, 2}, 3, "hi\n")));
-  const auto decoded = DecodeJournalFrame(EncodeJournalFrame(77, "bytes"));
+  const std::string other = EncodeJournalFrame(77, "bytes");
+  const auto decoded = DecodeJournalFrame(other);
   ASSERT_TRUE(decoded.ok());
   EXPECT_EQ(decoded->offset, 77);
   EXPECT_EQ(decoded->bytes, "bytes");

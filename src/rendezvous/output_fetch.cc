@@ -12,15 +12,9 @@ namespace {
 
 class Fetch final : public OutputFetch {
  public:
-  Fetch(net::Loop* loop, FetchOutputsOptions options, std::function<void(const Status&)> on_end)
-      : loop_(loop), on_end_(std::move(on_end)), store_(options.directory) {
-    LinkOptions link;
-    link.find = std::move(options.find);
-    link.token = std::move(options.token);
-    link.give_up_after = options.give_up_after;
-    LinkCallbacks calls;
-    calls.hello = [] { return json::object{{"kind", "fetch_outputs"}}; };
-    calls.heartbeat = [] { return json::object(); };
+  Fetch(net::Loop* loop, const OwnLine& line, std::function<void(const Status&)> on_end)
+      : loop_(loop), on_end_(std::move(on_end)), store_(line.directory) {
+    LinkCallbacks calls = OwnLine::Callbacks("fetch_outputs");
     calls.on_up = [this] {
       if (finishing_) link_->Send("finish", {});
     };
@@ -40,7 +34,7 @@ class Fetch final : public OutputFetch {
       over_ = why.ok() ? Unavailable("the coordinator has ended") : why;
       if (finishing_) End(*over_);
     };
-    link_ = Link::Start(loop_, std::move(link), std::move(calls));
+    link_ = Link::Start(loop_, line.Options(), std::move(calls));
   }
 
   ~Fetch() override { loop_->Cancel(end_timer_); }
@@ -90,9 +84,9 @@ class Fetch final : public OutputFetch {
 
 }  // namespace
 
-std::unique_ptr<OutputFetch> OutputFetch::Start(net::Loop* loop, FetchOutputsOptions options,
+std::unique_ptr<OutputFetch> OutputFetch::Start(net::Loop* loop, const OwnLine& line,
                                                 std::function<void(const Status&)> on_end) {
-  return std::make_unique<Fetch>(loop, std::move(options), std::move(on_end));
+  return std::make_unique<Fetch>(loop, line, std::move(on_end));
 }
 
 }  // namespace shoal::rendezvous

@@ -142,6 +142,35 @@ roles:
         self.assertEqual(code, 0)
         self.assertTrue(json.loads(out.splitlines()[-1])["ended"])
 
+    def test_a_suspended_job_goes_on_with_the_journal_that_its_controller_has(self):
+        process = self.begin(self.COUNT)
+        self.printed(process, "line 3")
+        code, out, err = self.home.run("suspend", "count")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertEqual(self.home.leftovers(), [])
+        code, out, err = self.home.run("resume", "count")
+        self.assertEqual(code, 0, out + err)
+        self.check_counted(attempt=1)
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_it_is_stopped_by_name_with_and_without_its_controller(self):
+        process = self.begin(self.COUNT.replace("-lt 40", "-lt 4000"))
+        self.printed(process, "line 3")
+        code, out, err = self.home.run("stop", "count")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(process.wait(timeout=60), 130)
+        earlier = self.home.job_dirs()
+        process = self.begin(self.COUNT.replace("-lt 40", "-lt 4000").replace("roles:", "on_controller_loss: keep\nroles:"))
+        self.printed(process, "line 3")
+        process.kill()
+        process.wait()
+        directory, = set(self.home.job_dirs()) - set(earlier)
+        code, out, err = self.home.run("stop", os.path.basename(directory))
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.home.leftovers(), [])
+        self.assertEqual(json.loads(self.read(directory, "verdict.json"))["state"], "cancelled")
+
     def test_large_outputs_survive_the_coordinator(self):
         process = self.begin("""\
 name: large
