@@ -1,12 +1,13 @@
 // `shoal-task install PATH`: puts a copy of itself there. An image that holds nothing but
 // shoal-task has no cp; the init container of a pod (engine/kubernetes) calls this.
+#include "cli/install.h"
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "base/log.h"
-#include "cli/commands.h"
 
 namespace shoal::cli {
 namespace {

@@ -2,6 +2,7 @@
 // launcher, the coordinator, the trainers and what these start. Started by engines (docker), not by
 // people. It has its own list of commands, so that the linker leaves the rest away.
 #include "cli/commands.h"
+#include "cli/install.h"
 #include "cli/main.h"
 
 namespace shoal::cli {

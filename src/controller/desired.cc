@@ -112,6 +112,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.image = job.image;
   desired.container = MakeContainer(job);
   desired.slurm = job.slurm;
+  desired.kubernetes = job.kubernetes;
   desired.marathon = job.marathon;
   for (const job::Role& role : job.roles) {
     if (role.elastic()) desired.most[role.name] = role.most();

@@ -73,6 +73,7 @@ struct DesiredJob {
   // at once.
   std::map<std::string, int> most = {};
   job::Slurm slurm = {};
+  job::Kubernetes kubernetes = {};
   job::Marathon marathon = {};
   // Where controller and tasks share no directory: small files, by name, which every task of the
   // job, the coordinator too, finds in the directory of its kSeedMark, readable by nobody else: a

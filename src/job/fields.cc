@@ -27,6 +27,16 @@ void SetReady(Ready* ready, ReadyBy by, const std::string& port) {
   ready->port = port;
 }
 
+// "NAME=VALUE" each.
+std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> pairs;
+  for (const std::string& text : texts) {
+    const size_t is = std::min(text.find('='), text.size());
+    pairs[text.substr(0, is)] = text.substr(std::min(is + 1, text.size()));
+  }
+  return pairs;
+}
+
 using V = const Value&;
 using T = const Target&;
 
@@ -408,6 +418,50 @@ constexpr Field kFields[] = {
   {.path = "marathon.force_pull", .type = Type::kChoice, .choices = "true|false", .fallback = "false",
    .doc = "Whether the image is pulled even where it is.",
    .apply = [](V v, T t) { t.job->marathon.force_pull = v.text == "true"; }},
+
+  {.path = "kubernetes", .type = Type::kSection, .fallback = "see its fields",
+   .doc = "What `--engine kubernetes` asks the cluster for beyond the roles' resources "
+          "(docs/engines/kubernetes.md); other engines ignore it."},
+  {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current one",
+   .doc = "Which cluster, and as whom: a context of the kubeconfig.",
+   .apply = [](V v, T t) { t.job->kubernetes.context = v.text; }},
+  {.path = "kubernetes.namespace", .type = Type::kText, .most = 63, .fallback = "the context's",
+   .doc = "The namespace that everything of the job is in.",
+   .apply = [](V v, T t) { t.job->kubernetes.name_space = v.text; }},
+  {.path = "kubernetes.launcher", .type = Type::kText, .most = 1024, .fallback = "the published image",
+   .doc = "An image that holds /shoal-task, from which each pod takes the launcher.",
+   .apply = [](V v, T t) { t.job->kubernetes.launcher = v.text; }},
+  {.path = "kubernetes.labels", .type = Type::kTexts, .most = 256, .fallback = "none",
+   .doc = "NAME=VALUE on each Job and pod: [kueue.x-k8s.io/queue-name=research].",
+   .apply = [](V v, T t) { t.job->kubernetes.labels = Pairs(v.texts); }},
+  {.path = "kubernetes.node_selector", .type = Type::kTexts, .most = 256, .fallback = "any node",
+   .doc = "NAME=VALUE of labels that the nodes must have: [topology.kubernetes.io/zone=b].",
+   .apply = [](V v, T t) { t.job->kubernetes.node_selector = Pairs(v.texts); }},
+  {.path = "kubernetes.tolerations", .type = Type::kTexts, .most = 256, .fallback = "none",
+   .doc = "Taints that the pods bear: KEY or KEY=VALUE, with :EFFECT behind it or not.",
+   .apply = [](V v, T t) { t.job->kubernetes.tolerations = v.texts; }},
+  {.path = "kubernetes.service_account", .type = Type::kText, .most = 253, .fallback = "the namespace's default",
+   .doc = "The service account of the pods. Its token is not put into them.",
+   .apply = [](V v, T t) { t.job->kubernetes.service_account = v.text; }},
+  {.path = "kubernetes.image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none",
+   .doc = "Secrets with which images are pulled.",
+   .apply = [](V v, T t) { t.job->kubernetes.image_pull_secrets = v.texts; }},
+  {.path = "kubernetes.priority_class", .type = Type::kText, .most = 253, .fallback = "the cluster's default",
+   .doc = "The priority class of the pods.",
+   .apply = [](V v, T t) { t.job->kubernetes.priority_class = v.text; }},
+  {.path = "kubernetes.volumes", .type = Type::kTexts, .most = 64, .fallback = "none",
+   .doc = "What the pods see: `pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET` or "
+          "`empty:SIZE:/TARGET`, with `:ro` behind it read only.",
+   .apply = [](V v, T t) { t.job->kubernetes.volumes = v.texts; }},
+  {.path = "kubernetes.host_network", .type = Type::kChoice, .choices = "true|false", .fallback = "false",
+   .doc = "Whether the pods use their nodes' network, as RDMA often needs it.",
+   .apply = [](V v, T t) { t.job->kubernetes.host_network = v.text == "true"; }},
+  {.path = "kubernetes.gpu_resource", .type = Type::kText, .most = 253, .fallback = "nvidia.com/gpu",
+   .doc = "What the cluster calls a GPU.",
+   .apply = [](V v, T t) { t.job->kubernetes.gpu_resource = v.text; }},
+  {.path = "kubernetes.resources", .type = Type::kTexts, .most = 32, .fallback = "none",
+   .doc = "More that each task's pod needs: [rdma/hca=1].",
+   .apply = [](V v, T t) { t.job->kubernetes.resources = v.texts; }},
 };
 // clang-format on
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "job/kubernetes.h"
+
 namespace shoal::job {
 
 // Bounds that keep sums over a whole job well inside 64 bits.
@@ -271,6 +273,7 @@ struct Job {
   std::optional<OnControllerLoss> on_controller_loss;
   std::map<std::string, std::string> outputs;  // "model" → directory
   Slurm slurm;
+  Kubernetes kubernetes;
   Marathon marathon;
 
   const Role* FindRole(const std::string& role) const;

@@ -418,6 +418,40 @@ Status DecodeMarathon(const json::object& object, Marathon* marathon) {
   return Status::Ok();
 }
 
+json::object Encode(const Kubernetes& kubernetes) {
+  return {{"context", kubernetes.context},
+          {"namespace", kubernetes.name_space},
+          {"launcher", kubernetes.launcher},
+          {"labels", TextMap(kubernetes.labels)},
+          {"node_selector", TextMap(kubernetes.node_selector)},
+          {"tolerations", Texts(kubernetes.tolerations)},
+          {"service_account", kubernetes.service_account},
+          {"image_pull_secrets", Texts(kubernetes.image_pull_secrets)},
+          {"priority_class", kubernetes.priority_class},
+          {"volumes", Texts(kubernetes.volumes)},
+          {"host_network", kubernetes.host_network},
+          {"gpu_resource", kubernetes.gpu_resource},
+          {"resources", Texts(kubernetes.resources)}};
+}
+
+Status DecodeKubernetes(const json::object& object, Kubernetes* kubernetes) {
+  if (!object.contains("kubernetes")) return Status::Ok();  // nothing was asked for
+  TRY_ASSIGN(const json::object* fields, GetObject(object, "kubernetes"));
+  TRY_ASSIGN(kubernetes->context, GetString(*fields, "context"));
+  TRY_ASSIGN(kubernetes->name_space, GetString(*fields, "namespace"));
+  TRY_ASSIGN(kubernetes->launcher, GetString(*fields, "launcher"));
+  TRY(GetTextMap(*fields, "labels", &kubernetes->labels));
+  TRY(GetTextMap(*fields, "node_selector", &kubernetes->node_selector));
+  TRY(GetTexts(*fields, "tolerations", &kubernetes->tolerations));
+  TRY_ASSIGN(kubernetes->service_account, GetString(*fields, "service_account"));
+  TRY(GetTexts(*fields, "image_pull_secrets", &kubernetes->image_pull_secrets));
+  TRY_ASSIGN(kubernetes->priority_class, GetString(*fields, "priority_class"));
+  TRY(GetTexts(*fields, "volumes", &kubernetes->volumes));
+  TRY_ASSIGN(kubernetes->host_network, GetBool(*fields, "host_network"));
+  TRY_ASSIGN(kubernetes->gpu_resource, GetString(*fields, "gpu_resource"));
+  return GetTexts(*fields, "resources", &kubernetes->resources);
+}
+
 Status DecodeHead(const json::object& object, Job* job) {
   TRY_ASSIGN(job->file, GetString(object, "file"));
   TRY_ASSIGN(job->name, GetString(object, "name"));
@@ -472,6 +506,7 @@ json::object ToJson(const Job& job) {
   }
   object["outputs"] = TextMap(job.outputs);
   if (job.slurm != Slurm()) object["slurm"] = Encode(job.slurm);
+  if (job.kubernetes != Kubernetes()) object["kubernetes"] = Encode(job.kubernetes);
   if (job.marathon != Marathon()) object["marathon"] = Encode(job.marathon);
   return object;
 }
@@ -493,6 +528,7 @@ Result<Job> FromJson(const json::object& object) {
     job.on_controller_loss = loss;
   }
   TRY(DecodeSlurm(object, &job.slurm));
+  TRY(DecodeKubernetes(object, &job.kubernetes));
   TRY(DecodeMarathon(object, &job.marathon));
   return job;
 }

@@ -313,6 +313,35 @@ Node MarathonNode(const Marathon& marathon) {
   return node;
 }
 
+// As the file has them: "NAME=VALUE".
+std::vector<std::string> Joined(const std::map<std::string, std::string>& pairs) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : pairs) texts.push_back(name + "=" + value);
+  return texts;
+}
+
+Node KubernetesNode(const Kubernetes& kubernetes) {
+  Node node;
+  const auto add_list = [&](const char* name, const std::vector<std::string>& texts) {
+    if (!texts.empty()) AddField(&node, name, TextList(texts));
+  };
+  AddUnlessEmpty(&node, "context", kubernetes.context);
+  AddUnlessEmpty(&node, "namespace", kubernetes.name_space);
+  AddUnlessEmpty(&node, "launcher", kubernetes.launcher);
+  add_list("labels", Joined(kubernetes.labels));
+  add_list("node_selector", Joined(kubernetes.node_selector));
+  add_list("tolerations", kubernetes.tolerations);
+  AddUnlessEmpty(&node, "service_account", kubernetes.service_account);
+  add_list("image_pull_secrets", kubernetes.image_pull_secrets);
+  AddUnlessEmpty(&node, "priority_class", kubernetes.priority_class);
+  add_list("volumes", kubernetes.volumes);
+  if (kubernetes.host_network) AddField(&node, "host_network", Plain("true"));
+  if (kubernetes.gpu_resource != Kubernetes().gpu_resource)
+    AddField(&node, "gpu_resource", Text(kubernetes.gpu_resource));
+  add_list("resources", kubernetes.resources);
+  return node;
+}
+
 Node LearnNode(const Job& job) {
   Node node;
   for (const auto& [key, value] : job.learn) AddField(&node, key, Text(value.text));
@@ -345,6 +374,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   }
   AddUnlessEmpty(&node, "outputs", TextMap(job.outputs));
   AddUnlessEmpty(&node, "slurm", SlurmNode(job.slurm));
+  AddUnlessEmpty(&node, "kubernetes", KubernetesNode(job.kubernetes));
   AddUnlessEmpty(&node, "marathon", MarathonNode(job.marathon));
   return EmitYaml(node, comments);
 }

@@ -288,6 +288,7 @@ TEST_P(EngineContract, AnAdoptedTaskIsRestartedWhenLost) {
   const DesiredJob job = Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kRuns)});
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker"));
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));  // they may come in any order
   Reopen();
   ASSERT_TRUE(engine().Adopt(job_, harness_->job_dir()).ok());
   ASSERT_TRUE(engine().Apply(job).ok());  // what runs is left alone

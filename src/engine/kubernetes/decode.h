@@ -45,7 +45,7 @@ struct PodView {
   bool started = false;  // its container has run
   bool running = false;
   bool ended = false;
-  int exit_code = -1;  // valid if ended, and its container has run
+  int exit_code = -1;            // valid if ended, and its container has run
   std::optional<int64_t> lived;  // seconds, by its node's clock, of what has ended
   bool out_of_memory = false;
   bool cannot_start = false;  // there is no such program, or it is none

@@ -237,10 +237,10 @@ Result<Capacity> KubernetesEngine::GetCapacity() {
 Result<std::string> KubernetesEngine::Describe(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   TRY(CheckObjects(objects_, desired));
-  std::string name_space = WishesOf(desired).name_space;
+  std::string name_space = desired.kubernetes.name_space;
   if (name_space.empty()) {
     // A plan can be made where no cluster is known.
-    const auto access = FindCluster(options_.place, WishesOf(desired).context);
+    const auto access = FindCluster(options_.place, desired.kubernetes.context);
     name_space = access.ok() ? access->name_space : "default";
   }
   return DescribeObjects(objects_, desired, name_space);
@@ -252,7 +252,7 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   TRY(CheckObjects(objects_, desired));
   bool there = false;
-  const JobPlace place{WishesOf(desired).context, WishesOf(desired).name_space};
+  const JobPlace place{desired.kubernetes.context, desired.kubernetes.name_space};
   TRY_ASSIGN(const auto held, FindOrAdopt(desired.job_id, place, &there));
   std::lock_guard sending(held->sending);
   if (held->follower->stopping())

@@ -94,9 +94,9 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   if (resources.cpu > 0)
     wants["cpu"] = std::to_string(std::llround(std::ceil(resources.cpu * 1000))) + "m";
   if (resources.memory_bytes > 0) wants["memory"] = std::to_string(resources.memory_bytes);
-  if (resources.gpu > 0) wants[WishesOf(job).gpu_resource] = std::to_string(resources.gpu);
+  if (resources.gpu > 0) wants[job.kubernetes.gpu_resource] = std::to_string(resources.gpu);
   if (task.role != "coordinator") {
-    for (const std::string& text : WishesOf(job).resources) {
+    for (const std::string& text : job.kubernetes.resources) {
       const size_t is = text.rfind('=');
       wants[text.substr(0, is)] = text.substr(is + 1);
     }
@@ -171,7 +171,7 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job) {
   if (job.container.shm_bytes > 0) memory["sizeLimit"] = std::to_string(job.container.shm_bytes);
   add("shm", {{"emptyDir", std::move(memory)}}, "/dev/shm", false);
   int number = 0;
-  for (const std::string& text : WishesOf(job).volumes) {
+  for (const std::string& text : job.kubernetes.volumes) {
     const auto volume = ParsePodVolume(text);  // CheckObjects has seen it
     if (volume.ok())
       add("volume-" + std::to_string(number++), volume->source, volume->target, volume->read_only);
@@ -181,7 +181,7 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job) {
 
 json::object Labels(const DesiredJob& job, const std::string& role) {
   json::object labels;
-  for (const auto& [name, value] : WishesOf(job).labels) labels[name] = value;
+  for (const auto& [name, value] : job.kubernetes.labels) labels[name] = value;
   labels["app.kubernetes.io/managed-by"] = "shoal";
   labels[kJobLabel] = job.job_id;
   if (!role.empty()) labels[kRoleLabel] = role;
@@ -189,7 +189,7 @@ json::object Labels(const DesiredJob& job, const std::string& role) {
 }
 
 std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
-  if (!WishesOf(job).launcher.empty()) return WishesOf(job).launcher;
+  if (!job.kubernetes.launcher.empty()) return job.kubernetes.launcher;
   return options.launcher_image.empty() ? kDefaultLauncherImage : options.launcher_image;
 }
 
@@ -251,11 +251,6 @@ bool IsQualified(const std::string& text) {
 }
 
 }  // namespace
-
-const job::Kubernetes& WishesOf(const DesiredJob& /*job*/) {
-  static const job::Kubernetes kNone;
-  return kNone;
-}
 
 std::string BaseName(const std::string& job_id) { return "shoal-" + Label(job_id, 32); }
 
@@ -328,18 +323,18 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
   if (options.program.empty() && job.image.empty())
     return InvalidArgument("job " + job.job_id + " names no image");
   std::set<std::string> targets;
-  for (const std::string& text : WishesOf(job).volumes) {
+  for (const std::string& text : job.kubernetes.volumes) {
     TRY_ASSIGN(const PodVolume volume, ParsePodVolume(text));
     if (!targets.insert(volume.target).second)
       return InvalidArgument("kubernetes.volumes: two of them are mounted at " + volume.target);
   }
-  for (const std::string& text : WishesOf(job).resources) {
+  for (const std::string& text : job.kubernetes.resources) {
     const size_t is = text.rfind('=');
     if (is == std::string::npos || !IsQualified(text.substr(0, is)) ||
         !ReadQuantity(text.substr(is + 1)))
       return InvalidArgument("kubernetes.resources: got \"" + text + "\", expected NAME=QUANTITY");
   }
-  for (const std::string& text : WishesOf(job).tolerations) {
+  for (const std::string& text : job.kubernetes.tolerations) {
     const size_t colon = text.rfind(':');
     const std::string effect = colon == std::string::npos ? "NoExecute" : text.substr(colon + 1);
     const bool known =
@@ -376,7 +371,7 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
          {"securityContext", {{"allowPrivilegeEscalation", false}}}}};
   }
-  AddPlacement(WishesOf(job), &spec);
+  AddPlacement(job.kubernetes, &spec);
   return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
 }
 

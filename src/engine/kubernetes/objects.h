@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "engine/engine.h"
 #include "engine/kubernetes/decode.h"
-#include "job/kubernetes.h"
 
 namespace shoal::engine::kubernetes {
 
@@ -20,9 +19,6 @@ inline constexpr const char* kLauncherSource = "/shoal-task";
 inline constexpr const char* kLauncherPath = "/.shoal/bin/shoal";
 inline constexpr const char* kSeedPath = "/.shoal/seed";
 inline constexpr const char* kDirPath = "/.shoal/job";
-
-// What the job asks of the cluster beyond its tasks' resources.
-const job::Kubernetes& WishesOf(const DesiredJob& job);
 
 struct ObjectOptions {
   std::string program;             // what argv[0] names where the launcher is meant; empty: none is

@@ -1,0 +1,514 @@
+// What is sent to a cluster, what its words mean, and what becomes of a job's tasks by them;
+// without a cluster. tests/contract and script/test-cluster kubernetes run against a real one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "engine/kubernetes/decode.h"
+#include "engine/kubernetes/job_view.h"
+#include "engine/kubernetes/kube_client.h"
+#include "engine/kubernetes/kube_config.h"
+#include "engine/kubernetes/kube_exec.h"
+#include "engine/kubernetes/objects.h"
+#include "engine/kubernetes/plan_jobs.h"
+#include "engine/kubernetes/relay.h"
+#include "engine/kubernetes/ws_frames.h"
+
+namespace shoal::engine::kubernetes {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// ---- kubeconfig ----
+
+constexpr const char* kConfig = R"(
+apiVersion: v1
+clusters:
+- {name: far, cluster: {server: "https://far.example:6443", proxy-url: "http://proxy:3128"}}
+- name: near
+  cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: aGVsbG8=, tls-server-name: kube}
+users:
+- {name: me, user: {token: abc}}
+- {name: plugin, user: {exec: {command: ./get-token, args: [--x], apiVersion: client.authentication.k8s.io/v1}}}
+contexts:
+- {name: one, context: {cluster: near, user: me, namespace: team}}
+- {name: two, context: {cluster: far, user: plugin}}
+current-context: one
+)";
+
+TEST(KubeConfig, TheCurrentContextAndOthers) {
+  const auto one = ReadKubeConfig(kConfig, "/home/me/config", "");
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_EQ(one->server, "https://10.0.0.1:6443");
+  EXPECT_EQ(one->tls.authorities, "hello");
+  EXPECT_EQ(one->tls.server_name, "kube");
+  EXPECT_TRUE(one->tls.verify);
+  EXPECT_EQ(one->token, "abc");
+  EXPECT_EQ(one->name_space, "team");
+  const auto two = ReadKubeConfig(kConfig, "/home/me/config", "two");
+  ASSERT_TRUE(two.ok()) << two.status().message();
+  EXPECT_EQ(two->proxy, "http://proxy:3128");
+  EXPECT_EQ(two->name_space, "default");
+  EXPECT_THAT(two->exec.argv, ElementsAre("/home/me/./get-token", "--x"));
+}
+
+TEST(KubeConfig, WhatIsWrongIsSaid) {
+  EXPECT_THAT(ReadKubeConfig(kConfig, "f", "three").status().message(),
+              HasSubstr("there is no context 'three'"));
+  EXPECT_THAT(ReadKubeConfig("a: [", "f", "").status().message(), HasSubstr("f:1"));
+  EXPECT_FALSE(ReadKubeConfig("{}", "f", "").ok());
+  EXPECT_FALSE(
+      ReadKubeConfig("{current-context: a, contexts: [{name: a, context: {cluster: b}}]}", "f", "")
+          .ok());
+}
+
+TEST(KubeConfig, SeveralFilesAndThePod) {
+  auto dir = TempDir::Create("kube");
+  ASSERT_TRUE(dir.ok());
+  const auto write = [&](const char* name, const char* text) {
+    EXPECT_TRUE(WriteFileAtomically(dir->path() / name, text).ok());
+    return (dir->path() / name).string();
+  };
+  ConfigPlace place;
+  place.kubeconfig = write("a", "{current-context: two}") + ":" + write("b", kConfig) + ":/none";
+  place.https_proxy = "http://other:1";
+  auto access = FindCluster(place, "");
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  EXPECT_EQ(access->context, "two");
+  EXPECT_EQ(access->proxy, "http://proxy:3128");
+  access = FindCluster(place, "one");
+  ASSERT_TRUE(access.ok());
+  EXPECT_EQ(access->proxy, "http://other:1");
+  ConfigPlace none;
+  EXPECT_EQ(FindCluster(none, "").status().code(), Code::kNotFound);
+  none.service_host = "10.0.0.1";
+  none.service_port = "443";
+  none.service_account = dir->path();
+  write("token", "tok\n");
+  write("ca.crt", "ca");
+  write("namespace", "ns");
+  access = FindCluster(none, "");
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  EXPECT_EQ(access->server, "https://10.0.0.1:443");
+  EXPECT_EQ(access->name_space, "ns");
+  auto credentials = Credentials::Make(&*access, RealClock::Get());
+  ASSERT_TRUE(credentials.ok());
+  EXPECT_EQ((*credentials)->Authorization().value_or(""), "Bearer tok");
+}
+
+TEST(KubeConfig, AnExecPluginIsAsked) {
+  auto access = ReadKubeConfig(kConfig, "/x/config", "two");
+  ASSERT_TRUE(access.ok());
+  access->exec.argv = {
+      "/bin/sh", "-c",
+      "echo '{\"status\": {\"token\": \"t'$A'\"}}'; test -n \"$KUBERNETES_EXEC_INFO\""};
+  access->exec.env = {{"A", "5"}};
+  auto credentials = Credentials::Make(&*access, RealClock::Get());
+  ASSERT_TRUE(credentials.ok()) << credentials.status().message();
+  EXPECT_EQ((*credentials)->Authorization().value_or(""), "Bearer t5");
+  access->exec.argv = {"/bin/sh", "-c", "echo log in first >&2; exit 3"};
+  EXPECT_THAT(Credentials::Make(&*access, RealClock::Get()).status().message(),
+              HasSubstr("exited with code 3: log in first"));
+}
+
+TEST(KubeConfig, Base64AndNoProxy) {
+  for (const char* text : {"", "a", "ab", "abc", "abcd", "\xff\x00x"})
+    EXPECT_EQ(DecodeBase64(EncodeBase64(text)).value_or("?"), text);
+  EXPECT_FALSE(DecodeBase64("a!b").ok());
+  EXPECT_TRUE(IsExcluded("a.b.example", "x, .b.example"));
+  EXPECT_TRUE(IsExcluded("b.example", "b.example"));
+  EXPECT_FALSE(IsExcluded("ab.example", "b.example"));
+  EXPECT_TRUE(IsExcluded("any", "*"));
+}
+
+// ---- Objects ----
+
+DesiredTask Launcher(const std::string& role, int index) {
+  DesiredTask task;
+  task.role = role;
+  task.index = index;
+  task.argv = {"/opt/shoal",     "task",          "--index",        kIndexMark, "--incarnation",
+               kIncarnationMark, "--coordinator", kCoordinatorMark, "--pay",    "$HOME"};
+  return task;
+}
+
+DesiredJob SomeJob(int workers = 2) {
+  DesiredJob job;
+  job.job_id = "text-0a1b2c";
+  DesiredTask coordinator;
+  coordinator.role = "coordinator";
+  coordinator.argv = {"/opt/shoal", "coordinator", "--listen", "0.0.0.0:{port}"};
+  job.tasks.push_back(coordinator);
+  for (int i = 0; i < workers; ++i) job.tasks.push_back(Launcher("worker", i));
+  job.seed = {{"token", "secret-token"}};
+  return job;
+}
+
+const ObjectOptions kOptions{.program = "/opt/shoal", .launcher_image = "launcher:1"};
+
+JobChanges Plan(const DesiredJob& job, const std::vector<JobView>& there = {},
+                const std::map<TaskKey, KnownTask>& known = {}) {
+  return PlanJobs(kOptions, job, "team", there, known);
+}
+
+// As the cluster has it once it was made.
+JobView Made(const RoleJob& role) {
+  Owner owner;
+  json::object object = JobObject(kOptions, SomeJob(), role, owner, false);
+  object.at("metadata").get_object()["uid"] = "uid-" + role.name;
+  auto view = DecodeJob(object);
+  EXPECT_TRUE(view.ok()) << view.status().message();
+  return view.value_or(JobView());
+}
+
+TEST(Objects, ARoleIsOneJobWhatItsSize) {
+  const JobChanges changes = Plan(SomeJob(500));
+  ASSERT_THAT(changes.make, SizeIs(2));
+  EXPECT_EQ(changes.make[0].role, "coordinator");
+  EXPECT_EQ(changes.make[1].count, 500);
+  EXPECT_THAT(changes.remove, IsEmpty());
+  const json::object object = JobObject(kOptions, SomeJob(), changes.make[1],
+                                        {"shoal-text-0a1b2c-coordinator", "u"}, false);
+  const json::object& spec = object.at("spec").get_object();
+  EXPECT_EQ(spec.at("completionMode"), "Indexed");
+  EXPECT_EQ(spec.at("completions"), 500);
+  EXPECT_EQ(spec.at("parallelism"), 500);
+  EXPECT_FALSE(spec.contains("ttlSecondsAfterFinished"));  // its owner has it
+  const json::value& container = spec.at("template").at("spec").at("containers").at(0);
+  const Endpoint coordinator = CoordinatorAddress("text-0a1b2c", "team");
+  EXPECT_EQ(
+      container.at("command"),
+      (json::array{kLauncherPath, "task", "--index", "$(SHOAL_INDEX)", "--incarnation",
+                   "$(SHOAL_INCARNATION)", "--coordinator",
+                   coordinator.host + ":" + std::to_string(coordinator.port), "--pay", "$$HOME"}));
+}
+
+TEST(Objects, NamesAreDnsLabels) {
+  for (const std::string& id : {std::string("a"), std::string("Text_8.x"), std::string(60, 'x')}) {
+    for (const std::string& role :
+         {std::string("worker"), std::string("Parameter_Server.long-name")}) {
+      const std::string name = RoleJobName(id, role);
+      EXPECT_LE(name.size(), 57u) << name;  // "-" and an index below 10,000 make it a pod's name
+      EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos);
+      EXPECT_FALSE(name.ends_with('-'));
+    }
+  }
+  EXPECT_NE(BaseName("Ab"), BaseName("ab"));
+}
+
+TEST(Objects, WhatCannotBeAskedForIsSaid) {
+  DesiredJob job = SomeJob();
+  EXPECT_TRUE(CheckObjects(kOptions, job).ok());
+  job.kubernetes.volumes = {"pvc:data"};
+  EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("expected pvc:CLAIM:/TARGET"));
+  job = SomeJob();
+  job.kubernetes.volumes = {"pvc:a:/data", "host:/x:/data:ro"};
+  EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("two of them"));
+  job = SomeJob();
+  job.kubernetes.tolerations = {"gpu=a:Never"};
+  EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("NoSchedule"));
+  job = SomeJob();
+  job.kubernetes.resources = {"rdma/hca"};
+  EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("NAME=QUANTITY"));
+  job = SomeJob();
+  job.container.programs = true;
+  EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("names no image"));
+}
+
+TEST(Objects, ThePlanShowsNoSecret) {
+  DesiredJob job = SomeJob();
+  job.tasks[1].env["MY_PASSWORD"] = "hunter2";
+  job.tasks[2].env["MY_PASSWORD"] = "hunter2";
+  const std::string text = DescribeObjects(kOptions, job, "team");
+  EXPECT_THAT(text, HasSubstr("kubectl -n team delete"));
+  EXPECT_THAT(text, HasSubstr("kind: Secret"));
+  for (const char* secret : {"hunter2", "secret-token", "c2VjcmV0LXRva2Vu"})
+    EXPECT_EQ(text.find(secret), std::string::npos) << secret;
+}
+
+// ---- Changes ----
+
+TEST(PlanJobs, GrowsAndShrinksInPlace) {
+  const JobChanges first = Plan(SomeJob(2));
+  std::vector<JobView> there = {Made(first.make[0]), Made(first.make[1])};
+  JobChanges changes = Plan(SomeJob(2), there);
+  EXPECT_THAT(changes.make, IsEmpty());
+  EXPECT_THAT(changes.resize, IsEmpty());
+  EXPECT_THAT(changes.remove, IsEmpty());
+  changes = Plan(SomeJob(5), there);
+  ASSERT_THAT(changes.resize, SizeIs(1));
+  EXPECT_EQ(changes.resize[0].count, 5);
+  changes = Plan(SomeJob(1), there);
+  ASSERT_THAT(changes.resize, SizeIs(1));
+  EXPECT_EQ(changes.resize[0].count, 1);
+  // Named again after it was given up: its incarnations go on.
+  there[1].completions = 1;
+  changes = Plan(SomeJob(2), there, {{{"worker", 1}, {3, true}}});
+  ASSERT_THAT(changes.resize, SizeIs(1));
+  EXPECT_EQ(changes.resize[0].bases.at(1), 3);
+  changes = Plan(SomeJob(0), there);
+  EXPECT_THAT(changes.remove, ElementsAre(there[1].name));
+}
+
+TEST(PlanJobs, WhatIsNotAlikeGetsAJobOfItsOwn) {
+  DesiredJob job = SomeJob(2);
+  job.tasks[2].argv.push_back("--other");
+  JobChanges changes = Plan(job);
+  ASSERT_THAT(changes.make, SizeIs(3));
+  EXPECT_EQ(changes.make[2].single, 1);
+  std::vector<JobView> there;
+  for (const RoleJob& role : changes.make) there.push_back(Made(role));
+  EXPECT_THAT(Plan(job, there).make, IsEmpty());
+  // Changed and over: another takes its place; changed and alive: left alone.
+  job.tasks[2].argv.push_back("--new");
+  EXPECT_THAT(Plan(job, there).make, IsEmpty());
+  changes = Plan(job, there, {{{"worker", 1}, {1, true}}});
+  ASSERT_THAT(changes.make, SizeIs(1));
+  EXPECT_EQ(changes.make[0].bases.at(1), 1);
+  EXPECT_THAT(changes.remove, ElementsAre(there[2].name));
+}
+
+TEST(PlanJobs, ARoleWithAHoleKeepsWhatItMust) {
+  const JobChanges first = Plan(SomeJob(3));
+  std::vector<JobView> there = {Made(first.make[0]), Made(first.make[1])};
+  DesiredJob job = SomeJob(3);
+  job.tasks.erase(job.tasks.begin() + 1);  // worker 0
+  const JobChanges changes = Plan(job, there);
+  EXPECT_THAT(changes.make, IsEmpty());
+  EXPECT_THAT(changes.remove, IsEmpty());
+  EXPECT_THAT(changes.kept_longer, ElementsAre(TaskKey{"worker", 0}));
+}
+
+// ---- Pods to events ----
+
+json::object Pod(int index, int failures, const std::string& uid, json::object status) {
+  return {
+      {"metadata",
+       {{"name", "p-" + uid},
+        {"uid", uid},
+        {"labels",
+         {{kJobLabel, "text-0a1b2c"},
+          {kRoleLabel, "worker"},
+          {kJobNameLabel, "shoal-text-0a1b2c-worker"}}},
+        {"annotations",
+         {{kCompletionIndex, std::to_string(index)}, {kFailureCount, std::to_string(failures)}}}}},
+      {"spec", {{"nodeName", "node1"}}},
+      {"status", std::move(status)}};
+}
+json::object Running() {
+  return {{"phase", "Running"},
+          {"containerStatuses",
+           json::array{{{"name", "task"}, {"state", {{"running", json::object()}}}}}}};
+}
+json::object Ended(int code, const std::string& reason = "Error", const std::string& message = "") {
+  return {
+      {"phase", code == 0 ? "Succeeded" : "Failed"},
+      {"containerStatuses",
+       json::array{
+           {{"name", "task"},
+            {"state",
+             {{"terminated", {{"exitCode", code}, {"reason", reason}, {"message", message}}}}}}}}};
+}
+PodView View(json::object object) {
+  auto list = DecodePods({{"items", json::array{std::move(object)}}});
+  EXPECT_TRUE(list.ok() && list->items.size() == 1);
+  return list.ok() && !list->items.empty() ? list->items[0] : PodView();
+}
+
+class JobStateTest : public testing::Test {
+ protected:
+  JobStateTest() : state_("text-0a1b2c", RestartRules()) {
+    const DesiredJob job = SomeJob(1);
+    const JobChanges changes = Plan(job);
+    state_.SetJobs({Made(changes.make[0]), Made(changes.make[1])});
+    state_.Want(job, changes, &events_);
+    events_.clear();
+  }
+  void See(json::object pod) {
+    state_.See(
+        View(std::move(pod)), now_, [] { return std::string("last words\n"); }, &events_);
+  }
+  std::vector<TaskPhase> Phases() {
+    std::vector<TaskPhase> phases;
+    for (const TaskEvent& event : events_) phases.push_back(event.phase);
+    return phases;
+  }
+  JobState state_;
+  std::vector<TaskEvent> events_;
+  TimePoint now_ = TimePoint(std::chrono::hours(1));
+};
+
+TEST_F(JobStateTest, FromStartToEnd) {
+  See(Pod(0, 0, "a", {{"phase", "Pending"}}));
+  See(Pod(0, 0, "a", Running()));
+  See(Pod(0, 0, "a", Running()));
+  See(Pod(0, 0, "a", Ended(0)));
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kEnded));
+  EXPECT_EQ(events_.back().end.exit_code, 0);
+}
+
+TEST_F(JobStateTest, AnEndThatCameAtOnceIsToldInOrder) {
+  See(Pod(0, 0, "a", Ended(137)));
+  See(Pod(0, 1, "b", Running()));
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kLost, TaskPhase::kStarting,
+                                    TaskPhase::kRunning));
+  EXPECT_EQ(events_[1].end.signal, 9);
+  EXPECT_EQ(events_[3].incarnation, 1);
+}
+
+TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
+  See(Pod(0, 0, "a", Running()));
+  json::object lost = Running();
+  lost["conditions"] = json::array{{{"type", "DisruptionTarget"},
+                                    {"status", "True"},
+                                    {"reason", "DeletionByTaintManager"},
+                                    {"message", "Taint manager: deleting due to NoExecute taint"}}};
+  json::object pod = Pod(0, 0, "a", lost);
+  pod["metadata"].get_object()["deletionTimestamp"] = "2026-11-22T14:00:00Z";
+  See(pod);
+  See(Pod(0, 1, "b", {{"phase", "Pending"}}));
+  EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kLost, TaskPhase::kStarting));
+  EXPECT_THAT(events_[1].end.reason, HasSubstr("lost with its node node1"));
+  // The node is back, and its kubelet tells the old pod's end.
+  pod["status"] = Ended(137);
+  See(pod);
+  EXPECT_THAT(events_, SizeIs(3));
+}
+
+TEST_F(JobStateTest, ReasonsBecomeSentences) {
+  json::object waiting{
+      {"phase", "Pending"},
+      {"containerStatuses",
+       json::array{
+           {{"name", "task"},
+            {"image", "none:1"},
+            {"state", {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "Back-off"}}}}}}}}};
+  See(Pod(0, 0, "a", waiting));
+  See(Pod(0, 0, "a", waiting));
+  ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kStarting));
+  EXPECT_THAT(events_[0].end.reason, HasSubstr("the image none:1 cannot be had (ImagePullBackOff"));
+  See(Pod(
+      0, 0, "a",
+      {{"phase", "Pending"},
+       {"conditions",
+        json::array{{{"type", "PodScheduled"},
+                     {"status", "False"},
+                     {"reason", "Unschedulable"},
+                     {"message", "0/2 nodes are available: 2 Insufficient nvidia.com/gpu."}}}}}));
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("Insufficient nvidia.com/gpu"));
+  See(Pod(0, 0, "a", Ended(137, "OOMKilled")));
+  EXPECT_TRUE(events_.back().end.out_of_memory);
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("more memory"));
+}
+
+TEST_F(JobStateTest, NoSuchProgramIsRefusedAtOnce) {
+  See(Pod(0, 0, "a",
+          Ended(128, "StartError", "exec: \"/no/such/program\": stat: no such file or directory")));
+  ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kRefused));
+  EXPECT_THAT(events_[0].end.reason, HasSubstr("no such program"));
+}
+
+TEST_F(JobStateTest, FiveDeathsAreGivenUpWithTheLastWords) {
+  for (int i = 0; i < 5; ++i) See(Pod(0, i, "u" + std::to_string(i), Ended(3)));
+  EXPECT_EQ(events_.back().phase, TaskPhase::kRefused);
+  EXPECT_EQ(events_.back().incarnation, 4);
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("said: last words"));
+}
+
+TEST_F(JobStateTest, QuotaIsToldOfWhatHasNoPod) {
+  state_.SeeFailedCreates({{"shoal-text-0a1b2c-worker", "exceeded quota"}}, &events_);
+  ASSERT_THAT(Phases(), ElementsAre(TaskPhase::kStarting));
+  EXPECT_EQ(events_[0].end.reason, "exceeded quota");
+}
+
+// ---- What the server says ----
+
+TEST(Decode, HostileTextHarmsNothing) {
+  for (const char* text :
+       {"", "{}", "[]", "{\"items\": 3}", "{\"items\": [1, {}, {\"metadata\": 2}]}"}) {
+    const auto object = ParseJsonObject(text);
+    if (!object.ok()) continue;
+    (void)DecodePods(*object);
+    (void)DecodeJobs(*object);
+    (void)DecodeJob(*object);
+    (void)DecodeFailedCreates(*object);
+    (void)DecodeNodes(*object, "nvidia.com/gpu");
+  }
+  EXPECT_FALSE(DecodeWatchLine("{").ok());
+  const auto gone = DecodeWatchLine(
+      R"({"type": "ERROR", "object": {"code": 410, "message": "too old resource version"}})");
+  ASSERT_TRUE(gone.ok());
+  EXPECT_EQ(gone->error_code, 410);
+}
+
+TEST(Decode, Quantities) {
+  EXPECT_EQ(ReadQuantity("1500m"), 1.5);
+  EXPECT_EQ(ReadQuantity("2"), 2);
+  EXPECT_EQ(ReadQuantity("129Mi"), 129.0 * 1048576);
+  EXPECT_EQ(ReadQuantity("1e3"), 1000);
+  for (const char* wrong : {"", "x", "1Zi", "1 Gi"}) EXPECT_FALSE(ReadQuantity(wrong)) << wrong;
+}
+
+TEST(Decode, StatusesBecomeCodes) {
+  const auto code = [](int status) {
+    return ErrorOf({status, {}, R"({"kind": "Status", "message": "why"})"}).code();
+  };
+  EXPECT_EQ(code(403), Code::kPermissionDenied);
+  EXPECT_EQ(code(404), Code::kNotFound);
+  EXPECT_EQ(code(410), Code::kOutOfRange);
+  EXPECT_EQ(code(503), Code::kUnavailable);
+  EXPECT_EQ(ErrorOf({500, {}, "<html>"}).message(), "<html>");
+}
+
+TEST(Decode, ExecStatus) {
+  EXPECT_EQ(DecodeExecStatus(R"({"status": "Success"})")->exit_code, 0);
+  const char* failed = R"({"status": "Failure", "reason": "NonZeroExitCode",
+      "details": {"causes": [{"reason": "ExitCode", "message": "7"}]}})";
+  EXPECT_EQ(DecodeExecStatus(failed)->exit_code, 7);
+  EXPECT_FALSE(DecodeExecStatus("no").ok());
+}
+
+TEST(Frames, ComeBackAsTheyWere) {
+  for (const size_t size : {0, 1, 125, 126, 65535, 65536}) {
+    const std::string bytes(size, 'x');
+    std::string frame = WsMessage(bytes);
+    // A server's are not masked.
+    const size_t head = size < 126 ? 2 : size < 65536 ? 4 : 10;
+    std::string plain = frame.substr(0, head) + bytes;
+    plain[1] = static_cast<char>(plain[1] & 0x7f);
+    WsReader reader;
+    std::vector<WsReader::Message> messages;
+    for (const char c : plain) ASSERT_TRUE(reader.Feed(std::string(1, c), &messages).ok());
+    ASSERT_THAT(messages, SizeIs(1));
+    EXPECT_EQ(messages[0].bytes, bytes);
+    std::vector<WsReader::Message> none;
+    EXPECT_FALSE(WsReader().Feed(frame, &none).ok());  // masked
+  }
+}
+
+TEST(Relay, TheHeadIsOurs) {
+  const auto head = RewriteHead(
+      "GET /shoal/rendezvous HTTP/1.1\r\nHost: 127.0.0.1:1\r\nauthorization: Bearer evil\r\n"
+      "Upgrade: websocket\r\n\r\n",
+      "/api/v1/namespaces/n/pods/p:20000/proxy", "10.0.0.1:6443", "Bearer own");
+  ASSERT_TRUE(head.ok());
+  EXPECT_EQ(*head,
+            "GET /api/v1/namespaces/n/pods/p:20000/proxy/shoal/rendezvous HTTP/1.1\r\n"
+            "Host: 10.0.0.1:6443\r\nAuthorization: Bearer own\r\nUpgrade: websocket\r\n\r\n");
+  for (const char* wrong : {"POST / HTTP/1.1\r\n\r\n", "GET /../../secrets HTTP/1.1\r\n\r\n",
+                            "GET / HTTP/1.0\r\n\r\n", "", "GET /a b HTTP/1.1\r\n\r\n"})
+    EXPECT_FALSE(RewriteHead(wrong, "/p", "h", "").ok()) << wrong;
+}
+
+TEST(BackOffTimes, GrowToABoundWithChance) {
+  EXPECT_GE(BackOff(0, 0).count(), 50);
+  EXPECT_LE(BackOff(0, 12345).count(), 100);
+  EXPECT_GE(BackOff(50, 0).count(), 2500);
+  EXPECT_LE(BackOff(50, 99999).count(), 5000);
+}
+
+}  // namespace
+}  // namespace shoal::engine::kubernetes
