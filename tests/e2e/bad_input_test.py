@@ -196,7 +196,8 @@ class Parameters(Case):
     def test_engines_that_are_not_here(self):
         env = {**self.home.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock", "PATH": "/nowhere"}
         found = {one["name"]: one for one in json.loads(self.home.run("doctor", "--json", env=env)[1])["findings"]}
-        for name, says in (("docker", "unix:///nowhere/docker.sock"), ("slurm", "there is no s")):
+        for name, says in (("docker", "unix:///nowhere/docker.sock"), ("slurm", "there is no s"),
+                           ("marathon", "SHOAL_MARATHON_URL")):
             self.assertEqual((found[name]["usable"], found[name]["verdict"]), (False, "ok"))
             self.assertIn(says, found[name]["meaning"])
 

@@ -3,21 +3,17 @@
 // every so often in case one was lost. A third for each Marathon listens to its events.
 #include "engine/marathon/marathon_engine.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "engine/change_watch.h"
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
@@ -53,8 +49,8 @@ struct Cluster {
 
 class MarathonEngine final : public PublishingEngine {
  public:
-  MarathonEngine(MarathonEngineOptions options, UniqueFd wake, UniqueFd changes)
-      : options_(std::move(options)), wake_(std::move(wake)), changes_(std::move(changes)) {
+  MarathonEngine(MarathonEngineOptions options, ChangeWatch changes)
+      : options_(std::move(options)), changes_(std::move(changes)) {
     reader_ = std::thread([this] { ReadHolders(); });
     looker_ = std::thread([this] { LookAtMarathon(); });
   }
@@ -63,7 +59,7 @@ class MarathonEngine final : public PublishingEngine {
       std::lock_guard lock(mu_);
       ending_ = true;
     }
-    Wake();
+    changes_.Wake();
     changed_.notify_all();
     reader_.join();
     looker_.join();
@@ -96,10 +92,6 @@ class MarathonEngine final : public PublishingEngine {
     std::set<std::string> deployments;  // that we began
   };
 
-  void Wake() {
-    const uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof one);
-  }
   void ReadHolders();
   void LookAtMarathon();
   void LookAt(const std::string& job_id);
@@ -113,14 +105,9 @@ class MarathonEngine final : public PublishingEngine {
   // NotFound with where it is, if that is not here.
   Status Elsewhere(const std::string& job_id, const std::string& role, int index,
                    const Status& here);
-  void WatchPlaces(const std::string& job_dir) {
-    (void)::inotify_add_watch(changes_.get(), marathon::PlacesDir(job_dir).c_str(),
-                              IN_MODIFY | IN_CREATE);
-  }
 
   const MarathonEngineOptions options_;
-  const UniqueFd wake_;
-  const UniqueFd changes_;
+  const ChangeWatch changes_;
 
   std::mutex connect_mu_;
   std::map<std::string, Cluster> clusters_;  // by URL; guarded by connect_mu_, none is removed
@@ -140,7 +127,7 @@ class MarathonEngine final : public PublishingEngine {
 void MarathonEngine::ReadHolders() {
   for (;;) {
     std::vector<TaskEvent> events;
-    int timeout = -1;
+    std::optional<milliseconds> timeout;
     {
       std::lock_guard lock(mu_);
       if (ending_) return;
@@ -148,7 +135,7 @@ void MarathonEngine::ReadHolders() {
         const std::vector<TaskEvent> read = held.job->Read();
         events.insert(events.end(), read.begin(), read.end());
       }
-      if (!jobs_.empty()) timeout = static_cast<int>(kReadAgain.count());
+      if (!jobs_.empty()) timeout = kReadAgain;
       ++publishing_;
     }
     Publish(events);
@@ -158,13 +145,7 @@ void MarathonEngine::ReadHolders() {
       for (const TaskEvent& event : events) look_ = look_ || event.phase == TaskPhase::kEnded;
     }
     changed_.notify_all();
-    pollfd polls[2] = {{wake_.get(), POLLIN, 0}, {changes_.get(), POLLIN, 0}};
-    (void)::poll(polls, 2, timeout);
-    uint64_t count = 0;
-    (void)!::read(wake_.get(), &count, sizeof count);
-    char block[4096];
-    while (::read(changes_.get(), block, sizeof block) > 0) {
-    }
+    changes_.Wait(timeout);
   }
 }
 
@@ -304,7 +285,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
       }
       held.job = std::move(*made);
       held.cluster = cluster;
-      WatchPlaces(held.job->dir());
+      changes_.Add(marathon::PlacesDir(held.job->dir()));
     }
     if (held.job->stopping())
       return FailedPrecondition("job " + desired.job_id + " is being stopped");
@@ -313,7 +294,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
     TRY(held.job->Order(desired, std::move(orders)));
     Listen(cluster);
   }
-  Wake();
+  changes_.Wake();
   const Status sent = SendGroup(desired.job_id);
   if (!sent.ok() && fresh) {
     std::lock_guard lock(mu_);
@@ -398,9 +379,9 @@ Result<std::vector<TaskStatus>> MarathonEngine::Adopt(const std::string& job_id,
     held.deployments.insert("");  // of an earlier engine
   }
   Listen(cluster);
-  WatchPlaces(held.job->dir());
+  changes_.Add(marathon::PlacesDir(held.job->dir()));
   changed_.notify_all();
-  Wake();
+  changes_.Wake();
   return held.job->List();
 }
 
@@ -527,12 +508,9 @@ Result<UniqueFd> MarathonEngine::DialTask(const std::string& job_id, const std::
 }  // namespace
 
 Result<std::unique_ptr<Engine>> MakeMarathonEngine(MarathonEngineOptions options) {
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!wake.valid() || !changes.valid())
-    return ErrnoStatus(errno, "cannot start the Marathon engine: no descriptors (ulimit -n)");
+  TRY_ASSIGN(ChangeWatch changes, ChangeWatch::Make("the Marathon engine"));
   return std::unique_ptr<Engine>(
-      std::make_unique<MarathonEngine>(std::move(options), std::move(wake), std::move(changes)));
+      std::make_unique<MarathonEngine>(std::move(options), std::move(changes)));
 }
 
 }  // namespace shoal::engine

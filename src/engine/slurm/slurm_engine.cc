@@ -3,13 +3,7 @@
 // second.
 #include "engine/slurm/slurm_engine.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -17,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "engine/change_watch.h"
 #include "engine/child.h"
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
@@ -59,10 +54,9 @@ std::vector<std::string> SubmitEnvironment() {
 
 class SlurmEngine final : public PublishingEngine {
  public:
-  SlurmEngine(SlurmEngineOptions options, UniqueFd wake, UniqueFd changes)
+  SlurmEngine(SlurmEngineOptions options, ChangeWatch changes)
       : options_(std::move(options)),
         commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment),
-        wake_(std::move(wake)),
         changes_(std::move(changes)) {
     reader_ = std::thread([this] { ReadAgents(); });
     looker_ = std::thread([this] { LookAtQueue(); });
@@ -72,7 +66,7 @@ class SlurmEngine final : public PublishingEngine {
       std::lock_guard lock(mu_);
       ending_ = true;
     }
-    Wake();
+    changes_.Wake();
     changed_.notify_all();
     reader_.join();
     looker_.join();
@@ -101,10 +95,6 @@ class SlurmEngine final : public PublishingEngine {
   }
 
  private:
-  void Wake() {
-    const uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof one);
-  }
   void ReadAgents();
   void LookAtQueue();
   std::vector<TaskEvent> LookAtJobs(const std::vector<QueuedJob>& queue);
@@ -116,14 +106,10 @@ class SlurmEngine final : public PublishingEngine {
   Result<std::string> JobDir(const std::string& job_id);
   Result<slurm::ExecPlace> FindTask(const std::string& job_id, const std::string& role, int index);
   Status EndInSlurm(const std::string& job_id, int64_t number);
-  void WatchDirectory(const std::string& job_dir) {
-    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir).c_str(), IN_MODIFY | IN_CREATE);
-  }
 
   SlurmEngineOptions options_;
   const slurm::Commands commands_;
-  const UniqueFd wake_;
-  const UniqueFd changes_;
+  const ChangeWatch changes_;
 
   std::mutex asking_;  // one question to the queue at a time
   TimePoint asked_{};  // guarded by asking_
@@ -141,7 +127,7 @@ class SlurmEngine final : public PublishingEngine {
 void SlurmEngine::ReadAgents() {
   for (;;) {
     std::vector<TaskEvent> events;
-    int timeout = -1;
+    std::optional<milliseconds> timeout;
     {
       std::lock_guard lock(mu_);
       if (ending_) return;
@@ -149,7 +135,7 @@ void SlurmEngine::ReadAgents() {
         std::vector<TaskEvent> read = job->Read();
         events.insert(events.end(), read.begin(), read.end());
       }
-      if (!jobs_.empty()) timeout = static_cast<int>(kReadAgain.count());
+      if (!jobs_.empty()) timeout = kReadAgain;
       ++publishing_;
     }
     Publish(events);
@@ -158,13 +144,7 @@ void SlurmEngine::ReadAgents() {
       --publishing_;
     }
     changed_.notify_all();
-    pollfd polls[2] = {{wake_.get(), POLLIN, 0}, {changes_.get(), POLLIN, 0}};
-    (void)::poll(polls, 2, timeout);
-    uint64_t count = 0;
-    (void)!::read(wake_.get(), &count, sizeof count);
-    char block[4096];
-    while (::read(changes_.get(), block, sizeof block) > 0) {
-    }
+    changes_.Wait(timeout);
   }
 }
 
@@ -290,7 +270,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
       return made.status();
     }
     job = std::move(*made);
-    WatchDirectory(job->dir());
+    changes_.Add(EngineDir(job->dir()));
   }
   if (job->stopping()) return FailedPrecondition("job " + desired.job_id + " is being stopped");
   if (job->over()) return FailedPrecondition("job " + desired.job_id + " is over in Slurm");
@@ -313,7 +293,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     jobs_.erase(desired.job_id);
   }
   changed_.notify_all();
-  Wake();
+  changes_.Wake();
   return submitted;
 }
 
@@ -341,9 +321,9 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
   std::unique_ptr<JobView>& job = jobs_[job_id];
   if (job == nullptr) job = std::move(*found);
   if (job->number() != queued->number) TRY(job->Submitted(queued->number));
-  WatchDirectory(job->dir());
+  changes_.Add(EngineDir(job->dir()));
   changed_.notify_all();
-  Wake();
+  changes_.Wake();
   return job->List();
 }
 
@@ -440,12 +420,9 @@ Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> MakeSlurmEngine(SlurmEngineOptions options) {
-  UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!wake.valid() || !changes.valid())
-    return ErrnoStatus(errno, "cannot start the Slurm engine: no descriptors (ulimit -n)");
+  TRY_ASSIGN(ChangeWatch changes, ChangeWatch::Make("the Slurm engine"));
   return std::unique_ptr<Engine>(
-      std::make_unique<SlurmEngine>(std::move(options), std::move(wake), std::move(changes)));
+      std::make_unique<SlurmEngine>(std::move(options), std::move(changes)));
 }
 
 }  // namespace shoal::engine
