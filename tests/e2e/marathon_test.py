@@ -55,6 +55,7 @@ class MarathonTest(unittest.TestCase):
 
     def nothing_is_left(self):
         state = self.marathon.scheduler
+        harness.poll_until(lambda: not state.deployments, 5 * harness.PATIENCE)  # somebody else's may take its time
         self.assertEqual((list(state.apps), state.stopped, state.deployments), ([], [], []))
         self.assertEqual([one for one in self.home.leftovers() if "sandboxes" not in one], [])
 
@@ -171,7 +172,8 @@ class Story(MarathonTest):
             code, out, err = self.home.run("run", os.path.join(self.FOLDER, "marathon.json"), "--engine", engine, env=self.env,
                                            cwd=self.FOLDER)
             self.assertEqual(code, 0, out + err)
-            self.assertEqual(out.count("1 servers, 2 workers"), 4, out)
+            self.assertEqual(out.count("| worker: the root is 127."), 2, out)
+            self.assertEqual(out.count("1 servers, 2 workers"), out.count("the root is"), out)
             self.assertNotIn("10.0.3.17", out)  # its own addresses
         self.nothing_is_left()
         self.assertEqual(self.launches(), 5)
@@ -212,7 +214,7 @@ class Token(MarathonTest):
     authorization = "token=abc"
 
     def test_credentials(self):
-        self.assertIn("SHOAL_MARATHON_TOKEN", self.run_job(TRUE, code=5))
+        self.assertIn("SHOAL_MARATHON_TOKEN", self.run_job(TRUE, code=1))
         self.run_job(TRUE, env={"SHOAL_MARATHON_TOKEN": "abc"})
         self.run_job(TRUE, env={"SHOAL_MARATHON_CREDENTIALS": self.home.write("token", "abc\n")})
         self.nothing_is_left()

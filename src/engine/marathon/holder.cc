@@ -205,9 +205,10 @@ class Holder {
   }
 
   // Marathon ends this Mesos task. What still runs is made again by another one, should it be
-  // wanted.
+  // wanted. The coordinator would take a SIGTERM for the end of the job.
   void OnToldToEnd() {
     told_to_end_ = true;
+    if (role_ == kCoordinator && child_) Signal(child_->life, SIGKILL);
     if (place_) place_->table.StopAll(Now() + std::min(orders_.grace, kMarathonsPatience), true);
   }
 

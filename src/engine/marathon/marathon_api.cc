@@ -66,9 +66,11 @@ net::HttpRequest MarathonApi::Request(const std::string& method, const std::stri
 }
 
 Status MarathonApi::Refusal(const net::HttpRequest& request, const net::HttpReply& reply) const {
+  std::string complaint = DecodeComplaint(reply.body);
+  while (complaint.ends_with('.')) complaint.pop_back();
   const std::string text = "Marathon at " + url() + " answers " + request.method + " " +
                            request.target + " with " + std::to_string(reply.status) + ": " +
-                           DecodeComplaint(reply.body);
+                           complaint;
   switch (reply.status) {
     case 400:
     case 422:
