@@ -15,6 +15,8 @@
 namespace shoal::cli {
 namespace {
 
+constexpr const char* kOwnHost = "own";
+
 struct Arguments {
   rendezvous::CoordinatorOptions options;
   std::string seed;
@@ -28,6 +30,11 @@ Status Coordinate(Arguments arguments) {
     options.host = at.host;
     options.port = at.port;
   }
+  if (options.host == kOwnHost) {
+    // No packet is sent: it is what this one's packets to elsewhere would bear (RFC 5737's
+    // network).
+    TRY_ASSIGN(options.host, net::AdvertisedHost("192.0.2.1"));
+  }
   options.apart = !arguments.seed.empty();
   if (options.apart) TRY(rendezvous::PlantSeed(arguments.seed, options.job_dir));
   return rendezvous::RunCoordinator(options);
@@ -40,7 +47,7 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
   const auto arguments = std::make_shared<Arguments>();
   rendezvous::CoordinatorOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
-  sub->add_option("--host", options->host, "Numeric address to listen at")
+  sub->add_option("--host", options->host, "Numeric address to listen at, or own: this host's own")
       ->envname("SHOAL_COORDINATOR_HOST");
   sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any")

@@ -36,6 +36,7 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
   container.user = job.container.user;
   container.pids = job.container.pids;
   container.shm_bytes = job.container.shm_bytes;
+  container.own_network = job.container.own_network;
   for (const std::string& text : job.container.volumes) {
     const auto volume = job::ParseVolume(text);  // the parser has checked it
     if (!volume.ok()) continue;

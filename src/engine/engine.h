@@ -56,9 +56,10 @@ struct ContainerSettings {
   std::string work_dir;  // of the programs; empty: the task's, where the container has it, else the
                          // image's own
   std::vector<Mount> mounts;
-  bool programs = false;  // tasks run programs that are not shoal's: an image must have them
-  int64_t pids = 0;       // most processes and threads of a task; 0: no limit
-  int64_t shm_bytes = 0;  // of /dev/shm; 0: the engine's default
+  bool programs = false;     // tasks run programs that are not shoal's: an image must have them
+  int64_t pids = 0;          // most processes and threads of a task; 0: no limit
+  int64_t shm_bytes = 0;     // of /dev/shm; 0: the engine's default
+  bool own_network = false;  // of the job's, instead of the machine's
 };
 
 // All that should exist of one job.

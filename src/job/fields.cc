@@ -85,6 +85,10 @@ constexpr Field kFields[] = {
    .most = static_cast<double>(kMaxMemoryBytes), .fallback = "1Gi",
    .doc = "How large a task's /dev/shm may become; PyTorch's data loaders use it.",
    .apply = [](V v, T t) { t.job->container.shm_bytes = v.integer; }},
+  {.path = "container.network", .type = Type::kChoice, .choices = "host|job", .fallback = "host",
+   .doc = "What the tasks see of the network: this machine's, or one of the job's own, in which they find each "
+          "other as ROLE-INDEX and nobody else (on Docker).",
+   .apply = [](V v, T t) { t.job->container.own_network = v.text == "job"; }},
   {.path = "files", .type = Type::kText, .most = 4096, .fallback = "none",
    .doc = "Without an image: the directory that is shipped to every task, which starts in a copy of its own "
           "(docs/files.md). `.shoalignore` leaves files out; a `requirements.txt` makes a virtual environment.",

@@ -198,6 +198,7 @@ struct Container {
   std::string user;                  // "UID:GID"; empty: of who runs the job
   int64_t pids = 0;                  // most processes and threads of a task; 0: no limit
   int64_t shm_bytes = 0;             // of /dev/shm; 0: the engine's default
+  bool own_network = false;          // instead of the machine's
 
   bool operator==(const Container&) const = default;
 };

@@ -338,6 +338,7 @@ Status DecodeContainer(const json::object& job, Container* container) {
   TRY_ASSIGN(container->user, GetString(*object, "user"));
   TRY_ASSIGN(container->pids, GetInt(*object, "pids"));
   TRY_ASSIGN(container->shm_bytes, GetInt(*object, "shm"));
+  container->own_network = GetBoolOr(*object, "own_network", false);
   if (container->pids < 0 || container->shm_bytes < 0)
     return InvalidArgument("field 'container': pids and shm may not be negative");
   return Status::Ok();
@@ -482,7 +483,8 @@ json::object ToJson(const Job& job) {
                                        {"work_dir", job.container.work_dir},
                                        {"user", job.container.user},
                                        {"pids", job.container.pids},
-                                       {"shm", job.container.shm_bytes}};
+                                       {"shm", job.container.shm_bytes},
+                                       {"own_network", job.container.own_network}};
   }
   object["files"] = job.files;
   object["command"] = Texts(job.command);

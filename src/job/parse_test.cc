@@ -283,10 +283,12 @@ TEST(Parse, Containers) {
   const std::string begin = "command: [a]\nimage: b\nroles: {worker: 1}\ncontainer: ";
   const auto job = ParseJob(
       begin +
-          "{volumes: ['in put:/in:ro', '/a:b:/c'], work_dir: /in, user: '1:2', pids: 99, shm: 2Gi}",
+          "{volumes: ['in put:/in:ro', '/a:b:/c'], work_dir: /in, user: '1:2', pids: 99, shm: 2Gi, "
+          "network: job}",
       "job.yaml");
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_EQ(job->container.pids, 99);
+  EXPECT_TRUE(job->container.own_network);
   EXPECT_EQ(job->container.shm_bytes, int64_t{2} << 30);
   const auto first = ParseVolume(job->container.volumes.at(0));
   EXPECT_EQ(first->source, "in put");

@@ -263,6 +263,7 @@ Node ContainerNode(const Container& container) {
   AddUnlessEmpty(&node, "user", container.user);
   if (container.pids > 0) AddField(&node, "pids", Number(container.pids));
   if (container.shm_bytes > 0) AddField(&node, "shm", Number(container.shm_bytes));
+  if (container.own_network) AddUnlessEmpty(&node, "network", "job");
   return node;
 }
 

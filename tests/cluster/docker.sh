@@ -85,7 +85,7 @@ tree=$scratch/image
 mkdir -p "$tree"/{bin,tmp,etc,proc,sys,dev,work}
 chmod 1777 "$tree/tmp"
 cp "$(command -v busybox)" "$tree/bin/busybox"
-for applet in sh ls sleep cat echo env ps kill dd id true false date seq head tail yes mkdir tr wc nc test touch stty; do
+for applet in sh ls sleep cat echo env ps kill dd id true false date seq head tail yes mkdir tr wc nc test touch stty sed; do
   ln -s busybox "$tree/bin/$applet"
 done
 echo 'root:x:0:0:root:/:/bin/sh' >"$tree/etc/passwd"

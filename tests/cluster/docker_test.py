@@ -180,6 +180,16 @@ outputs: {{model: {engine}}}
         self.finish(job, 130)
         self.row("exec: environment, directory, exit code, 300 kB of input, terminal; forward", "as asked")
 
+    def test_a_network_of_the_jobs_own(self):
+        more = "container: {network: job}\nenv: {PEERS: '{{shoal.addresses.worker}}'}\n"
+        said = ("test $SHOAL_INDEX = 1 || { nc -l -p $SHOAL_PORT >/dev/null; exit 0; }; test $(ls /sys/class/net | wc -l) = 2; "
+                "for _ in $(seq 200); do echo hello | nc -w 1 worker-0 $(echo $PEERS | sed 's/,.*//; s/.*://') && exit 0; sleep 0.05; done; exit 1")
+        file = self.write(f"name: test\nimage: {IMAGE}\nroles:\n  worker: {{replicas: 2, ports: [talk]}}\n{more}"
+                          f"command: [sh, -c, {json.dumps(said)}]\n")
+        self.shoal("run", "--engine", "docker", file)
+        self.assertEqual([one["Name"] for one in api("GET", "/networks") if one["Name"].startswith("shoal-")], [])
+        self.row("a network of the job's own", "tasks talk by their names, see no other interface; it is removed with the job")
+
     def on_a_terminal(self, *arguments, typed):
         """What a command shows on a terminal of 24 rows, on which this is typed."""
         pid, master = pty.fork()

@@ -74,6 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
       if (DecodeError(text).size() > 2000) std::abort();
       break;
     case 5: {
+      (void)DecodeNetworks(text);
       const auto ids = DecodeId(text);
       if (ids.ok()) CheckId(*ids);
       break;

@@ -42,6 +42,9 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
   }
   for (const auto& [name, value] : input.task->env) variables[name] = value;
   variables[host::kOwnGroupVariable] = "1";
+  // Its own address in the job's network; the others find it in coordinator.json.
+  if (input.job->container.own_network && input.task->role == "coordinator")
+    variables["SHOAL_COORDINATOR_HOST"] = "own";
   if (!input.gpus.empty()) variables[kGpusGivenVariable] = "1";
   variables[kJobVariable] = input.job->job_id;
   variables[kDirVariable] = input.job->job_dir;
@@ -101,7 +104,7 @@ json::object HostConfig(const TaskSpecInput& input, const std::vector<Mount>& mo
   }
   json::object host{
       {"Mounts", std::move(binds)},
-      {"NetworkMode", "host"},
+      {"NetworkMode", input.job->container.own_network ? NetworkName(input.job->job_id) : "host"},
       {"RestartPolicy", {{"Name", "no"}}},
       {"SecurityOpt", json::array{"no-new-privileges"}},
       // What a task says goes to the job's own log; this is for Docker's tools, and bounded.
@@ -138,6 +141,15 @@ std::string ImageOf(const DesiredJob& job) {
   return job.image.empty() ? std::string(kEmptyRepository) + ":" + kEmptyTag : job.image;
 }
 
+std::string NetworkName(const std::string& job) { return "shoal-" + job; }
+
+json::object MakeNetwork(const std::string& job) {
+  return {{"Name", NetworkName(job)},
+          {"CheckDuplicate", true},
+          {"Driver", "bridge"},
+          {"Labels", {{kJobLabel, job}}}};
+}
+
 json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& input) {
   const std::vector<Mount> mounts = Mounts(options, *input.job);
   const std::string& user = input.job->container.user;
@@ -158,6 +170,11 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
                     {"User", user.empty() ? options.user : user},
                     {"Labels", std::move(labels)},
                     {"HostConfig", HostConfig(input, mounts)}};
+  if (input.job->container.own_network) {
+    const std::string name = input.task->role + "-" + std::to_string(input.task->index);
+    body["NetworkingConfig"] = {
+        {"EndpointsConfig", {{NetworkName(input.job->job_id), {{"Aliases", json::array{name}}}}}}};
+  }
   // A daemon that is shut down sends it to all containers. A coordinator that is told to stop ends
   // the job; one that was killed is made again and goes on.
   if (input.task->role == "coordinator") body["StopSignal"] = "SIGKILL";
@@ -204,6 +221,10 @@ Result<std::string> FindLauncher(const std::string& program) {
 
 std::string DescribeContainers(const SpecOptions& options, const DesiredJob& job) {
   std::string text;
+  if (job.container.own_network) {
+    text += "# The job's network: POST /networks/create\n" + ToPrettyText(MakeNetwork(job.job_id)) +
+            "\n";
+  }
   int order = 0;
   for (const DesiredTask& task : job.tasks) {
     const std::vector<std::string> gpus(static_cast<size_t>(task.resources.gpu),
@@ -217,6 +238,7 @@ std::string DescribeContainers(const SpecOptions& options, const DesiredJob& job
   const std::string label = std::string(kJobLabel) + "=" + job.job_id;
   text += "# To remove all of it:\n#   docker ps -aq --filter label=" + label +
           " | xargs -r docker rm -f\n";
+  if (job.container.own_network) text += "#   docker network rm " + NetworkName(job.job_id) + "\n";
   return text;
 }
 

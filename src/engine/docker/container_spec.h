@@ -37,6 +37,10 @@ std::string ContainerName(const std::string& job, const std::string& role, int i
 // The image that the job's tasks run in.
 std::string ImageOf(const DesiredJob& job);
 // Pure. `job` and `task` passed CheckContainers.
+// The network of a job that has its own.
+std::string NetworkName(const std::string& job);
+json::object MakeNetwork(const std::string& job);
+
 json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& input);
 // What a container cannot be made of: relative mounts, an image's name with blanks, …
 Status CheckContainers(const DesiredJob& job);

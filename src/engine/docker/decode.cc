@@ -167,6 +167,18 @@ std::string DecodeError(std::string_view text) {
   return message.substr(0, kMost);
 }
 
+Result<std::vector<std::string>> DecodeNetworks(std::string_view text) {
+  TRY_ASSIGN(const json::value value, ParseJson(text));
+  if (!value.is_array()) return InvalidArgument("expected a list of networks");
+  std::vector<std::string> ids;
+  for (const json::value& one : value.get_array()) {
+    if (!one.is_object()) return InvalidArgument("expected a list of networks");
+    TRY_ASSIGN(std::string id, CheckedId(one.get_object()));
+    ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
 Result<std::string> DecodeId(std::string_view text) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(text));
   return CheckedId(object);

@@ -77,6 +77,8 @@ Result<std::optional<ContainerEvent>> DecodeEvent(std::string_view line);
 std::string DecodeError(std::string_view text);
 // The field "Id" of what was made.
 Result<std::string> DecodeId(std::string_view text);
+// Their ids.
+Result<std::vector<std::string>> DecodeNetworks(std::string_view text);
 
 // One line of what a pull tells. `error` is not empty if it failed.
 struct PullProgress {

@@ -217,6 +217,23 @@ Result<std::unique_ptr<net::HttpStream>> DockerApi::Events(const std::string& si
   return stream;
 }
 
+Status DockerApi::CreateNetwork(const json::object& body) const {
+  const Status made = Call(Request("POST", "/networks/create", body)).status();
+  return made.code() == Code::kAlreadyExists ? Status::Ok() : made;
+}
+
+Status DockerApi::RemoveNetworks(const std::string& job) const {
+  const json::object filters{{"label", json::array{std::string(kJobLabel) + "=" + job}}};
+  TRY_ASSIGN(const std::string text,
+             Call(Request("GET", "/networks?filters=" + net::PercentEncode(ToText(filters)))));
+  TRY_ASSIGN(const std::vector<std::string> ids, DecodeNetworks(text));
+  for (const std::string& id : ids) {
+    const Status removed = Call(Request("DELETE", "/networks/" + id)).status();
+    if (!removed.ok() && removed.code() != Code::kNotFound) return removed;
+  }
+  return Status::Ok();
+}
+
 Result<bool> DockerApi::HasImage(const std::string& image) const {
   const Status found =
       Call(Request("GET", "/images/" + net::PercentEncode(image) + "/json")).status();

@@ -44,6 +44,11 @@ class DockerApi {
   // Ends of containers of ours, from `since` ("SECONDS.NANOSECONDS") on, without end.
   Result<std::unique_ptr<net::HttpStream>> Events(const std::string& since) const;
 
+  // OK if it is there already.
+  Status CreateNetwork(const json::object& body) const;
+  // Those that carry the job's id. Nothing may be connected to them any more.
+  Status RemoveNetworks(const std::string& job) const;
+
   Result<bool> HasImage(const std::string& image) const;
   // Until it is here. `login`: registry_auth.h's header for its registry, or nothing. `go_on` gets
   // the daemon's words, at most once a second, and empty ones while it says nothing; what it

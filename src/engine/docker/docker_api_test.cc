@@ -131,6 +131,8 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
       return FakeDaemon::Reply(200, R"({"NCPU":2,"MemTotal":1000})");
     if (asked.target.find("/containers/json") != std::string::npos)
       return FakeDaemon::Reply(200, "[]");
+    if (asked.method == "GET" && asked.target.find("/networks") != std::string::npos)
+      return FakeDaemon::Reply(200, std::string(R"([{"Id":")") + kId + R"("}])");
     return FakeDaemon::Reply(
         200, std::string(R"({"Id":")") + kId +
                  R"(","State":{"Running":true},"Running":false,"ExitCode":5,"Pid":0})");
@@ -145,6 +147,13 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
                          MakeContainer(Options(), {&job, &job.tasks[0], 0, 0, {"GPU-1", "GPU-2"}}))
                 .value_or("?"),
             kId);
+  DesiredJob alone = job;
+  alone.container.own_network = true;
+  EXPECT_TRUE((*api)->CreateNetwork(MakeNetwork("job-1")).ok());
+  EXPECT_EQ(
+      (*api)->Create("x", MakeContainer(Options(), {&alone, &job.tasks[0], 0, 0, {}})).value_or(""),
+      kId);
+  EXPECT_TRUE((*api)->RemoveNetworks("job-1").ok());
   EXPECT_TRUE((*api)->Start(kId, "x").ok());
   EXPECT_TRUE((*api)->Kill(kId, "TERM").ok());
   EXPECT_TRUE((*api)->Remove(kId).ok());
@@ -164,7 +173,7 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   EXPECT_EQ((*api)->ExecEnd(kId)->value_or(-1), 5);
   const Definition definition;
   const std::vector<Asked> asked = daemon.asked();
-  EXPECT_EQ(asked.size(), 17u);
+  EXPECT_EQ(asked.size(), 21u);
   std::string heads;
   for (const Asked& one : asked) {
     EXPECT_EQ(definition.Check(one), "") << one.method << " " << one.target;

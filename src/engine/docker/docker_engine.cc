@@ -409,7 +409,7 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
   const auto deadline = std::chrono::steady_clock::now() + kKillPatience;
   for (;;) {
     TRY_ASSIGN(const std::vector<docker::ContainerSummary> left, daemon_->api->List(job_id));
-    if (left.empty()) return Status::Ok();
+    if (left.empty()) return daemon_->api->RemoveNetworks(job_id);
     std::vector<Status> ends(left.size());
     std::vector<std::thread> removers;
     const size_t width = std::min(left.size(), kWorkers);
@@ -440,6 +440,7 @@ Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
                          " has ended; it is started again if the job has not");
     }
   }
+  // In a network of the job's own it is at an address that this machine reaches, too.
   TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
   return place.endpoint;
 }

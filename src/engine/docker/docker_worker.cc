@@ -54,6 +54,7 @@ Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& 
   if (action.incarnation > 0)
     EndEarlierLives(job.job_id, action.key.first, action.key.second, action.incarnation);
   TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
+  if (job.container.own_network) TRY(HaveNetwork(job.job_id));
   const json::object body =
       MakeContainer(spec_, {&job, &action.task, action.incarnation, action.order, gpus});
   TRY_ASSIGN(const std::string id, Create(action, job, body));
@@ -74,6 +75,14 @@ Result<std::string> DockerWorker::Create(const Action& action, const DesiredJob&
   if (!there.task || there.task->job != job.job_id) return made;
   TRY(api_->Remove(there.id));
   return api_->Create(name, body);
+}
+
+Status DockerWorker::HaveNetwork(const std::string& job_id) {
+  std::lock_guard lock(networks_mu_);
+  if (networks_.contains(job_id)) return Status::Ok();
+  TRY(api_->CreateNetwork(MakeNetwork(job_id)));
+  networks_.insert(job_id);
+  return Status::Ok();
 }
 
 Status DockerWorker::HaveImage(const DesiredJob& job) {
@@ -129,6 +138,10 @@ bool DockerWorker::GivenUp(const std::string& job_id) {
 }
 
 void DockerWorker::Forget(const std::string& job_id) {
+  {
+    std::lock_guard lock(networks_mu_);
+    networks_.erase(job_id);
+  }
   {
     std::lock_guard lock(mu_);
     given_up_.erase(job_id);

@@ -32,6 +32,7 @@ class DockerWorker {
   Result<std::string> Start(const Action& action, const DesiredJob& job);
   Result<std::string> Create(const Action& action, const DesiredJob& job, const json::object& body);
   Status HaveImage(const DesiredJob& job);
+  Status HaveNetwork(const std::string& job_id);
   Result<std::vector<std::string>> Gpus(const Action& action, const DesiredJob& job);
   Outcome Look(const Action& action);
 
@@ -43,6 +44,8 @@ class DockerWorker {
   // Held while an image is pulled: who needs the same one waits.
   std::map<std::string, std::unique_ptr<std::mutex>> images_;  // guarded by mu_
   std::set<std::string> given_up_;                             // guarded by mu_
+  std::mutex networks_mu_;                                     // held while one is made
+  std::set<std::string> networks_;  // guarded by networks_mu_: jobs whose network there is
   std::mutex gpus_mu_;
   std::map<std::string, std::map<TaskKey, host::GpuLease>> gpus_;  // guarded by gpus_mu_
 };
