@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/base64.h"
 #include "net/address.h"
 #include "net/http_exchange.h"
 
@@ -60,24 +61,11 @@ Result<UniqueFd> Dial(const std::string& host, uint16_t port, Deadline deadline)
   return last;
 }
 
-std::string Base64(std::string_view bytes) {
-  constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t three = 0;
-    for (size_t j = 0; j < 3; ++j)
-      three = three << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (size_t j = 0; j < 4; ++j)
-      out += i + j <= bytes.size() ? kLetters[three >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
 // Asks a proxy for a way to the server: byte by byte, so that nothing of what follows is taken.
 Status AskProxy(Channel* channel, const Url& proxy, const std::string& target, Deadline deadline) {
   std::string text = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
   if (!proxy.user_info.empty())
-    text += "Proxy-Authorization: Basic " + Base64(proxy.user_info) + "\r\n";
+    text += "Proxy-Authorization: Basic " + EncodeBase64(proxy.user_info) + "\r\n";
   TRY(SendAll(channel, text + "\r\n", deadline));
   constexpr size_t kMaxHead = 16 << 10;
   std::string head;

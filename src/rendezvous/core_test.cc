@@ -205,8 +205,9 @@ TEST(Core, TheJobsRestartsAreCountedOverAllItsTasksAndItsWholeLife) {
   // A coordinator that comes back has counted them too.
   Driver again(job, true, d.facts);
   for (const MemberId member : {1, 2, 3}) {
-    again.Do(Joined{member, "worker", static_cast<int>(member) - 1, 0, "i" + std::to_string(member),
-                    1, 9, true});
+    const int index = static_cast<int>(member) - 1;
+    again.Do(Joined{member, "worker", index, 0, "i" + std::to_string(member), 1,
+                    again.core.attempt_of(index), true});
   }
   again.now += Millis(31'000);
   again.End(3, job::Signaled(9));

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/base64.h"
 #include "engine/kubernetes/decode.h"
 #include "engine/kubernetes/job_view.h"
 #include "engine/kubernetes/kube_config.h"

@@ -80,7 +80,7 @@ class ServersPeer final : public Victim {
   bool Turn() override {
     bool some = false;
     if (peer_->Poll(&some) != TcpPeer::Next::kWait) return false;
-    if (!peer_->Sleep()) return true;
+    if (peer_->Sleep() == TcpPeer::Asleep::kNo) return true;
     peer_->Awake();
     return peer_->OnReadable() == TcpPeer::Next::kWait;
   }
@@ -124,7 +124,8 @@ class ClientsStream final : public Victim, public LinkHandler {
     stranger_ = std::move(near);
     auto rings = SharedRings::Create(kMinRingBytes).value();
     memory_.Reset(::dup(rings.fd()));
-    stream_ = std::make_shared<ClientStream>(std::move(far), ByteBuffer(), std::move(rings), loop);
+    stream_ = std::make_shared<ClientStream>(std::move(far), ByteBuffer(), std::move(rings),
+                                             nullptr, loop);
     stream_->Start(this);
   }
   ~ClientsStream() override { stream_->Close(); }

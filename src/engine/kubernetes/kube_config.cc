@@ -8,9 +8,10 @@
 #include <memory>
 #include <optional>
 
+#include "base/base64.h"
 #include "base/file.h"
+#include "engine/child.h"
 #include "engine/kubernetes/decode.h"
-#include "engine/slurm/child.h"
 #include "job/yaml_tree.h"
 #include "net/address.h"
 #include "net/http_client.h"
@@ -23,7 +24,6 @@ using job::Node;
 
 constexpr size_t kMaxFile = 4 << 20;
 constexpr std::chrono::seconds kFileAge{60};
-constexpr const char* kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 // The entry of a list of {name, KIND: {…}}.
 const Node* Named(const Node& root, std::string_view list, std::string_view name,
@@ -187,42 +187,6 @@ std::string Variable(const char* name) {
 
 }  // namespace
 
-Result<std::string> DecodeBase64(std::string_view text) {
-  static const auto values = [] {
-    std::array<int8_t, 256> table;
-    table.fill(-1);
-    for (int i = 0; i < 64; ++i)
-      table[static_cast<unsigned char>(kLetters[i])] = static_cast<int8_t>(i);
-    return table;
-  }();
-  std::string out;
-  uint32_t bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    if (c == '=' || c == '\n' || c == '\r' || c == ' ') continue;
-    const int8_t value = values[static_cast<unsigned char>(c)];
-    if (value < 0) return InvalidArgument("it is not base64");
-    bits = (bits << 6 | static_cast<uint32_t>(value)) & 0xffffff;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    out += static_cast<char>(bits >> count & 0xff);
-  }
-  return out;
-}
-
-std::string EncodeBase64(std::string_view bytes) {
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t three = 0;
-    for (size_t j = 0; j < 3; ++j)
-      three = three << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    for (size_t j = 0; j < 4; ++j)
-      out += i + j <= bytes.size() ? kLetters[three >> (18 - 6 * j) & 63] : '=';
-  }
-  return out;
-}
-
 bool IsExcluded(const std::string& host, const std::string& no_proxy) {
   size_t at = 0;
   while (at <= no_proxy.size()) {
@@ -323,17 +287,17 @@ Result<std::unique_ptr<Credentials>> Credentials::Make(ClusterAccess* access, co
 }
 
 Status Credentials::AskPlugin() {
-  std::vector<std::string> env = slurm::OwnEnvironment();
+  std::vector<std::string> env = OwnEnvironment();
   for (const auto& [name, value] : access_.exec.env) env.push_back(name + "=" + value);
   const json::object info{{"kind", "ExecCredential"},
                           {"apiVersion", access_.exec.version},
                           {"spec", {{"interactive", false}}}};
   env.push_back("KUBERNETES_EXEC_INFO=" + ToText(info));
   const std::string what = access_.source + ": the exec plugin " + access_.exec.argv[0];
-  slurm::RunLimits limits;
+  RunLimits limits;
   limits.time = std::chrono::seconds(60);
   limits.bytes = 1 << 20;
-  const auto ran = slurm::RunCommand(access_.exec.argv, env, "", limits);
+  const auto ran = RunCommand(access_.exec.argv, env, "", limits);
   if (!ran.ok()) return ran.status().With(what);
   if (ran->exit_code != 0) {
     return Unauthenticated(what + " exited with code " + std::to_string(ran->exit_code) + ": " +

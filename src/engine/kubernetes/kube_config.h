@@ -94,7 +94,4 @@ class Credentials {
   TimePoint good_until_{};   // guarded by mu_
 };
 
-Result<std::string> DecodeBase64(std::string_view text);
-std::string EncodeBase64(std::string_view bytes);
-
 }  // namespace shoal::engine::kubernetes

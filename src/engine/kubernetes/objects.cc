@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/base64.h"
 #include "base/id.h"
 #include "engine/kubernetes/kube_config.h"
 #include "engine/restart_rules.h"

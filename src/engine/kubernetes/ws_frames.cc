@@ -1,5 +1,6 @@
 #include "engine/kubernetes/ws_frames.h"
 
+#include "base/base64.h"
 #include "base/id.h"
 #include "engine/kubernetes/kube_config.h"
 
