@@ -182,12 +182,12 @@ void KubernetesEngine::AwaitPublished() {
 
 Result<const KubeClient*> KubernetesEngine::ClientFor(const std::string& context) {
   std::lock_guard lock(mu_);
-  auto& client = clients_[context];
-  if (client == nullptr) {
-    TRY_ASSIGN(ClusterAccess access, FindCluster(options_.place, context));
-    TRY_ASSIGN(client, KubeClient::Make(std::move(access), options_.clock));
-  }
-  return client.get();
+  if (const auto known = clients_.find(context); known != clients_.end())
+    return known->second.get();
+  TRY_ASSIGN(ClusterAccess access, FindCluster(options_.place, context));
+  TRY_ASSIGN(std::unique_ptr<KubeClient> client,
+             KubeClient::Make(std::move(access), options_.clock));
+  return clients_.emplace(context, std::move(client)).first->second.get();
 }
 
 std::shared_ptr<HeldJob> KubernetesEngine::Find(const std::string& job_id) {
