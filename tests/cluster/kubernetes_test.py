@@ -181,7 +181,7 @@ kubernetes: {{volumes: ["host:{self.home}:{self.home}:ro"]}}
 
     def test_the_coordinator_is_killed(self):
         job = self.start("run", self.job("sleep 25; echo done", 2))
-        self.assertTrue(until(lambda: pod_of("worker", 1)))
+        self.assertTrue(until(lambda: pod_of("worker", 1) and pod_of("coordinator")))
         kubectl("delete", "pod", pod_of("coordinator")["metadata"]["name"], "--grace-period=0", "--force")
         out, _ = job.communicate(timeout=110)
         self.row("the coordinator's pod deleted by force", f"exit code {job.returncode}: {out.strip().splitlines()[-1][:90]}")
