@@ -132,6 +132,7 @@ class Run final : public JobRun {
 
   Phase phase_ = Phase::kWaiting;
   std::string waiting_why_;
+  std::string engines_why_;            // the coordinator does not run, as the engine says
   std::string cancel_reason_;          // of Drain or Kill
   Members members_;                    // of elastic roles
   std::map<std::string, int> wanted_;  // … how many there are to be
@@ -250,7 +251,7 @@ Status Run::MakeTasks() {
   }
   TRY(ApplyTasks());
   phase_ = Phase::kRunning;
-  if (!shared_ && !options_.engine->QueuesItself()) ConnectClient();
+  if (!shared_) ConnectClient();  // so that a wait for it has an end
   return Status::Ok();
 }
 
@@ -315,7 +316,8 @@ void Run::ConnectClient() {
                                     : std::max(job_.limits.coordinator_timeout, job_.limits.gather);
   options.after_seq = last_seq_;
   options.log_offsets = log_offsets_;
-  options.give_up_after = options_.engine->QueuesItself() ? kQueuePatience : patience;
+  // Where tasks are placed one by one others of the job may hold what they have: that has an end.
+  options.give_up_after = shared_ && options_.engine->QueuesItself() ? kQueuePatience : patience;
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_connected = [this] {
     if (connected_once_) Note("the coordinator is back");
@@ -401,12 +403,14 @@ void Run::OnEngine(const engine::TaskEvent& event) {
 // It is in the engine's own queue.
 void Run::TellWait(const std::string& why) {
   queued_ = true;
+  engines_why_ = why;
   Note(why);
   recorder_.SetReason(why);
 }
 
 void Run::LeaveQueue() {
   if (std::exchange(queued_, false)) recorder_.SetReason("");
+  engines_why_.clear();
   if (std::exchange(between_, false)) client_.reset();  // it was the last coordinator's
   ConnectClient();
 }
@@ -481,6 +485,10 @@ void Run::OnClosed(const Status& status) {
   if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
+  }
+  if (!shared_ && !engines_why_.empty()) {
+    return Fail(fmt::format("its coordinator did not run within {}: {}",
+                            FormatDuration(job_.limits.gather), engines_why_));
   }
   Fail(
       fmt::format("its coordinator cannot be reached: {}{}",

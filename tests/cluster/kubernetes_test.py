@@ -218,7 +218,7 @@ kubernetes: {{volumes: ["host:{self.home}:{self.home}:ro"]}}
     def test_the_namespace_is_deleted(self):
         kubectl("create", "namespace", "gone")
         until(lambda: kubectl("-n", "gone", "get", "sa", "default", check=False), 20)
-        job = self.start("run", self.job("sleep 1000 & wait", 2, more="kubernetes: {namespace: gone}\n"))
+        job = self.start("run", self.job("sleep 1000 & wait", 2, more="kubernetes: {namespace: gone}\nlimits: {gather: 30s}\n"))
         self.assertTrue(until(lambda: pod_of("worker", 1, namespace="gone")))
         kubectl("delete", "namespace", "gone", "--wait=false")
         out, _ = job.communicate(timeout=110)
