@@ -15,7 +15,6 @@ namespace shoal::ps {
 namespace {
 
 constexpr int kCutAttempts = 10;  // while shards move
-// For servers without rows to have heard of the markers that the others have.
 constexpr Duration kOthersWithin = std::chrono::seconds(2);
 
 // One checkpoint's course; undone unless it was committed.
@@ -76,7 +75,8 @@ class Course {
     return info_;
   }
 
-  // Every lane of every server has all the markers. After the first error the rest is given up.
+  // Every lane has all the markers, and every worker has settled. After the first error the rest is
+  // given up.
   Status Freeze() {
     std::string body;
     ByteWriter writer(&body);
@@ -85,9 +85,7 @@ class Course {
     FrameHeader head;
     head.type = FrameType::kCheckpointBegin;
     head.argument = static_cast<uint64_t>(info_.id);
-    std::vector<std::shared_ptr<Call>> calls, asked;
-    // Before the leader, who asks for the markers then.
-    for (Channel* other : others_) asked.push_back(other->StartCall(head, body, true));
+    std::vector<std::shared_ptr<Call>> calls;
     for (Channel* channel : lanes_) calls.push_back(channel->StartCall(head, body, true));
     Status first;
     std::vector<std::string> held;
@@ -97,16 +95,9 @@ class Course {
       if (first.ok() && !reply.ok()) first = reply.status();
       if (reply.ok()) held.push_back(std::move(reply).value());
     }
-    const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
-    for (size_t i = 0; i < asked.size(); ++i) {
-      const auto reply = others_[i]->FinishCall(asked[i], first.ok() ? soon : TimePoint{});
-      if (first.ok() && !HoldsNone(reply)) torn_ = true;
-    }
     Release(others_);
     if (first.ok() && !CoversAll(held)) torn_ = true;
-    if (torn_) {
-      first = Aborted("rows moved from server to server meanwhile");
-    }
+    if (torn_) first = Aborted("rows moved from server to server meanwhile");
     return first.With(fmt::format("checkpoint {}: waiting for the workers' markers", info_.id));
   }
 
@@ -121,12 +112,6 @@ class Course {
       }
     }
     return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
-  }
-
-  // Every push that was counted reached the lane, and none of the cut's shards is there: its rows
-  // would not be written.
-  static bool HoldsNone(const Result<std::string>& bits) {
-    return bits.ok() && !bits->empty() && bits->find_first_not_of('\0') == std::string::npos;
   }
 
   Status Write(Manifest* manifest) {
@@ -157,7 +142,8 @@ class Course {
     return Status::Ok();
   }
 
-  // They hold nothing of it.
+  // They hold nothing of it, but markers have come there. One that has none yet gets none: all are
+  // answered before the leader's lane is frozen.
   void Release(const std::vector<Channel*>& lanes) {
     FrameHeader head;
     head.type = FrameType::kCheckpointAbort;
@@ -165,7 +151,8 @@ class Course {
     const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
     for (Channel* lane : lanes) {
       // One that is not there has nothing to abort.
-      if (lane->lane() == 0) (void)lane->FinishCall(lane->StartCall(head, {}, true), soon);
+      if (lane->lane() != 0 || !lane->up()) continue;
+      (void)lane->FinishCall(lane->StartCall(head, {}, true), soon);
     }
   }
 
@@ -189,9 +176,7 @@ class Course {
   const TimePoint deadline_;
   std::vector<Channel*> lanes_;    // of the servers that own rows, and of the leader
   std::vector<Channel*> servers_;  // their first lanes
-  // Of servers that own none. A push may have been on its way to one that had rows until just now,
-  // sent before a marker and counted; only where it is refused is it seen that the cut lacks it.
-  std::vector<Channel*> others_;
+  std::vector<Channel*> others_;   // of servers that own none
   CheckpointInfo info_;
   std::vector<uint64_t> sessions_;
   bool torn_ = false;

@@ -15,6 +15,8 @@ namespace shoal::ps {
 
 namespace {
 
+bool HasRows(FrameType type) { return type != FrameType::kMarker && type != FrameType::kSettled; }
+
 // Rows of an answer to where the caller wants them.
 void PutRows(ValueType type, const char* from, const RowPart& part) {
   std::array<float*, kBatchRows> to;
@@ -91,7 +93,7 @@ void Channel::OnRoom() {
 void Channel::SendPending(Link* link, const Pending& pending) {
   Outgoing out;
   out.head = pending.head;
-  if (pending.head.type == FrameType::kMarker) {
+  if (!HasRows(pending.head.type)) {
     out.body = pending.body;
     return link->Send(out);
   }
@@ -107,20 +109,27 @@ void Channel::SendPending(Link* link, const Pending& pending) {
   link->Send(out);
 }
 
+// Under the lock. Markers are nobody's there whose rows have gone.
+bool Channel::OwesParts() const {
+  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+    if (slots_[seq % kSlots].ticket != kNoTicket) return true;
+  }
+  return false;
+}
+
 bool Channel::idle() const {
   std::lock_guard lock(mu_);
-  return InFlight() == 0 && calls_.empty();
+  return !OwesParts() && calls_.empty();
 }
 
 bool Channel::Rest() {
   std::shared_ptr<Link> link;
+  std::vector<int64_t> markers;
   {
     std::lock_guard lock(mu_);
-    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
-      if (SlotOf(seq).ticket != kNoTicket) return false;
-    }
-    if (!calls_.empty()) return false;
-    first_seq_ = next_seq_;  // markers, which nobody there waits for
+    if (OwesParts() || !calls_.empty()) return false;
+    markers = UnansweredMarkers();
+    first_seq_ = next_seq_;
     bytes_in_flight_ = 0;
     resting_ = true;
     link = std::move(link_);
@@ -128,7 +137,20 @@ bool Channel::Rest() {
     progress_.notify_all();
   }
   if (link != nullptr) link->Close();
+  for (const int64_t checkpoint : markers) hooks_.marker_answered(checkpoint, false);
   return true;
+}
+
+// Under the lock.
+std::vector<int64_t> Channel::UnansweredMarkers() const {
+  std::vector<int64_t> checkpoints;
+  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+    const FrameHeader& head = slots_[seq % kSlots].head;
+    if (head.type == FrameType::kMarker) {
+      checkpoints.push_back(static_cast<int64_t>(head.argument));
+    }
+  }
+  return checkpoints;
 }
 
 void Channel::Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables,
@@ -145,7 +167,6 @@ void Channel::Resume(std::string address, Dialled dialled, const std::vector<std
     const bool restarted = incarnation_ != 0 && incarnation_ != dialled.welcome.incarnation;
     incarnation_ = dialled.welcome.incarnation;
     if (restarted) {
-      moved_ = 0;
       for (const std::string& spec : tables) {
         FrameHeader head;
         head.type = FrameType::kCreateTable;
@@ -172,23 +193,29 @@ void Channel::Break(const Status& why) {
   std::shared_ptr<Link> link;
   {
     std::lock_guard lock(mu_);
+    if (link_ == nullptr) return;
     link = std::move(link_);
     link_ = nullptr;
+    ++breaking_;
   }
-  if (link == nullptr) return;
   link->Close();
   LogInfo("{}: {}", Name(), why.message());
   hooks_.lost(this);
+  std::lock_guard lock(mu_);
+  --breaking_;
+  progress_.notify_all();
 }
 
 void Channel::OnClosed(const Status& why) { Break(why); }
 
 void Channel::Fail(const Status& why) {
   std::vector<uint32_t> tickets;
+  std::vector<int64_t> markers;
   {
     std::lock_guard lock(mu_);
     if (!failed_.ok()) return;
     failed_ = why;
+    markers = UnansweredMarkers();
     for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
       if (SlotOf(seq).ticket != kNoTicket) tickets.push_back(SlotOf(seq).ticket);
     }
@@ -201,6 +228,7 @@ void Channel::Fail(const Status& why) {
     }
     progress_.notify_all();
   }
+  for (const int64_t checkpoint : markers) hooks_.marker_answered(checkpoint, !tickets.empty());
   for (const uint32_t ticket : tickets) tickets_->PartDone(ticket, why);
 }
 
@@ -213,6 +241,10 @@ void Channel::Close() {
     link_ = nullptr;
   }
   if (link != nullptr) link->Close();
+  // Another thread may have taken the connection to end it, and is to tell the client, which may be
+  // gone when this returns.
+  std::unique_lock lock(mu_);
+  progress_.wait(lock, [this] { return breaking_ == 0; });
 }
 
 Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline,
@@ -268,22 +300,17 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
   return Status::Ok();
 }
 
-uint32_t Channel::moved() const {
-  std::lock_guard lock(mu_);
-  return moved_;
-}
-
-void Channel::SendMarker(int64_t checkpoint, const std::string& progress, uint32_t moved) {
+bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
   std::shared_ptr<Link> link;
   {
     std::lock_guard lock(mu_);
     // With so many markers unanswered no checkpoint succeeds anyway.
-    if (!failed_.ok() || resting_ || InFlight() >= kSlots) return;
-    FrameHeader head;
-    head.type = FrameType::kMarker;
+    if (!failed_.ok() || resting_ || InFlight() >= kSlots) return false;
     head.id = next_seq_++;
-    head.argument = static_cast<uint64_t>(checkpoint);
-    head.table = moved;
+    if (head.type == FrameType::kMarker) {
+      marker_seq_ = head.id;
+      marker_of_ = static_cast<int64_t>(head.argument);
+    }
     Pending& pending = SlotOf(head.id);
     pending.head = head;
     pending.body = progress;
@@ -293,6 +320,7 @@ void Channel::SendMarker(int64_t checkpoint, const std::string& progress, uint32
     if (link != nullptr) SendPending(link.get(), pending);
   }
   if (link != nullptr) link->FlushReplies();
+  return true;
 }
 
 void Channel::SendNotice(FrameHeader head, std::string_view body) {
@@ -412,6 +440,10 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   } else if (head.type == FrameType::kRows && !body.empty()) {
     PutRows(head.values, body.data(), pending.part);
   }
+  // Before it is no longer ours: Flush must not miss what comes of it.
+  if (pending.head.type == FrameType::kMarker) {
+    hooks_.marker_answered(static_cast<int64_t>(pending.head.argument), false);
+  }
   uint32_t ticket = kNoTicket;
   {
     std::lock_guard lock(mu_);
@@ -449,15 +481,14 @@ void Channel::OnMoved(const FrameHeader& head) {
     detour.ticket = std::exchange(pending.ticket, kNoTicket);
     detour.applied = (head.flags & kRefusedApplied) != 0;
     detour.server = server_;
+    detour.after = head.id > marker_seq_ ? marker_of_ : -1;
     detour.since = pending.since != TimePoint{} ? pending.since : RealClock::Get()->Now();
   }
-  const bool counts = Writes(detour.head) && !detour.applied;
   // Before it is no longer ours: Flush must not miss it.
   hooks_.moved(std::move(detour));
   std::lock_guard lock(mu_);
   if (!failed_.ok()) return;
   bytes_in_flight_ -= pending.bytes;
-  moved_ += counts;
   ++first_seq_;
   progress_.notify_all();
 }

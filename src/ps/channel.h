@@ -41,8 +41,9 @@ struct Detour {
   std::string argument;        // a call's
   uint32_t ticket = 0;
   bool applied = false;
-  int server = 0;     // that refused it
-  TimePoint since{};  // when it was refused first
+  int server = 0;      // that refused it
+  int64_t after = -1;  // the checkpoint whose marker it had followed there
+  TimePoint since{};   // when it was refused first
 };
 
 class Channel final : public LinkHandler {
@@ -51,8 +52,11 @@ class Channel final : public LinkHandler {
   struct Hooks {
     std::function<void(Channel*)> lost;                      // the connection is gone: dial again
     std::function<void(int64_t checkpoint)> marker_request;  //
-    std::function<void(Detour)> moved;                       // to be sent elsewhere
-    std::function<void(int server)> shards_moved;            // it says that some have
+    // A marker of this checkpoint is answered, and so is all that was sent before it; or both never
+    // will be.
+    std::function<void(int64_t checkpoint, bool failed)> marker_answered;
+    std::function<void(Detour)> moved;             // to be sent elsewhere
+    std::function<void(int server)> shards_moved;  // it says that some have
   };
   Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
   ~Channel() override;
@@ -69,7 +73,7 @@ class Channel final : public LinkHandler {
               bool wakes = false);
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
-  // Ends the connection, for good.
+  // Ends the connection, for good. Afterwards no hook is called. Not from within a hook.
   void Close();
   bool up() const;
   bool failed() const;
@@ -79,16 +83,17 @@ class Channel final : public LinkHandler {
   // and calls over it fail at once. Resume wakes it. False: something is unanswered.
   bool Rest();
   bool resting() const { return resting_; }
+  // Nobody waits for an answer of it.
   bool idle() const;
 
   // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
   // window is full. `since`: of a part that was refused before.
   Status SendPart(FrameHeader head, const RowPart& part, uint32_t ticket, TimePoint deadline,
                   TimePoint since = {});
-  // `moved`: what moved() was when nothing was on a detour. Never blocks.
-  void SendMarker(int64_t checkpoint, const std::string& progress, uint32_t moved);
-  // How many pushes were refused because rows had moved. Counted after Hooks::moved.
-  uint32_t moved() const;
+  // `head`: of a marker, or that it is settled. False: it was not sent, for there is nobody, or are
+  // too many unanswered; else Hooks::marker_answered is called once, also when it is let go of.
+  // Never blocks.
+  bool SendMarker(FrameHeader head, const std::string& progress);
   // Without an answer; lost when the connection is down.
   void SendNotice(FrameHeader head, std::string_view body);
 
@@ -133,6 +138,9 @@ class Channel final : public LinkHandler {
   bool Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
+  bool OwesParts() const;
+  // Of which checkpoints markers are unanswered.
+  std::vector<int64_t> UnansweredMarkers() const;
   size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
   void SendPending(Link* link, const Pending& pending);
   void OnAnswer(const FrameHeader& head, std::string_view body);
@@ -155,11 +163,13 @@ class Channel final : public LinkHandler {
   std::atomic<bool> resting_{false};  // written under mu_
   Status failed_;
   bool closed_ = false;
+  int breaking_ = 0;  // threads that end a connection
   std::vector<Pending> slots_;
   uint64_t first_seq_ = 1;  // the oldest unanswered
   uint64_t next_seq_ = 1;
   size_t bytes_in_flight_ = 0;
-  uint32_t moved_ = 0;  // of this incarnation
+  uint64_t marker_seq_ = 0;  // of the last marker
+  int64_t marker_of_ = -1;   // its checkpoint
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;

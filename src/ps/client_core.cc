@@ -118,7 +118,10 @@ std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
   hooks.marker_request = [this](int64_t checkpoint) {
     if (options_.index >= 0) gate_.Request(checkpoint);
   };
-  hooks.moved = [this](Detour detour) { rerouter_.Take(std::move(detour)); };
+  hooks.marker_answered = [this](int64_t checkpoint, bool failed) {
+    OnMarkerAnswered(checkpoint, failed);
+  };
+  hooks.moved = [this](Detour detour) { OnMoved(std::move(detour)); };
   hooks.shards_moved = [this](int from) { rerouter_.News(from); };
   return std::make_unique<Channel>(server, lane, options_.window_bytes, &tickets_,
                                    std::move(hooks));
@@ -225,20 +228,60 @@ std::vector<std::string> ClientCore::TableSpecs() {
 void ClientCore::InjectMarkers(int64_t checkpoint) {
   std::lock_guard marking(markers_mu_);
   if (checkpoint <= last_marked_) return;
-  // Counted first: what is counted and no longer on a detour was sent before the marker.
-  std::vector<uint32_t> moved;
-  for (const auto& channel : channels_) moved.push_back(channel->moved());
-  if (rerouter_.DefersMarker(checkpoint)) return;
+  // First, so that a refusal is either seen on its detour below, or says itself that it is late.
+  SetSettling({checkpoint, 1, false});
+  if (rerouter_.DefersMarker(checkpoint)) return SetSettling({});
   last_marked_ = checkpoint;
   std::string progress;
   {
     std::lock_guard lock(progress_mu_);
     progress = progress_;
   }
-  for (size_t i = 0; i < moved.size(); ++i) {
-    const bool leads = channels_[i]->server() == 0 && channels_[i]->lane() == 0;
-    channels_[i]->SendMarker(checkpoint, leads ? progress : std::string(), moved[i]);
+  for (const auto& channel : channels_) {
+    const bool leads = channel->server() == kLeader && channel->lane() == 0;
+    MarkChannel(channel.get(), checkpoint, leads ? progress : std::string());
   }
+  OnMarkerAnswered(checkpoint, false);
+}
+
+void ClientCore::MarkChannel(Channel* channel, int64_t checkpoint, const std::string& progress) {
+  FrameHeader head;
+  head.type = FrameType::kMarker;
+  head.argument = static_cast<uint64_t>(checkpoint);
+  {
+    std::lock_guard lock(settling_mu_);
+    if (settling_.checkpoint == checkpoint) ++settling_.markers;
+  }
+  if (!channel->SendMarker(head, progress)) OnMarkerAnswered(checkpoint, false);
+}
+
+void ClientCore::SetSettling(const Settling& now) {
+  std::lock_guard lock(settling_mu_);
+  settling_ = now;
+}
+
+void ClientCore::OnMarkerAnswered(int64_t checkpoint, bool failed) {
+  FrameHeader head;
+  head.type = FrameType::kSettled;
+  head.argument = static_cast<uint64_t>(checkpoint);
+  {
+    std::lock_guard lock(settling_mu_);
+    if (settling_.checkpoint != checkpoint) return;
+    settling_.late |= failed;
+    if (--settling_.markers > 0) return;
+    if (settling_.late) head.flags = kSettledLate;
+    settling_ = {};
+  }
+  leader().SendMarker(head, {});
+}
+
+// Known to be on a detour before it is asked whether markers are going out.
+void ClientCore::OnMoved(Detour detour) {
+  const bool counts = Writes(detour.head) && !detour.applied;
+  const int64_t after = detour.after;
+  rerouter_.Take(std::move(detour));
+  std::lock_guard lock(settling_mu_);
+  if (counts && settling_.checkpoint > after) settling_.late = true;
 }
 
 Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadline) {

@@ -154,7 +154,19 @@ class ClientCore {
   bool Restore(Channel* channel, TimePoint lost_at);
   void NoteIncarnation(int server, const Welcome& welcome);
   std::vector<std::string> TableSpecs();
+
+  // See docs/design/checkpoint.md, "Exactness".
+  // The checkpoint whose markers go out or are unanswered.
+  struct Settling {
+    int64_t checkpoint = -1;
+    size_t markers = 0;  // that are unanswered; and one until all have gone out
+    bool late = false;   // something was refused that had been sent before a marker
+  };
   void InjectMarkers(int64_t checkpoint);
+  void MarkChannel(Channel* channel, int64_t checkpoint, const std::string& progress);
+  void OnMarkerAnswered(int64_t checkpoint, bool failed);
+  void OnMoved(Detour detour);
+  void SetSettling(const Settling& now);
 
   const ClientOptions options_;
   Members* const members_;
@@ -187,6 +199,8 @@ class ClientCore {
   std::string progress_;      // guarded by progress_mu_
   std::mutex markers_mu_;     // before the channels'
   int64_t last_marked_ = -1;  // guarded by markers_mu_
+  std::mutex settling_mu_;    // the last one
+  Settling settling_;         // guarded by settling_mu_
 
   std::mutex mu_;
   std::condition_variable lost_cv_;

@@ -171,7 +171,7 @@ void ClientCore::Greet(int server) {
   const TimePoint deadline = RealClock::Get()->Now() + kConnectWithin;
   for (uint32_t lane = 0; lane < lanes(server); ++lane) {
     Channel& to = channel(server, lane);
-    if (under_way) to.SendMarker(marked, {}, to.moved());
+    if (under_way) MarkChannel(&to, marked, {});
     std::vector<std::shared_ptr<Call>> calls;
     FrameHeader head;
     head.type = FrameType::kCreateTable;

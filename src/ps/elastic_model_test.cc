@@ -19,34 +19,34 @@ constexpr uint8_t kPushes = 2;
 // A rule that is left out.
 enum class Without {
   kNothing,
-  kOthersAsked,      // servers without rows are not asked
   kDeferredMarkers,  // a worker's marker does not wait for what was refused
-  kRefusalsCounted,  // a marker does not say how many refusals its sender knows of
+  kSettled,          // nobody waits until the worker's markers are answered
+  kLateIsSaid,       // nor asks what else has come by then
 };
 enum Frame : uint8_t { kNone, kPush, kMarker };
 
 struct CutServer {
-  uint8_t here = 0;      // the shard
-  uint8_t rows = 0;      // pushes in it
-  uint8_t refusals = 0;  // pushes that were refused
-  uint8_t asked = 0;     // to cut
-  uint8_t open = 0;      // its part of the cut: 1 + whether the shard was here
-  uint8_t marked = 0;    // the worker's marker has come: the part is complete
-  uint8_t cut = 0;       // pushes in the part
+  uint8_t here = 0;    // the shard
+  uint8_t rows = 0;    // pushes in it
+  uint8_t asked = 0;   // to cut
+  uint8_t open = 0;    // its part of the cut: 1 + whether the shard was here
+  uint8_t marked = 0;  // the worker's marker has come: the part is complete
+  uint8_t cut = 0;     // pushes in the part
   uint8_t torn = 0;
-  std::array<uint8_t, 4> to{};    // frames on their way from the worker, in order
-  std::array<uint8_t, 4> knew{};  // a marker's: refusals that the worker knew of
+  std::array<uint8_t, 4> to{};  // frames on their way from the worker, in order
 };
 
 struct CutState {
   std::array<CutServer, 2> s{};
-  uint8_t issued = 0, refused = 0;  // by the worker: pushes; refusals that it knows of
-  uint8_t again = 0;                // refused, to be sent to server 1
-  uint8_t answers = 0;              // refusals on their way
-  uint8_t knows = 0;                // which server has the shard, as the worker thinks
-  uint8_t counted = 0;              // progress when the marker was sent
-  uint8_t markers = 0;              // sent
-  uint8_t begun = 0;                // 1 + the owner as who asks for the checkpoint thinks
+  uint8_t issued = 0;                // by the worker: pushes
+  uint8_t again = 0;                 // refused, to be sent to server 1
+  std::array<uint8_t, 2> answers{};  // refusals on their way: of before the marker, of behind it
+  uint8_t knows = 0;                 // which server has the shard, as the worker thinks
+  uint8_t counted = 0;               // progress when the marker was sent
+  uint8_t markers = 0;               // sent
+  uint8_t late = 0;     // a push of before the marker was refused when the other marker was out
+  uint8_t settled = 0;  // the markers are answered, and the leader has heard it
+  uint8_t begun = 0;    // 1 + the owner as who asks for the checkpoint thinks
   uint8_t ended = 0;
 };
 
@@ -75,7 +75,6 @@ class CutModel {
     for (size_t i = 0; i < 4; ++i) {
       if (s->s[to].to[i] != kNone) continue;
       s->s[to].to[i] = frame;
-      s->s[to].knew[i] = to == 0 ? s->refused : uint8_t{0};
       return true;
     }
     return false;
@@ -90,12 +89,18 @@ class CutModel {
       ++next.issued;
       if (Send(&next, s.knows, kPush)) space->Add(next);
     }
-    if (s.answers > 0) {
+    if (s.answers[0] + s.answers[1] > 0) {
+      const bool before = s.answers[0] > 0;
       next = s;
-      --next.answers;
-      ++next.refused;
+      --next.answers[before ? 0 : 1];
       ++next.again;
       next.knows = 1;
+      if (before && s.markers != 0) next.late = 1;
+      space->Add(next);
+    }
+    if (s.s[0].marked != 0 && s.s[1].marked != 0 && s.answers[0] == 0) {
+      next = s;
+      next.settled = 1;
       space->Add(next);
     }
     // What it knows to be refused is sent anew before its marker.
@@ -116,22 +121,16 @@ class CutModel {
     if (frame == kNone) return;
     CutState next = s;
     CutServer& server = next.s[i];
-    const uint8_t knew = server.knew[0];
-    for (size_t k = 0; k + 1 < 4; ++k) {
-      server.to[k] = server.to[k + 1];
-      server.knew[k] = server.knew[k + 1];
-    }
-    server.to[3] = server.knew[3] = 0;
+    for (size_t k = 0; k + 1 < 4; ++k) server.to[k] = server.to[k + 1];
+    server.to[3] = 0;
     if (frame == kMarker) {
       Open(&server);
       server.marked = 1;
-      server.torn |= server.refusals > knew && without_ != Without::kRefusalsCounted;
     } else if (server.here != 0) {
       ++server.rows;
       if (server.marked == 0) ++server.cut;
     } else {
-      ++server.refusals;
-      ++next.answers;
+      ++next.answers[server.marked];
     }
     space->Add(next);
   }
@@ -149,7 +148,7 @@ class CutModel {
     space->Add(next);
   }
 
-  void Ask(const CutState& s, Space* space) const {
+  static void Ask(const CutState& s, Space* space) {
     if (s.begun == 0) {
       for (uint8_t owner = 0; owner < 2; ++owner) {
         if (owner > s.s[1].here) continue;  // nobody knows of what has not happened
@@ -167,20 +166,20 @@ class CutModel {
       space->Add(next);
     }
   }
-  // Server 1 has other shards from the beginning; server 0 had only this one.
-  bool IsAsked(const CutState& s, size_t i) const {
-    return i == 1 || s.begun == 1 || without_ != Without::kOthersAsked;
-  }
+  // Server 1 has other shards from the beginning; server 0 had only this one, leaves then, and may
+  // let nobody in any more.
+  static bool IsAsked(const CutState& s, size_t i) { return i == 1 || s.begun == 1; }
 
   void Commit(const CutState& s, Space* space) {
     if (s.begun == 0) return;
+    if (s.settled == 0 && without_ != Without::kSettled) return;
+    if (s.late != 0 && without_ != Without::kLateIsSaid) return;  // cut again
     uint8_t held = 0, rows = 0;
     for (size_t i = 0; i < 2; ++i) {
       if (!IsAsked(s, i)) continue;
       const CutServer& server = s.s[i];
       if (server.asked == 0 || server.marked == 0) return;
-      if (server.torn != 0) return;                            // cut again
-      if (i == 0 && s.begun == 2 && server.open == 2) return;  // it has rows after all
+      if (server.torn != 0) return;  // cut again
       held = static_cast<uint8_t>(held + server.open - 1);
       if (server.open == 2) rows = server.cut;
     }
@@ -202,8 +201,7 @@ TEST(ElasticModelTest, ACheckpointHasWhatWasCounted) {
   EXPECT_EQ(space.Explore(CutModel::First(), model), "");
   EXPECT_GT(model.committed(), 0u);
   std::printf("checkpoint: %zu states\n", space.states());
-  for (const Without rule :
-       {Without::kOthersAsked, Without::kDeferredMarkers, Without::kRefusalsCounted}) {
+  for (const Without rule : {Without::kDeferredMarkers, Without::kSettled, Without::kLateIsSaid}) {
     CutModel without(rule);
     CutModel::Space other;
     EXPECT_EQ(other.Explore(CutModel::First(), without),

@@ -11,6 +11,7 @@
 #include "ps/shard_map.h"
 #include "ps/test_checkpoint.h"
 #include "ps/test_cluster.h"
+#include "ps/test_proxy.h"
 
 namespace shoal::ps {
 namespace {
@@ -254,6 +255,46 @@ INSTANTIATE_TEST_SUITE_P(Doors, ElasticTest,
                          ::testing::Combine(::testing::Values(Door::kInProcess, Door::kTcp,
                                                               Door::kShared),
                                             ::testing::Values(1, 2)));
+
+// It was sent before the marker and counted, to a server that has no rows any more and that whoever
+// drives the checkpoint does not know, or cannot reach.
+TEST(ElasticTest, ACheckpointWaitsForAPushThatIsOnItsWayToAServerThatHasLeft) {
+  ClusterOptions options;
+  options.servers = 3;
+  options.workers = 1;
+  options.checkpoints = true;
+  Cluster cluster(options);
+  TestProxy proxy(cluster.server(2).address());
+  FixedMembers workers, drivers;
+  for (size_t i = 0; i < 2; ++i) {
+    workers.Set(i, cluster.server(static_cast<int>(i)).address());
+    drivers.Set(i, cluster.server(static_cast<int>(i)).address());
+  }
+  workers.Set(2, proxy.address());
+  auto client = Client::Connect(cluster.ClientOptionsOf(0), &workers);
+  ASSERT_OK(client);
+  const TableRef table = (*client)->CreateTable(DenseSpec("t", kKeys, kDim)).value();
+  std::vector<Key> keys(kKeys);
+  std::iota(keys.begin(), keys.end(), Key{0});
+  const std::vector<float> ones(kKeys * kDim, 1.0f);
+  proxy.Stall();
+  const Ticket push = (*client)->Push(table, keys, ConstRows(ones.data(), kDim)).value();
+  ASSERT_OK((*client)->SetProgress(std::to_string(kKeys * kDim)));
+  ASSERT_OK(cluster.ConnectAdmin()->RebalanceShards({.drain = {2}}));
+
+  auto admin = Admin::Connect(cluster.ClientOptionsOf(0), &drivers);
+  ASSERT_OK(admin);
+  const auto early = (*admin)->Checkpoint(milliseconds(300));
+  EXPECT_EQ(early.status().code(), Code::kDeadlineExceeded) << TextOf(early);
+  EXPECT_NE(TextOf(early).find("worker 0"), std::string::npos) << TextOf(early);
+  proxy.Release();
+  ASSERT_OK((*client)->Wait(push));
+  const auto info = (*admin)->Checkpoint(seconds(20));
+  ASSERT_OK(info);
+  const Sum sum = SumOf(cluster.checkpoint_dir(), info->id);
+  EXPECT_EQ(sum.values, kKeys * kDim);
+  EXPECT_EQ(sum.values, sum.progress);
+}
 
 TEST(ElasticTest, TheLeaderStaysAndWhoKnowsNobodyToo) {
   ClusterOptions options;

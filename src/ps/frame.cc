@@ -83,7 +83,9 @@ Status CheckLengths(const FrameHeader& head) {
     return InvalidArgument(fmt::format("frame of type {}: body {} does not fit payload {}",
                                        static_cast<int>(head.type), head.body, head.payload));
   }
-  const int flags = head.type == FrameType::kRefused ? kRefusedMoved | kRefusedApplied : 0;
+  const int flags = head.type == FrameType::kRefused   ? kRefusedMoved | kRefusedApplied
+                    : head.type == FrameType::kSettled ? kSettledLate
+                                                       : 0;
   if (head.key_slot != 0 || head.flags > flags || head.key_area != 0 ||
       head.values != ValueType::kF32 || head.answer != ValueType::kF32) {
     return InvalidArgument(fmt::format("frame of type {}: fields that only row frames have",
@@ -117,7 +119,7 @@ bool IsKnown(FrameType type) {
   return IsSequenced(type) || (type >= FrameType::kCreateTable && type <= FrameType::kReplicate);
 }
 
-bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kCall; }
+bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kSettled; }
 
 void SealHeader(FrameHeader* head) { head->header_crc = Crc32c(head, kCheckedHeaderBytes); }
 

@@ -33,10 +33,11 @@ enum class FrameType : uint8_t {
   kPull = 17,
   kPushPull = 18,
   kMarker = 19,
-  kAck = 20,      // to kPush, kMarker
+  kAck = 20,      // to kPush, kMarker, kSettled
   kRows = 21,     // to kPull, kPushPull
   kRefused = 22,  // to any of them: payload is an error
   kCall = 23,     // a server function over rows
+  kSettled = 24,  // client → server 0: what it sent before its markers is answered
   // Control: `id` is free, answered in any order by kReply or kError
   kCreateTable = 32,
   kClock = 33,
@@ -78,7 +79,7 @@ struct FrameHeader {
   FrameType type = FrameType::kNone;
   uint8_t key_bytes = 0;     // row operations: width of a key, 4 or 8, or how they are coded
   uint32_t payload = 0;      // bytes that follow, a multiple of 8
-  uint32_t table = 0;        // row operations; markers: refusals because rows had moved, so far
+  uint32_t table = 0;        // row operations
   uint64_t id = 0;           // sequence number, request id or checkpoint
   uint32_t rows = 0;         // row operations: how many
   uint32_t dim = 0;          // row operations: floats a row
@@ -87,7 +88,7 @@ struct FrameHeader {
   ValueType values{};        // row frames: of the rows in the payload
   ValueType answer{};        // row operations: of the rows asked for
   uint8_t key_slot = 0;      // row operations: where the keys are remembered, 1..kKeySlots; 0: not
-  uint8_t flags = 0;         // calls: kCallHasDeltas, kCallWantsRows; kRefused: why
+  uint8_t flags = 0;         // calls: kCallHasDeltas, kCallWantsRows; kRefused: why; kSettled
   uint32_t key_area = 0;     // row operations: bytes of coded keys in the payload, padded to 8
   uint32_t reserved = 0;     // zero
   uint32_t payload_crc = 0;  // CRC-32C of the payload
@@ -107,6 +108,9 @@ inline constexpr uint8_t kCallWantsRows = 2;
 // lane's now. With Applied: it had been applied before they went, and only asks for them again.
 inline constexpr uint8_t kRefusedMoved = 1;
 inline constexpr uint8_t kRefusedApplied = 2;
+// Of kSettled: something that had been sent before a marker was refused after another marker had
+// gone out, for its rows had moved. The cut lacks it.
+inline constexpr uint8_t kSettledLate = 1;
 
 // Bytes of keys in the payload of a row operation: padded so that the rows lie on 8 bytes.
 constexpr size_t KeyArea(size_t rows, size_t key_bytes) { return (rows * key_bytes + 7) / 8 * 8; }

@@ -248,11 +248,17 @@ Status Lane::RowOperation(Session* session, const FrameHeader& head, const RowSo
   return Status::Ok();
 }
 
-Status Lane::Marker(Session* session, const FrameHeader& head) {
+Result<bool> Lane::TakeMark(Session* session, const FrameHeader& head) {
   bool order = false;
   TRY(CheckSequence(*session, head.id, &order));
-  if (head.id <= session->last_seq) return Status::Ok();
+  if (head.id <= session->last_seq) return false;
   session->last_seq = head.id;
+  return true;
+}
+
+Status Lane::Marker(Session* session, const FrameHeader& head) {
+  TRY_ASSIGN(const bool news, TakeMark(session, head));
+  if (!news) return Status::Ok();
   const auto id = static_cast<int64_t>(head.argument);
   // Of a checkpoint that was given up.
   if (id < no_cut_below_ || id < snapshot_.id) return Status::Ok();
@@ -261,8 +267,15 @@ Status Lane::Marker(Session* session, const FrameHeader& head) {
     OpenSnapshot(id);
   }
   session->marked = id;
-  // It did not know yet, when it sent its marker, of a push that it has to send elsewhere.
-  if (session->moved_count > head.table) snapshot_.torn = true;
+  FreezeIfComplete();
+  return Status::Ok();
+}
+
+Status Lane::Settled(Session* session, const FrameHeader& head) {
+  TRY_ASSIGN(const bool news, TakeMark(session, head));
+  if (!news) return Status::Ok();
+  session->settled = static_cast<int64_t>(head.argument);
+  if (snapshot_.id == session->settled && (head.flags & kSettledLate) != 0) snapshot_.torn = true;
   FreezeIfComplete();
   return Status::Ok();
 }
@@ -286,7 +299,7 @@ void Lane::OpenSnapshot(int64_t id) {
   for (auto& [table_id, table] : tables_) table->BeginSnapshot();
 }
 
-void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen) {
+void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen) {
   if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
   if (id < no_cut_below_) {
     return frozen(Aborted("its markers had come before, to a server that died or waited in vain"),
@@ -297,17 +310,25 @@ void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer froze
     OpenSnapshot(id);
   }
   snapshot_.begun = true;
+  snapshot_.settles = settles;
   snapshot_.required = std::move(required);
   snapshot_.on_frozen = std::move(frozen);
   FreezeIfComplete();
 }
 
+// Whether the cut still waits for it.
+bool Lane::Lacks(uint64_t id) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return !snapshot_.empty;
+  const Session& session = found->second;
+  if (session.left) return false;
+  return session.marked != snapshot_.id || (snapshot_.settles && session.settled != snapshot_.id);
+}
+
 void Lane::FreezeIfComplete() {
   if (snapshot_.id < 0 || !snapshot_.begun || snapshot_.frozen) return;
   for (const uint64_t id : snapshot_.required) {
-    const Session* session = FindSession(id);
-    if (session == nullptr && snapshot_.empty) continue;
-    if (session == nullptr || (session->marked != snapshot_.id && !session->left)) return;
+    if (Lacks(id)) return;
   }
   snapshot_.frozen = true;
   for (auto& [id, table] : tables_) table->Freeze();

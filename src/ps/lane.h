@@ -34,6 +34,7 @@ struct Session {
   int client = -1;
   uint64_t last_seq = 0;  // what was applied; the next must follow without a gap
   int64_t marked = -1;    // the checkpoint whose marker came last
+  int64_t settled = -1;   // the last one that it is done with; says so to the leader alone
   bool left = false;
   bool dead = false;  // presumed; until it connects again
   std::weak_ptr<Peer> peer;
@@ -41,7 +42,6 @@ struct Session {
   // Requests that were not applied because rows had moved, newest last: sent again, they are
   // refused again. As many as can be unanswered.
   std::deque<uint64_t> moved;
-  uint32_t moved_count = 0;  // all of them
 };
 
 // A stretch between two cuts of a lane, to compare what was written before and after: numbers of
@@ -104,14 +104,17 @@ class Lane {
                       bool* order);
   // Of the last RowOperation, if it was refused: FrameHeader::flags of the refusal.
   uint8_t refusal() const { return refusal_; }
-  // The session's marker of checkpoint `id` came.
+  // The session's marker of a checkpoint came.
   Status Marker(Session* session, const FrameHeader& head);
+  // All that the session had sent before its markers is answered, everywhere.
+  Status Settled(Session* session, const FrameHeader& head);
   void Leave(Session* session);
 
   // Opens the snapshot (if a marker has not yet) and says whose markers it needs. `frozen` is
   // answered when all are in, with the shards that it holds, a bit each; with nothing if rows moved
-  // between markers, so that it is no cut; or with Aborted.
-  void BeginCheckpoint(int64_t id, std::set<uint64_t> required, Answer frozen);
+  // between markers, so that it is no cut; or with Aborted. `settles`: it also waits until they all
+  // have settled.
+  void BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen);
   // Ends snapshot `id`, or any if -1; a waiting Begin is answered with `why`.
   void EndCheckpoint(int64_t id, const Status& why);
   bool FrozenFor(int64_t id) const { return snapshot_.frozen && snapshot_.id == id; }
@@ -184,6 +187,7 @@ class Lane {
     bool begun = false;  // `required` is known
     int in_the_way = 0;  // departures that it has held up before it was begun
     bool frozen = false;
+    bool settles = false;         // sessions must have settled, too
     bool torn = false;            // rows moved between markers
     bool empty = false;           // no shard was here: who never came here need not mark
     std::set<uint64_t> required;  // sessions
@@ -196,6 +200,9 @@ class Lane {
   };
 
   Status CheckSequence(const Session& session, uint64_t seq, bool* order) const;
+  // False: it has come before.
+  Result<bool> TakeMark(Session* session, const FrameHeader& head);
+  bool Lacks(uint64_t session) const;
   WriteMode ModeOf(const Session& session) const;
   void OpenSnapshot(int64_t id);
   void FreezeIfComplete();

@@ -44,7 +44,6 @@ Status Lane::RefuseMoved(Session* session, const FrameHeader& head, bool duplica
 void Lane::NoteMoved(Session* session, uint64_t seq) {
   session->last_seq = std::max(session->last_seq, seq);
   session->moved.push_back(seq);
-  ++session->moved_count;
   while (session->moved.front() + kMovedRemembered < seq) session->moved.pop_front();
 }
 

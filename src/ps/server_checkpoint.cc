@@ -90,7 +90,7 @@ Status ServerCore::CheckpointBegin(Request* request) {
       answer(status, body);
     };
   }
-  lanes_[request->from.lane]->BeginCheckpoint(id, std::move(required), std::move(answer));
+  lanes_[request->from.lane]->BeginCheckpoint(id, std::move(required), leader, std::move(answer));
   return Status::Ok();
 }
 

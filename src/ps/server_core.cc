@@ -190,7 +190,7 @@ std::vector<int> ServerCore::WithoutMarker() const {
   std::vector<int> workers;
   for (const uint64_t id : must_mark_) {
     const Session* session = lanes_[0]->FindSession(id);
-    if (session != nullptr && session->marked != checkpoint_ && !session->left)
+    if (session != nullptr && session->settled != checkpoint_ && !session->left)
       workers.push_back(session->client);
   }
   std::sort(workers.begin(), workers.end());
@@ -259,11 +259,11 @@ Status ServerCore::HandleMarker(const Hello& from, const std::shared_ptr<Peer>& 
   if (body.size() > kMaxProgressBytes) return InvalidArgument("a marker's progress is too long");
   // Before the marker itself: it may be the last one that the cut waits for.
   if (leads() && from.lane == 0 && head.id > session->last_seq && from.client >= 0 &&
-      head.rows == 0 && !body.empty()) {
+      !body.empty()) {
     progress_[from.client] = body;
     marker_progress_[from.client] = body;
   }
-  TRY(lane.Marker(session, head));
+  TRY(head.type == FrameType::kMarker ? lane.Marker(session, head) : lane.Settled(session, head));
   LogControl(from, head, body);
   FrameHeader ack;
   ack.type = FrameType::kAck;
@@ -278,7 +278,9 @@ Status ServerCore::Control(const Hello& from, const std::shared_ptr<Peer>& peer,
   if (head.type == FrameType::kReplicate || from.kind != HelloKind::kClient) {
     return Copy(from, peer, head, body);
   }
-  if (head.type == FrameType::kMarker) return HandleMarker(from, peer, head, body);
+  if (head.type == FrameType::kMarker || head.type == FrameType::kSettled) {
+    return HandleMarker(from, peer, head, body);
+  }
   Lane& lane = *lanes_[from.lane];
   Session* session = lane.FindSession(from.session);
   if (session == nullptr) return FailedPrecondition("the connection's session has been replaced");
@@ -492,7 +494,7 @@ void ServerCore::Dead(int worker) {
   for (const auto& [id, session] : lanes_[0]->sessions()) {
     if (session.client != worker) continue;
     lanes_[0]->FindSession(id)->dead = true;
-    if (marking_ && must_mark_.contains(id) && session.marked != checkpoint_) {
+    if (marking_ && must_mark_.contains(id) && session.settled != checkpoint_) {
       AbortCheckpoint(checkpoint_,
                       Aborted(fmt::format("worker {} died before its marker came", worker)));
     }

@@ -139,7 +139,7 @@ class ServerCore {
   // What has come of it is dropped if its owner has kept it. The owner must have been asked since
   // this server takes no more, and must not have been giving it away then.
   void ForgetArrival(uint32_t shard);
-  size_t clients();
+  size_t clients();  // workers' connections; who only looks on needs nothing
   // Nothing is here any more: whoever has a copy need not take over. Waits until it has heard.
   bool Empty(TimePoint deadline);
   // A copy's: its primary said so.

@@ -22,6 +22,7 @@ constexpr size_t kBehindBytes = 8u << 20;
 bool Changes(FrameType type) {
   switch (type) {
     case FrameType::kMarker:
+    case FrameType::kSettled:
     case FrameType::kCreateTable:
     case FrameType::kClock:
     case FrameType::kBarrier:
@@ -384,8 +385,9 @@ Status ServerCore::RepeatControl(uint32_t lane_index, const Entry& entry) {
     const Status refused = lane.CreateTable(spec);
     return Status::Ok();
   }
-  if (head.type == FrameType::kMarker || head.type == FrameType::kProgress) {
-    if (head.type == FrameType::kMarker) {
+  const bool mark = head.type == FrameType::kMarker || head.type == FrameType::kSettled;
+  if (mark || head.type == FrameType::kProgress) {
+    if (mark) {
       lane.CopyMarker(lane.CopiedSession(from.session, from.client), head.id,
                       static_cast<int64_t>(head.argument));
     }

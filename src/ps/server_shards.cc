@@ -318,7 +318,7 @@ size_t ServerCore::clients() {
   for (auto& lane : lanes_) {
     Lane::Guard guard(*lane);
     for (const auto& [id, session] : lane->sessions()) {
-      there += !session.left && !session.peer.expired();
+      there += session.client >= 0 && !session.left && !session.peer.expired();
     }
   }
   return there;

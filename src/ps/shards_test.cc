@@ -142,7 +142,6 @@ TEST_F(LaneTest, WhatHadBeenAppliedIsNotAppliedElsewhereAgain) {
   EXPECT_EQ(Ask(FrameType::kPushPull, 2, 3), kRefusedMoved | kRefusedApplied);
   EXPECT_EQ(Ask(FrameType::kPush, 3, 3), kRefusedMoved);
   EXPECT_EQ(Ask(FrameType::kPull, 4, 3), kRefusedMoved);
-  EXPECT_EQ(session_->moved_count, 1u);
   // Back again, but what was refused has been sent elsewhere by now.
   ShardMap back(partition_);
   back.Set(0, {{0, 0}, 2});
@@ -168,7 +167,7 @@ TEST_F(LaneTest, AShardThatLeavesStandsStillUntilItIsDecided) {
 }
 
 TEST_F(LaneTest, NothingLeavesWhileASnapshotIsOpen) {
-  lane_.BeginCheckpoint(1, {}, [](const Status& status, std::string_view shards) {
+  lane_.BeginCheckpoint(1, {}, false, [](const Status& status, std::string_view shards) {
     EXPECT_TRUE(status.ok());
     EXPECT_EQ(shards, std::string(1, '\1'));
   });
@@ -179,22 +178,24 @@ TEST_F(LaneTest, NothingLeavesWhileASnapshotIsOpen) {
   EXPECT_TRUE(lane_.Freeze());
 }
 
-TEST_F(LaneTest, AMarkerThatDoesNotKnowOfARefusalMakesNoCut) {
-  GiveAway(0);
-  EXPECT_EQ(Ask(FrameType::kPush, 1, 5), kRefusedMoved);
-  for (const uint32_t knows : {0u, 1u}) {
-    FrameHeader marker;
-    marker.type = FrameType::kMarker;
-    marker.id = 2 + knows;
-    marker.argument = 1 + knows;
-    marker.table = knows;
-    ASSERT_OK(lane_.Marker(session_, marker));
+TEST_F(LaneTest, TheLeadersCutWaitsUntilItsWorkersHaveSettled) {
+  for (const uint8_t late : {uint8_t{0}, kSettledLate}) {
+    FrameHeader head;
+    head.type = FrameType::kMarker;
+    head.argument = 1u + late;
+    head.id = 1u + 2u * late;
+    ASSERT_OK(lane_.Marker(session_, head));
     bool answered = false;
-    lane_.BeginCheckpoint(1 + knows, {9}, [&](const Status& status, std::string_view shards) {
+    lane_.BeginCheckpoint(1 + late, {9}, true, [&](const Status& status, std::string_view shards) {
       answered = true;
       EXPECT_TRUE(status.ok());
-      EXPECT_EQ(shards.empty(), knows == 0);
+      EXPECT_EQ(shards.empty(), late != 0);
     });
+    EXPECT_FALSE(answered);
+    head.type = FrameType::kSettled;
+    head.flags = late;
+    ++head.id;
+    ASSERT_OK(lane_.Settled(session_, head));
     EXPECT_TRUE(answered);
   }
 }

@@ -32,6 +32,7 @@ class TestProxy {
   bool cutting() const { return cut_; }
   // From now on nothing gets through, and nobody hears of it.
   void Stall() { stalled_ = true; }
+  void Release() { stalled_ = false; }
 
  private:
   struct Pair {
