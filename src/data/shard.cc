@@ -105,6 +105,21 @@ Result<Corpus> Corpus::Open(const std::vector<std::string>& paths) {
   return Corpus(std::move(state));
 }
 
+Corpus Corpus::At(const std::map<size_t, std::filesystem::path>& copies) const {
+  if (copies.empty()) return *this;
+  auto state = std::make_shared<State>();
+  state->files = state_->files;
+  state->starts = state_->starts;
+  state->stored_bytes = state_->stored_bytes;
+  state->fingerprint = state_->fingerprint;
+  {
+    std::lock_guard lock(state_->mu);
+    state->measured = state_->measured;
+  }
+  for (const auto& [file, path] : copies) state->files.at(file).path = path;
+  return Corpus(std::move(state));
+}
+
 const std::vector<SourceFile>& Corpus::files() const { return state_->files; }
 uint64_t Corpus::stored_bytes() const { return state_->stored_bytes; }
 uint64_t Corpus::fingerprint() const { return state_->fingerprint; }

@@ -15,6 +15,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +64,9 @@ class Corpus {
   // [worker·T, worker·T + T) of W·T. Everybody must use the same count. O(files), except that a
   // compressed file which a cut enters is decompressed once to learn its length (remembered).
   Result<Shard> Cut(uint64_t index, uint64_t count) const;
+
+  // The same text, with copies of some of its files, by their places in files(), read instead.
+  Corpus At(const std::map<size_t, std::filesystem::path>& copies) const;
 
  private:
   struct State;

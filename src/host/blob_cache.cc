@@ -156,6 +156,11 @@ bool BlobCache::Has(const Blob& blob) {
   return false;
 }
 
+bool BlobCache::Holds(const std::string& sha256) const {
+  std::error_code ignored;
+  return sha256.find('/') == std::string::npos && fs::exists(PathOf(sha256), ignored);
+}
+
 Result<Blob> BlobCache::AddFile(int fd) {
   Blob blob;
   struct stat info {};
@@ -220,6 +225,11 @@ Status BlobCache::Place(const Blob& blob, bool executable, const fs::path& path)
     return Place(blob, executable, path);
   }
   return CopyTo(in.get(), out.get()).With(path.string());
+}
+
+Result<UniqueFd> BlobCache::OpenBlob(const Blob& blob) {
+  if (!Has(blob)) return NotFound("the file of hash " + blob.sha256 + " is not in the cache");
+  return OpenFile(PathOf(blob.sha256), O_RDONLY | O_NOFOLLOW);
 }
 
 Status BlobCache::Pin(const Blob& blob, const fs::path& path) {

@@ -4,9 +4,9 @@
 //   ROOT/blobs/ab/<sha256>        mode 0444, its time of modification is the stamp below
 //   ROOT/tmp/<random>             what is being written; swept when nobody holds the lock
 //
-// Filled by snapshot.cc where a job is submitted and by what fetches from a coordinator elsewhere;
-// read by place_files.cc. A process that is killed at any point leaves a whole blob or none.
-// docs/formats/files.md.
+// Filled by snapshot.cc where a job is submitted, by what fetches from a coordinator elsewhere, and
+// by kept_file.cc; read by place_files.cc. A process that is killed at any point leaves a whole
+// blob or none. docs/formats/files.md.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,8 @@ class BlobCache {
 
   // Whether it is there and whole. One that was written to or torn is removed. Counts as a use.
   bool Has(const Blob& blob);
+  // Whether there is a file of that name, whole or not. O(1), and no use.
+  bool Holds(const std::string& sha256) const;
   // The content of an open file from its beginning; what was stored is what was hashed. O(size),
   // twice if it is new.
   Result<Blob> AddFile(int fd);
@@ -78,6 +80,8 @@ class BlobCache {
   // The content as the new file `path`: reflink, else copy or hard link (kLinkFromBytes). `path`
   // must not exist and its directory must be the caller's. NotFound if the blob is not there.
   Status Place(const Blob& blob, bool executable, const std::filesystem::path& path);
+  // For reading, from its beginning. NotFound if it is not there.
+  Result<UniqueFd> OpenBlob(const Blob& blob);
   // A hard link (a copy across file systems): the blob is not evicted while it exists.
   Status Pin(const Blob& blob, const std::filesystem::path& path);
 
