@@ -21,6 +21,7 @@ struct Arguments {
   rendezvous::CoordinatorOptions options;
   std::string seed;
   std::string listen;
+  int controller_loss = 0;  // seconds; 0: as usual
 };
 
 Status Coordinate(Arguments arguments) {
@@ -35,6 +36,8 @@ Status Coordinate(Arguments arguments) {
     // network).
     TRY_ASSIGN(options.host, net::AdvertisedHost("192.0.2.1"));
   }
+  if (arguments.controller_loss > 0)
+    options.limits.controller_loss = std::chrono::seconds(arguments.controller_loss);
   options.apart = !arguments.seed.empty();
   if (options.apart) TRY(rendezvous::PlantSeed(arguments.seed, options.job_dir));
   return rendezvous::RunCoordinator(options);
@@ -52,6 +55,10 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
   sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any")
       ->envname("SHOAL_COORDINATOR_PORT");
+  sub->add_option("--controller-loss", arguments->controller_loss,
+                  "Seconds without a controller after which a job that is to stop then does")
+      ->envname("SHOAL_CONTROLLER_LOSS")
+      ->check(CLI::Range(1, 86400));
   sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
   sub->add_option("--seed", arguments->seed,
                   "Make the job's directory of this one; the controller does not see it");

@@ -37,6 +37,7 @@ bool TerminalKnowsUnicode() {
 // An event worth a line of its own: how programs begin and end, not how they get there.
 bool WorthALine(const JobEvent& event) {
   if (event.type == JobEvent::Type::kNote || event.type == JobEvent::Type::kScaled) return true;
+  if (event.type == JobEvent::Type::kExcluded) return true;
   if (event.type == JobEvent::Type::kStalled || event.type == JobEvent::Type::kMoving) return true;
   if (event.type != JobEvent::Type::kTask || event.task_state != job::TaskState::kEnded)
     return false;

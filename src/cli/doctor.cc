@@ -19,6 +19,7 @@
 #include "host/isolation.h"
 #include "host/port_lease.h"
 #include "host/usage.h"
+#include "ps/ucx_library.h"
 
 namespace shoal::cli {
 namespace {
@@ -227,6 +228,24 @@ void CheckEngines(std::vector<Finding>* findings) {
   }
 }
 
+// A transport that a job may ask for. Nobody has to have it.
+void CheckUcx(std::vector<Finding>* findings) {
+  Finding finding{"ucx", Verdict::kGood, "", "", {}};
+#if SHOAL_HAS_UCX
+  const auto ucx = ps::Ucx();
+  finding.data["usable"] = ucx.ok();
+  finding.meaning = ucx.ok() ? fmt::format(
+                                   "UCX {}.{}: parameter servers can be reached over it "
+                                   "(learn: {{transport: ucx}})",
+                                   (*ucx)->major, (*ucx)->minor)
+                             : "not here: " + ucx.status().message();
+#else
+  finding.data["usable"] = false;
+  finding.meaning = "not here: this program was built without UCX";
+#endif
+  findings->push_back(std::move(finding));
+}
+
 std::vector<Finding> Examine(bool clean) {
   std::vector<Finding> findings;
   const host::Isolation isolation = host::ProbeIsolation();
@@ -244,6 +263,7 @@ std::vector<Finding> Examine(bool clean) {
   findings.push_back({"gpus", gpus.usable ? Verdict::kGood : Verdict::kCouldBeBetter,
                       std::move(gpus.meaning), std::move(gpus.remedy), std::move(gpus.data)});
   CheckEngines(&findings);
+  CheckUcx(&findings);
   CheckPorts(&findings);
   CheckStore(&findings);
   CheckLeftovers(isolation, clean, &findings);

@@ -105,8 +105,10 @@ constexpr const char* kFooter = R"help(Examples:
   shoal exec mnist worker-1 -- bash                 a shell beside the program
   shoal exec mnist worker-1 -- py-spy dump --pid 2
   shoal exec mnist worker -- nvidia-smi | head      worker is worker-0
-The exit code is the command's, or 128 and the number of the signal that ended it. The command is killed when the task's
-program ends.)help";
+
+The command has the program's directory, environment, limits and namespaces. The exit code is the
+command's, or 128 and the number of the signal that ended it. It is killed when the task's program
+ends.)help";
 
 }  // namespace
 

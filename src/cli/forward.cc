@@ -129,6 +129,7 @@ Status Forward(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal forward mnist worker-0 6006           http://127.0.0.1:6006 is TensorBoard in worker-0
   shoal forward mnist worker-0 8080:6006      the same at port 8080
+
 It goes on until it is ended (Ctrl-C); only this machine's programs can connect.)help";
 
 }  // namespace

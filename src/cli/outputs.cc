@@ -88,6 +88,7 @@ int Outputs(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal outputs mnist-7f3a9c
   shoal outputs mnist --task worker-0 --to results      copies to results/worker-0.0/…
+
 Attempts are counted from 1 in the table, from 0 in directories and in --json.)help";
 
 }  // namespace

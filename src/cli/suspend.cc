@@ -53,7 +53,8 @@ constexpr const char* kFooter = R"help(Examples:
 
 Every task gets its role's 'checkpoint_signal', if it has one, then SIGTERM, then SIGKILL, each after
 'limits: stop_grace'. Record, logs and checkpoints are kept; the command that ran the job ends with
-130. Returns when nothing of it runs. A job that waits for its turn gives it up until it is resumed. What a program has not saved it computes again.)help";
+130. Returns when nothing of it runs. A job that waits for its turn gives it up until it is resumed.
+What a program has not saved it computes again.)help";
 
 }  // namespace
 

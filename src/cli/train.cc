@@ -53,7 +53,8 @@ std::string FlagsOf(const learn::Param& param) {
   return flags;
 }
 
-void AddParam(CLI::App* sub, const learn::Param& param, std::shared_ptr<Arguments> arguments) {
+void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group,
+              std::shared_ptr<Arguments> arguments) {
   const std::string help =
       fmt::format("{} [{}; {}]", param.doc, param.default_text, learn::Expected(param));
   const std::string name(param.name);
@@ -72,7 +73,7 @@ void AddParam(CLI::App* sub, const learn::Param& param, std::shared_ptr<Argument
         [arguments, name](const std::string& value) { arguments->params[name] = value; }, help);
     option->type_name("");
   }
-  option->group("Parameters [default; range]");
+  option->group(group + " [default; range]");
 }
 
 constexpr const char* kNoFile = "flags";
@@ -205,7 +206,10 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
   AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
-  for (const learn::Param& param : algorithm.params) AddParam(sub, param, arguments);
+  for (const learn::Param& param : algorithm.params) AddParam(sub, param, "Parameters", arguments);
+  for (const learn::Param& param : learn::ParamsOfAll()) {
+    AddParam(sub, param, "Servers and data", arguments);
+  }
   sub->footer(algorithm.formats == "text" ? kTextFooter : kLinearFooter);
   sub->callback([arguments, chosen, &algorithm] {
     *chosen = [arguments, &algorithm](const Context& context) {

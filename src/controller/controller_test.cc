@@ -399,6 +399,23 @@ TEST_F(ControllerTest, LostAndRefusedLaunchersAreReported) {
               ElementsAre("lost worker0.2 killed", "refused worker no memory", "ack"));
 }
 
+TEST_F(ControllerTest, WhyTasksWaitIsToldOnceAndStandsInTheFailure) {
+  const engine::TaskEnd no_place{-1, 0, false, "fits on no node now (0/2 nodes)"};
+  on_connect_ = [&] {
+    for (int i = 0; i < 3; ++i) engine_.Tell("worker", TaskPhase::kStarting, no_place);
+    engine_.Tell("worker", TaskPhase::kStarting);  // an ordinary start
+    // What an engine tells comes through the loop.
+    loop_.Post([this] {
+      coordinator_.callbacks.on_event(VerdictOf(JobState::kFailed, "1 task did not come in 20 s"));
+    });
+  };
+  Begin(FourTasks());
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_THAT(notes_, ElementsAre("worker 0 waits: fits on no node now (0/2 nodes)"));
+  EXPECT_EQ(ended_->reason,
+            "1 task did not come in 20 s; worker 0 waited: fits on no node now (0/2 nodes)");
+}
+
 TEST_F(ControllerTest, DrainLetsTheCoordinatorDecide) {
   on_connect_ = [this] {
     coordinator_.callbacks.on_event(StateOf(JobState::kRunning));

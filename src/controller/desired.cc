@@ -95,11 +95,12 @@ engine::DesiredTask Launcher(const DesiredPlaces& places, const job::PlannedTask
 }  // namespace
 
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
-                                          const DesiredPlaces& places, const Members& members) {
+                                          const DesiredPlaces& places, const Roster& roster) {
   const std::string dir = places.dir.string();
   // Programs of a job with `files` start in their own copy of these.
   const std::string work_dir =
       !job.files.empty() || places.work_dir.empty() ? dir : places.work_dir.string();
+  const Members& members = roster.members();
   job::Job scaled = job;
   for (job::Role& role : scaled.roles) {
     const auto found = members.find(role.name);
@@ -112,6 +113,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.job_dir = dir;
   desired.image = job.image;
   desired.container = MakeContainer(job);
+  desired.attended = job.on_controller_loss == job::OnControllerLoss::kStop;
   desired.slurm = job.slurm;
   desired.kubernetes = job.kubernetes;
   desired.marathon = job.marathon;
@@ -126,6 +128,8 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
     if (found != members.end() && !found->second.contains(planned.index)) continue;
     desired.tasks.push_back(Launcher(places, planned));
     if (places.shared) desired.tasks.back().work_dir = work_dir;
+    const auto avoided = roster.avoided().find({planned.role, planned.index});
+    if (avoided != roster.avoided().end()) desired.tasks.back().excluded_hosts = avoided->second;
   }
   return desired;
 }

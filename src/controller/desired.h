@@ -3,10 +3,10 @@
 
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 
 #include "base/status.h"
+#include "controller/roster.h"
 #include "engine/engine.h"
 #include "job/job.h"
 
@@ -24,12 +24,8 @@ struct DesiredPlaces {
   std::map<std::string, std::string> seed = {};
 };
 
-// Of elastic roles, which indices are to have a launcher; a role that is not named has those that
-// its job file says.
-using Members = std::map<std::string, std::set<int>>;
-
 // One coordinator and one launcher a task, each a start of shoal.
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
-                                          const DesiredPlaces& places, const Members& members);
+                                          const DesiredPlaces& places, const Roster& roster);
 
 }  // namespace shoal::controller

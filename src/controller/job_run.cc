@@ -24,6 +24,7 @@
 #include "controller/outputs.h"
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
+#include "controller/task_waits.h"
 #include "job/json.h"
 #include "rendezvous/file_giver.h"
 #include "rendezvous/output_fetch.h"
@@ -98,7 +99,7 @@ class Run final : public JobRun {
   void StartTasks();
   Status MakeTasks();
   Status ApplyTasks();
-  void FollowMembers(const rendezvous::JobEvent& event);
+  void MakeAgain(const std::string& role);
   Status WatchForCoordinator();
   void ConnectClient();
   void WithClient(std::function<void(rendezvous::Client*)> command);
@@ -132,10 +133,11 @@ class Run final : public JobRun {
 
   Phase phase_ = Phase::kWaiting;
   std::string waiting_why_;
-  std::string engines_why_;            // the coordinator does not run, as the engine says
-  std::string cancel_reason_;          // of Drain or Kill
-  Members members_;                    // of elastic roles
-  std::map<std::string, int> wanted_;  // … how many there are to be
+  std::string engines_why_;    // the coordinator does not run, as the engine says
+  TaskWaits waits_;            // the others
+  std::string cancel_reason_;  // of Drain or Kill
+  Roster roster_;
+  bool applied_ = false;  // the engine took the tasks
   bool connected_once_ = false;
   bool queued_ = true;    // where the engine has a queue: the coordinator does not run yet
   bool between_ = false;  // the coordinator has ended, to go on in another allocation
@@ -246,10 +248,9 @@ Status Run::MakeTasks() {
   TRY(WatchForCoordinator());
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
-  for (const job::Role& role : job_.roles) {
-    for (int i = 0; role.elastic() && i < role.replicas; ++i) members_[role.name].insert(i);
-  }
+  roster_ = Roster(&job_);
   TRY(ApplyTasks());
+  applied_ = true;
   phase_ = Phase::kRunning;
   if (!shared_) ConnectClient();  // so that a wait for it has an end
   return Status::Ok();
@@ -260,32 +261,13 @@ Status Run::ApplyTasks() {
   if (!shared_) {
     TRY_ASSIGN(places.seed, rendezvous::MakeSeed(dir_.string()));
   }
-  TRY_ASSIGN(const engine::DesiredJob desired, MakeDesiredJob(job_, id_, places, members_));
+  TRY_ASSIGN(const engine::DesiredJob desired, MakeDesiredJob(job_, id_, places, roster_));
   return options_.engine->Apply(desired);
 }
 
-// An elastic role's launchers: made when the coordinator says that there are to be more, not named
-// any more when the program of one that is not wanted, or failed for good, has ended.
-void Run::FollowMembers(const rendezvous::JobEvent& event) {
-  using Type = rendezvous::JobEvent::Type;
-  const job::Role* role = job_.FindRole(event.role);
-  if (role == nullptr || !role->elastic()) return;
-  std::set<int>& members = members_[role->name];
-  int& wanted = wanted_.try_emplace(role->name, role->replicas).first->second;
-  if (event.type == Type::kScaled) {
-    recorder_.AddNote(event.text);
-    wanted = static_cast<int>(GetIntOr(event.body, "replicas", wanted));
-    wanted = std::min(wanted, role->most());
-    for (int i = 0; i < wanted; ++i) members.insert(i);
-  } else if (event.type == Type::kTask && event.end && !event.will_restart) {
-    const bool failed = !event.end->ok() && event.end->kind != job::EndKind::kCancelled;
-    if (event.index < wanted && !failed) return;
-    members.erase(event.index);
-  } else {
-    return;
-  }
+void Run::MakeAgain(const std::string& role) {
   const Status applied = ApplyTasks();
-  if (!applied.ok()) Note("the tasks of " + role->name + " cannot be made: " + applied.message());
+  if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
 }
 
 Status Run::WatchForCoordinator() {
@@ -388,12 +370,19 @@ void Run::OnEngine(const engine::TaskEvent& event) {
     if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
     return;
   }
+  if (const std::string wait = waits_.Take(event); !wait.empty()) {
+    recorder_.AddNote(wait);
+    Note(wait);
+  }
   if (event.phase == TaskPhase::kRefused) {
     WithClient([event](rendezvous::Client* client) {
       client->ReportRefused(event.role, event.index, event.end.reason);
     });
-  } else if (gone && (event.phase == TaskPhase::kLost || event.end.signal != 0 ||
-                      event.end.exit_code != 0)) {
+    return;
+  }
+  if (roster_.Take(event)) MakeAgain(event.role);
+  if (gone &&
+      (event.phase == TaskPhase::kLost || event.end.signal != 0 || event.end.exit_code != 0)) {
     WithClient([event](rendezvous::Client* client) {
       client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
     });
@@ -468,7 +457,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
   last_seq_ = std::max(last_seq_, event.seq);
   if (event.type == Type::kVerdict && GoesOn(event.verdict)) return GoOnLater();
   recorder_.Take(event);
-  FollowMembers(event);
+  if (roster_.Take(event)) MakeAgain(event.role);
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
     TellState(event.job_state, event.text);
   if (observer_.on_event) observer_.on_event(event);
@@ -538,7 +527,8 @@ void Run::End(JobState state, const std::string& reason) {
   if (phase_ >= Phase::kClearing) return;
   phase_ = Phase::kClearing;
   store_watch_.reset();
-  if (const Status stored = recorder_.End(state, reason); !stored.ok()) {
+  const std::string why = state == JobState::kFailed ? waits_.Explain(reason) : reason;
+  if (const Status stored = recorder_.End(state, why); !stored.ok()) {
     // The verdict stands in the job's directory as well: the next command records it.
     Note("the end of the job could not be stored: " + stored.message());
   }
@@ -547,7 +537,10 @@ void Run::End(JobState state, const std::string& reason) {
     const Status stopped = options_.engine->Stop(id_, kClearGrace);
     RemoveScratch(dir_, state);
     Post([this, stopped] {
-      if (!stopped.ok()) Note("something of the job may be left: " + stopped.message());
+      if (!stopped.ok() && applied_)
+        Note("something of the job may be left: " + stopped.message());
+      else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
+        LogInfo("job {}: {}", id_, stopped.message());
       Clear();
     });
   });

@@ -71,6 +71,11 @@ void Recorder::Take(const rendezvous::JobEvent& event) {
     Add(event.type == Type::kStalled ? StalledEvent(now, event.text, event.body)
                                      : MovingEvent(now));
     (void)Flush(Durability::kSynced);  // before whatever follows from it
+  } else if (event.type == Type::kScaled) {
+    AddNote(event.text);
+  } else if (event.type == Type::kExcluded) {
+    Add(ExcludedEvent(clock_->Wall(), event.role, GetStringOr(event.body, "host", ""), event.text));
+    FlushSoon();
   } else if (event.type == Type::kResult) {
     Merge(event.body, &record_.result);
   }

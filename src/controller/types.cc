@@ -122,6 +122,8 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
   } else if (job::IsFinal(record->state)) {
     return FailedPrecondition(
         fmt::format("job {} has ended as {} already", record->id, job::NameOf(record->state)));
+  } else if (event.type == "excluded") {
+    TRY(GetString(event.body, "host").status());
   } else if (event.type == "stalled" || event.type == "moving") {
     record->reason = GetStringOr(event.body, "reason", "");
   } else if (event.type == "resized") {
@@ -170,6 +172,11 @@ Event StalledEvent(WallTime time, std::string_view reason, const json::object& e
 }
 
 Event MovingEvent(WallTime time) { return {0, time, "moving", {}}; }
+
+Event ExcludedEvent(WallTime time, const std::string& role, const std::string& host,
+                    std::string_view reason) {
+  return {0, time, "excluded", {{"role", role}, {"host", host}, {"reason", reason}}};
+}
 
 Event ResizedEvent(WallTime time, const std::string& role, int replicas) {
   return {0, time, "resized", {{"role", role}, {"replicas", replicas}}};

@@ -31,6 +31,7 @@ struct ProcessIdentity {
 
 // One entry of a job's log. Types: the states' names ("submitted" for pending, "ended" for the
 // last three), "task", "owner", "note", "resized" (`role`, `replicas`: of a job that waits),
+// "excluded" (`role`, `host`, `reason`: no program of the role is started there any more),
 // "stalled" (`reason`, and `tasks`: what each was doing) and "moving" (stalled no more).
 struct Event {
   int64_t seq = 0;  // position in the job's log, from 1; the store sets it
@@ -87,6 +88,8 @@ Event NoteEvent(WallTime time, std::string_view text);
 // `evidence`: the coordinator's word of what each task was doing; empty and no reason: it moves.
 Event StalledEvent(WallTime time, std::string_view reason, const json::object& evidence);
 Event MovingEvent(WallTime time);
+Event ExcludedEvent(WallTime time, const std::string& role, const std::string& host,
+                    std::string_view reason);
 // An elastic role of a job that waits begins with so many tasks.
 Event ResizedEvent(WallTime time, const std::string& role, int replicas);
 

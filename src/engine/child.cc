@@ -70,11 +70,14 @@ bool Carry(Child* child, const std::string& input, const RunLimits& limits, Ran*
 }  // namespace
 
 Result<Child> StartWithFds(const std::vector<std::string>& argv,
-                           const std::vector<std::string>& env, const std::array<int, 3>& fds) {
+                           const std::vector<std::string>& env, const std::array<int, 3>& fds,
+                           const std::string& work_dir) {
   Child child;
   SessionSpawn session;
   for (int i = 0; i < 3; ++i)
     ::posix_spawn_file_actions_adddup2(session.actions(), fds[static_cast<size_t>(i)], i);
+  if (!work_dir.empty())
+    ::posix_spawn_file_actions_addchdir_np(session.actions(), work_dir.c_str());
   const int error = session.Start(argv, env, &child.pid);
   if (error != 0) return ErrnoStatus(error, "cannot start " + argv[0]);
   TRY_ASSIGN(child.pidfd, WatchChild(child.pid, argv[0]));

@@ -27,8 +27,10 @@ struct Child {
 Result<Child> StartChild(const std::vector<std::string>& argv, const std::vector<std::string>& env);
 
 // Likewise with descriptors of the caller's as its first three; in, out and err are none.
+// `work_dir`: where it starts; empty: here.
 Result<Child> StartWithFds(const std::vector<std::string>& argv,
-                           const std::vector<std::string>& env, const std::array<int, 3>& fds);
+                           const std::vector<std::string>& env, const std::array<int, 3>& fds,
+                           const std::string& work_dir = "");
 
 // Waits for the end of a child whose pidfd is readable: waitpid's status.
 int Reap(const Child& child);

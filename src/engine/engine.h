@@ -21,8 +21,7 @@
 
 namespace shoal::engine {
 
-// A variable that an engine may give its tasks: how it calls the host that they run on.
-inline constexpr const char* kNodeVariable = "SHOAL_NODE";
+using job::kNodeVariable;
 
 // One process tree that an engine must make exist: a launcher, or the job's coordinator (role
 // "coordinator", index 0).
@@ -37,7 +36,9 @@ struct DesiredTask {
   std::string work_dir;  // empty: the engine's choice
   job::Resources resources;
   // Hosts on which it is not to be started any more: by the name in the task's kNodeVariable where
-  // the engine sets one, else by the host's own (gethostname).
+  // the engine sets one, else by the host's own (gethostname). What runs is left alone, whatever
+  // its host; what is made again (all ends with job::kExitHostExcluded are losses) is made
+  // elsewhere. Where there is no other host it is kRefused, with a reason that names them.
   std::vector<std::string> excluded_hosts = {};
   bool restart_if_lost = true;  // an end with an exit code other than 0 and 77-after-stop makes a
                                 // new one, with back-off
@@ -73,6 +74,9 @@ struct DesiredJob {
   // Of elastic roles, how many tasks there may be one day: what an engine that cannot grow asks for
   // at once.
   std::map<std::string, int> most = {};
+  // It ends when its controller is lost, so that what holds it together may be processes of the
+  // controller's machine, where that is quicker.
+  bool attended = false;
   job::Slurm slurm = {};
   job::Kubernetes kubernetes = {};
   job::Marathon marathon = {};

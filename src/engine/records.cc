@@ -22,9 +22,7 @@ json::object EncodeTask(const TaskRecord& task) {
   return object;
 }
 
-Result<TaskRecord> DecodeTask(const json::value& value) {
-  if (!value.is_object()) return InvalidArgument("tasks: expected objects");
-  const json::object& object = value.get_object();
+Result<TaskRecord> DecodeTask(const json::object& object) {
   TaskRecord task;
   TRY_ASSIGN(task.desired, DecodeDesired(object));
   TRY_ASSIGN(task.incarnation, GetSmall(object, "incarnation"));
@@ -55,12 +53,7 @@ Result<JobRecords> DecodeRecords(std::string_view text) {
   TRY_ASSIGN(records.job_id, GetString(object, "job"));
   TRY(CheckName("job", records.job_id));
   TRY_ASSIGN(records.group_bases, GetStrings(object, "group_bases"));
-  TRY_ASSIGN(const json::array* tasks, GetArray(object, "tasks"));
-  if (tasks->size() > kMaxTasks) return InvalidArgument("tasks: more than 100000");
-  for (const json::value& value : *tasks) {
-    TRY_ASSIGN(TaskRecord task, DecodeTask(value));
-    records.tasks.push_back(std::move(task));
-  }
+  TRY_ASSIGN(records.tasks, DecodeTasks<TaskRecord>(object, kMaxTasks, DecodeTask));
   return records;
 }
 

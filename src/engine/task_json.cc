@@ -31,6 +31,8 @@ json::object EncodeDesired(const DesiredTask& task) {
   object["env"] = std::move(env);
   object["work_dir"] = task.work_dir;
   object["restart_if_lost"] = task.restart_if_lost;
+  if (!task.excluded_hosts.empty())
+    object["excluded_hosts"] = json::array(task.excluded_hosts.begin(), task.excluded_hosts.end());
   return object;
 }
 
@@ -49,6 +51,9 @@ Result<DesiredTask> DecodeDesired(const json::object& object) {
   }
   TRY_ASSIGN(task.work_dir, GetString(object, "work_dir"));
   TRY_ASSIGN(task.restart_if_lost, GetBool(object, "restart_if_lost"));
+  if (object.contains("excluded_hosts")) {
+    TRY_ASSIGN(task.excluded_hosts, GetStrings(object, "excluded_hosts"));
+  }
   return task;
 }
 

@@ -24,6 +24,13 @@ void TaskState::TakeEnd(const Circumstances& now_true, TimePoint now, TaskEnd* e
 
 void TaskState::Lose(const RestartRules& rules, TimePoint now, TaskEnd* end,
                      const LastWords& words) {
+  if (end->signal == 0 && end->exit_code == job::kExitHostExcluded) {
+    // No fault of its own. It is to be started elsewhere: when an Apply has said where not.
+    constexpr int kPatience = 10;
+    phase = TaskPhase::kLost;
+    start_at = now + kPatience * rules.first;
+    return;
+  }
   if (const auto wait = history.AfterLoss(rules, now - started)) {
     phase = TaskPhase::kLost;
     start_at = now + *wait;

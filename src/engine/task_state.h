@@ -3,13 +3,35 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/restart_rules.h"
 
 namespace shoal::engine {
+
+using TaskKey = std::pair<std::string, int>;  // role, index
+
+// Holds what an Apply names against a table of tasks (a map by TaskKey): want(wish, key, task,
+// fresh) for each that is named, in that order, `fresh` if the table had no such entry, which it
+// has now; unwant(task) for each other one.
+template <typename Table, typename Want, typename Unwant>
+void MatchTasks(const std::vector<DesiredTask>& wishes, Table* table, Want want, Unwant unwant) {
+  std::set<TaskKey> named;
+  for (const DesiredTask& wish : wishes) {
+    const TaskKey key{wish.role, wish.index};
+    named.insert(key);
+    const auto [it, fresh] = table->try_emplace(key);
+    want(wish, key, &it->second, fresh);
+  }
+  for (auto& [key, task] : *table) {
+    if (!named.contains(key)) unwant(&task);
+  }
+}
 
 // Plain value; not thread-safe. All times are of one clock.
 struct TaskState {

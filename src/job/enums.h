@@ -48,6 +48,7 @@ inline constexpr NameEntry<EndAction> kEndActions[] = {
     {EndAction::kFail, "fail"},
     {EndAction::kIgnore, "ignore"},
     {EndAction::kRestartJob, "restart_job"},
+    {EndAction::kExcludeHost, "exclude_host"},
 };
 
 inline constexpr NameEntry<OnStall> kOnStalls[] = {

@@ -190,11 +190,12 @@ constexpr Field kFields[] = {
           "`code` is an exit code, a range such as 128-255, a signal such as SIGKILL, `signal` for "
           "any, `out-of-memory` or `lost`; a code from 129 on is also the signal that a shell means "
           "by it. `retry` starts the task again within `restart.limit`, `fail` does not, `ignore` "
-          "takes the end for a good one, `restart_job` starts all tasks again.",
+          "takes the end for a good one, `restart_job` starts all tasks again, `exclude_host` does what "
+          "`retry` does and starts no program of the role on that host any more.",
    .apply = [](V v, T t) { t.role->on_exit = v.exit_rules; }},
   {.path = "roles.*.on_log", .type = Type::kLogRules, .most = 64, .fallback = "none",
-   .doc = "What a line of output leads to: the task is stopped, and `retry`, `fail` or `restart_job` "
-          "is done whatever its exit code. `line` is the whole line, `*` stands for any text.",
+   .doc = "What a line of output leads to: the task is stopped, and `retry`, `fail`, `restart_job` "
+          "or `exclude_host` is done whatever its exit code. `line` is the whole line, `*` stands for any text.",
    .apply = [](V v, T t) { t.role->on_log = v.log_rules; }},
   {.path = "roles.*.checkpoint_signal", .type = Type::kChoice,
    .choices = "none|SIGUSR1|SIGUSR2|SIGHUP|SIGINT", .fallback = "none",

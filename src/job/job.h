@@ -35,6 +35,15 @@ enum class Framework : uint8_t {
   kGeneric,
 };
 
+// A launcher's exit code which says that its task is to be made again on another host
+// (EndAction::kExcludeHost). All others that say no more than that it is to be made again: 77.
+inline constexpr int kExitHostExcluded = 78;
+// Variables that an engine may give launchers: how it calls their host; and a file into which a
+// launcher that is to end with kExitHostExcluded writes that number, to end with 0 then, where all
+// that ends badly would be made again in its place.
+inline constexpr const char* kNodeVariable = "SHOAL_NODE";
+inline constexpr const char* kExcludedFileVariable = "SHOAL_EXCLUDED_FILE";
+
 // What one task may use. 0 means no limit was asked for.
 struct Resources {
   double cpu = 0;            // cores
@@ -92,7 +101,8 @@ struct Ready {
 };
 
 // What an end, or a line of output, leads to, instead of what Restart says.
-enum class EndAction : uint8_t { kRetry, kFail, kIgnore, kRestartJob };
+// kExcludeHost is a retry, and the role's programs are started on that host no more.
+enum class EndAction : uint8_t { kRetry, kFail, kIgnore, kRestartJob, kExcludeHost };
 
 struct ExitRule {
   std::string code;  // policy.h, ParseExitMatch

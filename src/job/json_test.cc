@@ -64,7 +64,7 @@ Role AnyRole() {
   role.ready.timeout = Time();
   const auto action = [] {
     return *rc::gen::element(EndAction::kRetry, EndAction::kFail, EndAction::kIgnore,
-                             EndAction::kRestartJob);
+                             EndAction::kRestartJob, EndAction::kExcludeHost);
   };
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_exit.push_back({Text(), action()});
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) role.on_log.push_back({Text(), action()});

@@ -318,7 +318,26 @@ std::string RestartText(const Role& role) {
     out += ", at most " + std::to_string(role.restart.limit) + ", scope " +
            std::string(NameOf(role.restart.scope));
   }
-  return out + ".\n";
+  out += ".\n";
+  // What comes before that.
+  std::string rules;
+  for (const ExitRule& rule : role.on_exit)
+    rules += "; " + rule.code + ": " + std::string(NameIn(kEndActions, rule.action));
+  if (!rules.empty()) out += "Ends of " + role.name + ": " + rules.substr(2) + ".\n";
+  rules.clear();
+  for (const LogRule& rule : role.on_log)
+    rules += "; " + Quoted(rule.line) + ": " + std::string(NameIn(kEndActions, rule.action));
+  if (!rules.empty()) out += "Lines of " + role.name + ": " + rules.substr(2) + ".\n";
+  return out;
+}
+
+template <typename Rule>
+void AddRules(const char* field, const char* key, const std::vector<Rule>& rules,
+              std::string Rule::*text, json::object* role) {
+  if (rules.empty()) return;
+  json::array& list = role->emplace(field, json::array()).first->value().get_array();
+  for (const Rule& rule : rules)
+    list.push_back({{key, rule.*text}, {"action", NameIn(kEndActions, rule.action)}});
 }
 
 std::string AfterText(const Role& role) {
@@ -359,6 +378,8 @@ json::object RoleJson(const Role& role) {
   if (role.checkpoint_signal != 0) {
     object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
   }
+  AddRules("on_exit", "code", role.on_exit, &ExitRule::code, &object);
+  AddRules("on_log", "line", role.on_log, &LogRule::line, &object);
   return object;
 }
 

@@ -237,6 +237,7 @@ RestartDecision ByRule(const Restart& policy, EndAction action, const RestartHis
       decision.reason = "not restarted, as " + rule + " says";
       return decision;
     case EndAction::kRetry:
+    case EndAction::kExcludeHost:
       break;
     case EndAction::kRestartJob:
       decision.scope = RestartScope::kJob;
@@ -249,14 +250,17 @@ RestartDecision ByRule(const Restart& policy, EndAction action, const RestartHis
     return decision;
   }
   decision.restart = true;
+  decision.exclude_host = action == EndAction::kExcludeHost && !consequence;
+  if (decision.exclude_host) decision.rule = rule;
   decision.counted = !consequence;
   decision.delay = consequence ? policy.backoff : BackoffBefore(policy, history.restarts);
-  decision.reason = consequence
-                        ? "restarted, as " + rule +
-                              " says, without counting it, as another task's death came first"
-                        : "restart " + std::to_string(history.restarts + 1) + " of " +
-                              std::to_string(policy.limit) + " in " +
-                              FormatDuration(decision.delay) + ", as " + rule + " says";
+  decision.reason =
+      consequence
+          ? "restarted, as " + rule +
+                " says, without counting it, as another task's death came first"
+          : "restart " + std::to_string(history.restarts + 1) + " of " +
+                std::to_string(policy.limit) + " in " + FormatDuration(decision.delay) +
+                (decision.exclude_host ? " on another host" : "") + ", as " + rule + " says";
   return decision;
 }
 

@@ -85,8 +85,10 @@ struct RestartDecision {
   RestartScope scope = RestartScope::kTask;  // what is started again
   bool counted = false;                      // add one to RestartHistory::restarts
   std::chrono::milliseconds delay{0};        // wait this long first
-  bool exhausted = false;  // it would be restarted, but Limits::restarts are used up
-  std::string reason;      // one sentence part after "worker 3 exited with 1": why (not) restarted
+  bool exhausted = false;     // it would be restarted, but Limits::restarts are used up
+  bool exclude_host = false;  // … on another host: this one is not to be used for the role any more
+  std::string rule;           // which says so: "'on_exit: {code: 7}'"; else empty
+  std::string reason;  // one sentence part after "worker 3 exited with 1": why (not) restarted
 };
 
 // Decides for an attempt that ended. A consequence of another task's death (see IsConsequence) is
@@ -96,7 +98,7 @@ RestartDecision DecideRestart(const Restart& policy, const TaskEnd& end,
                               const RestartHistory& history, bool consequence);
 // The same for a task of the role: its on_log rule of this number (-1: no line matched), else its
 // first on_exit rule that matches, comes before `restart`. A rule's retry is not counted either
-// if the end is a consequence.
+// if the end is a consequence, whose host is not to blame.
 RestartDecision DecideEnd(const Role& role, const TaskEnd& end, const RestartHistory& history,
                           bool consequence, int log_rule);
 

@@ -288,6 +288,23 @@ TEST(Rules, OfEndsComeBeforeRestart) {
   EXPECT_FALSE(DecideEnd(role, Exited(1), {}, false, 2).restart);
 }
 
+TEST(Rules, AHostIsExcludedByWhoWasTheFirstToDieOnIt) {
+  Role role;
+  role.on_exit = {{"7", EndAction::kExcludeHost}};
+  const RestartDecision first = DecideEnd(role, Exited(7), {1, 0}, false, -1);
+  EXPECT_TRUE(first.restart && first.counted && first.exclude_host);
+  EXPECT_EQ(first.reason, "restart 2 of 3 in 1.0 s on another host, as 'on_exit: {code: 7}' says");
+  EXPECT_EQ(first.rule, "'on_exit: {code: 7}'");
+  const RestartDecision follower = DecideEnd(role, Exited(7), {1, 0}, true, -1);
+  EXPECT_TRUE(follower.restart);
+  EXPECT_FALSE(follower.exclude_host || follower.counted);
+  EXPECT_FALSE(DecideEnd(role, Exited(7), {3, 0}, false, -1).exclude_host);  // it starts no more
+  EXPECT_FALSE(DecideEnd(role, Exited(8), {}, false, -1).exclude_host);
+  Limits limits;
+  limits.restarts = 1;
+  EXPECT_FALSE(LimitRestarts(limits, {1, 0, 1}, first).exclude_host);
+}
+
 TEST(Rules, CodesSignalsAndClasses) {
   for (const char* bad :
        {"", "0", "256", "9-", "-9", "5-4", "SIG", "SIGNONE", "1-2-3", "7 ", "x"}) {

@@ -259,10 +259,11 @@ bool ReadRule(const Site& site, const Node& node, const std::string& key, std::s
   const auto known = ValueIn(kEndActions, action_node->text);
   const bool log = site.field.type == Type::kLogRules;
   if (!known || (log && *known == EndAction::kIgnore)) {
-    site.errors->Add(action_node->place, site.path + ".action",
-                     "got " + Tell(*action_node) + ", expected one of retry, fail, " +
-                         (log ? "" : "ignore, ") + "restart_job" +
-                         DidYouMean(action_node->text, {"retry", "fail", "restart_job"}));
+    site.errors->Add(
+        action_node->place, site.path + ".action",
+        "got " + Tell(*action_node) + ", expected one of retry, fail, " + (log ? "" : "ignore, ") +
+            "restart_job, exclude_host" +
+            DidYouMean(action_node->text, {"retry", "fail", "restart_job", "exclude_host"}));
     return false;
   }
   if (text_node->kind != Node::Kind::kScalar || text_node->text.empty() ||

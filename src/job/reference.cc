@@ -221,9 +221,9 @@ json::object TypeSchema(const Field& field) {
     case Type::kRoles:
       return OneOrList(NameSchema());
     case Type::kExitRules:
-      return RulesSchema("code", {"retry", "fail", "ignore", "restart_job"});
+      return RulesSchema("code", {"retry", "fail", "ignore", "restart_job", "exclude_host"});
     case Type::kLogRules:
-      return RulesSchema("line", {"retry", "fail", "restart_job"});
+      return RulesSchema("line", {"retry", "fail", "restart_job", "exclude_host"});
     case Type::kPorts:
       return PortsSchema();
     case Type::kSection:

@@ -117,14 +117,17 @@ bool ParseValue(const Param& param, std::string_view text, ParamValue* out) {
   return false;
 }
 
-// What the parameter servers are told, whatever they train; read from the task (task.cc).
-constexpr std::array kOfEveryAlgorithm = {
+// Read from the task (task.cc).
+constexpr std::array kParamsOfAll = {
     Param{"server_copies", "", ParamType::kInt, 1, 2, false, "", "1",
           "Servers that have each row; with 2, none is lost when a server dies, and training goes "
           "on. Needs 2 servers or more."},
     Param{"transport", "", ParamType::kChoice, 0, 0, false, "auto ucx", "auto",
           "How workers reach servers: auto is shared memory on one host and TCP between hosts; ucx "
-          "is UCX (RDMA), among hosts that are trusted."}};
+          "is UCX (RDMA), among hosts that are trusted."},
+    Param{"cache_data", "", ParamType::kChoice, 0, 0, false, "auto on off", "auto",
+          "Files that a worker reads are copied to its host and found there by the next job: auto "
+          "those on a network file system, on all. See SHOAL_CACHE."}};
 
 // At most 64 bytes of a value, for a message.
 std::string Shown(std::string_view text) {
@@ -133,6 +136,8 @@ std::string Shown(std::string_view text) {
 }
 
 }  // namespace
+
+std::span<const Param> ParamsOfAll() { return kParamsOfAll; }
 
 const Param* FindParam(std::span<const Param> table, std::string_view name) {
   for (const Param& param : table) {
@@ -181,7 +186,7 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
   ParamValues values;
   for (const auto& [name, value] : ordered) {
     const Param* param = FindParam(table, name);
-    if (param == nullptr) param = FindParam(kOfEveryAlgorithm, name);
+    if (param == nullptr) param = FindParam(kParamsOfAll, name);
     if (param == nullptr) {
       const std::string nearest = Nearest(table, name);
       return InvalidArgument(
@@ -206,7 +211,7 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
 std::string ParamsAsMarkdown(std::span<const Param> table) {
   std::string text = "| parameter | also | value | default | meaning |\n|---|---|---|---|---|\n";
   std::vector<Param> all(table.begin(), table.end());
-  all.insert(all.end(), kOfEveryAlgorithm.begin(), kOfEveryAlgorithm.end());
+  all.insert(all.end(), kParamsOfAll.begin(), kParamsOfAll.end());
   for (const Param& param : all) {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", param.name, param.aliases,
                         Expected(param), param.default_text, param.doc);

@@ -49,6 +49,9 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
                                 const std::map<std::string, job::LearnValue>& learn,
                                 std::string_view file);
 
+// What every algorithm has besides its own; read from the task (task.cc). Constant.
+std::span<const Param> ParamsOfAll();
+
 // The table's entry of that name or alias ('-' counts as '_'); null if there is none.
 const Param* FindParam(std::span<const Param> table, std::string_view name);
 

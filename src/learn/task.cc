@@ -16,7 +16,6 @@ namespace shoal::learn {
 namespace {
 
 constexpr int kAttemptBits = 20;
-constexpr size_t kMaxReportBytes = 4096;  // what a pipe takes in one piece
 constexpr size_t kMaxClusterBytes = 64u << 20;
 constexpr size_t kMaxTokenBytes = 4096;
 
@@ -60,24 +59,25 @@ std::string HostOf(const std::string& address) {
   return host;
 }
 
-// What the learn section says of `name`, which has two values: false without, or if it is `usual`.
-Result<bool> IsOther(const Environment& env, std::string_view name, std::string_view usual,
-                     std::string_view other) {
+// Which of `choices` the learn section says of `name`; the first without.
+Result<size_t> ChoiceOf(const Environment& env, std::string_view name,
+                        std::initializer_list<std::string_view> choices) {
   const std::string text = Variable(env, "SHOAL_LEARN");
-  if (text.empty()) return false;
+  if (text.empty()) return size_t{0};
   TRY_ASSIGN(const json::object learn, ParseJsonObject(text));
   const json::value* const said = learn.if_contains(name);
-  if (said == nullptr) return false;
+  if (said == nullptr) return size_t{0};
   const std::string value = said->is_string() ? std::string(said->as_string()) : ToText(*said);
-  if (value == usual || value == other) return value == other;
+  const auto* const found = std::find(choices.begin(), choices.end(), value);
+  if (found != choices.end()) return static_cast<size_t>(found - choices.begin());
   return InvalidArgument(
-      fmt::format("learn.{}: got {}, expected {} or {}", name, value, usual, other));
+      fmt::format("learn.{}: got {}, expected one of {}", name, value, fmt::join(choices, ", ")));
 }
 
 // learn.server_copies.
 Result<int> CopiesOf(const Environment& env) {
-  TRY_ASSIGN(const bool two, IsOther(env, "server_copies", "1", "2"));
-  return two ? 2 : 1;
+  TRY_ASSIGN(const size_t more, ChoiceOf(env, "server_copies", {"1", "2"}));
+  return static_cast<int>(1 + more);
 }
 
 Result<std::string> ClusterText(const Environment& env) {
@@ -94,15 +94,6 @@ Result<std::string> ClusterText(const Environment& env) {
 }
 
 }  // namespace
-
-void Reporter::Write(const char* kind, const json::object& value) const {
-  if (fd_ < 0) return;
-  std::string line = ToText(json::object{{kind, value}});
-  line += '\n';
-  if (line.size() > kMaxReportBytes) return;
-  while (write(fd_, line.data(), line.size()) < 0 && errno == EINTR) {
-  }
-}
 
 Result<FileMembers::View> FileMembers::ViewOf(const std::string& text) {
   TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
@@ -195,7 +186,10 @@ Status Task::ReadCluster(const Environment& env) {
   workers_on_this_host = std::max(1, workers_on_this_host);
   TRY_ASSIGN(members_, FileMembers::Make(env));
   TRY_ASSIGN(server_copies, CopiesOf(env));
-  TRY_ASSIGN(ucx, IsOther(env, "transport", "auto", "ucx"));
+  TRY_ASSIGN(const size_t transport, ChoiceOf(env, "transport", {"auto", "ucx"}));
+  ucx = transport == 1;
+  TRY_ASSIGN(const size_t cache, ChoiceOf(env, "cache_data", {"auto", "on", "off"}));
+  near.keep = static_cast<CacheData>(cache);
   return Status::Ok();
 }
 

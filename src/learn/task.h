@@ -19,26 +19,13 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "job/job.h"
+#include "learn/near.h"
+#include "learn/reporter.h"
 #include "ps/members.h"
 
 namespace shoal::learn {
 
 using Environment = std::map<std::string, std::string>;
-
-// Writes lines of JSON to the report pipe; does nothing without one. A reader that went away is no
-// error: nobody needs the reports. Thread-safe.
-class Reporter {
- public:
-  // fd -1: none. Not owned.
-  explicit Reporter(int fd) : fd_(fd) {}
-  void Progress(const json::object& progress) const { Write("progress", progress); }
-  void Result(const json::object& result) const { Write("result", result); }
-  void Event(const json::object& event) const { Write("event", event); }
-
- private:
-  void Write(const char* kind, const json::object& value) const;
-  const int fd_;
-};
 
 // The cluster description as the parameter server's client wants it: the servers' addresses from
 // SHOAL_CLUSTER_FILE, read again when the file has changed, else from SHOAL_CLUSTER.
@@ -85,6 +72,7 @@ class Task {
   int servers = 0;
   int server_copies = 1;  // servers that have each row
   bool ucx = false;       // workers reach servers over UCX
+  NearOptions near;       // learn.cache_data
   int workers_on_this_host = 1;
   int attempt = 0;
   // Of this program: 0 for the first of a job, and growing with every start of its task, also after

@@ -251,7 +251,7 @@ class Shell final : public Coordinator {
       if (!task.ok()) return Close(id, task.status().message());
       connection.role = Connection::Role::kLauncher;
       Feed(Joined{id, task->role, task->index, task->incarnation, task->instance, task->generation,
-                  task->last_attempt, task->has_program});
+                  task->last_attempt, task->has_program, task->node});
       return;
     }
     connection.role =
@@ -588,8 +588,8 @@ class Shell final : public Coordinator {
 Result<std::unique_ptr<Coordinator>> Coordinator::Start(net::Loop* loop, CoordinatorOptions options,
                                                         std::function<void(const Status&)> on_end) {
   TRY_ASSIGN(JobFiles files, ReadJobFiles(options.job_dir));
-  // Apart, nobody finds the verdict when its coordinator has gone: it waits for its controller.
   const bool keep = files.job.on_controller_loss == job::OnControllerLoss::kKeep;
+  options.limits.holds_verdict = options.apart;  // else its controller finds it in a file
   if (options.apart) options.limits.linger = std::chrono::minutes(keep ? 60 : 10);
   auto shell =
       std::make_unique<Shell>(loop, std::move(options), std::move(files), std::move(on_end));

@@ -23,6 +23,7 @@ CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
   counts_.resize(job_.roles.size());
   role_restarts_.resize(job_.roles.size());
   roster_changed_.resize(job_.roles.size());
+  excluded_.resize(job_.roles.size());
   regrouping_.resize(job_.roles.size());
   for (const Task& task : tasks_) Count(task, 1);
 }
@@ -150,6 +151,12 @@ void CoordinatorCore::On(const Joined& event) {
     return refuse("the place of " + NameOf(*chosen) +
                   " was given up while this launcher was away; its program must end");
   }
+  if (excluded_[task.role].contains(event.node)) {
+    refuse("this host, " + event.node + ", is excluded for role " + role_of(*chosen).name + ": " +
+           excluded_[task.role][event.node]);
+    actions_.back().excluded = true;
+    return;
+  }
   if (!task.holder) return Place(*chosen, event);
   if (event.incarnation < task.holder->incarnation) {
     return refuse("a newer launcher holds the place of " + NameOf(*chosen));
@@ -175,6 +182,7 @@ void CoordinatorCore::Place(int number, const Joined& hello) {
   Fact fact = FactOf(Fact::Kind::kPlaced, number);
   fact.incarnation = hello.incarnation;
   fact.instance = hello.instance;
+  fact.node = hello.node;
   Record(std::move(fact));
   Holder& holder = *tasks_[static_cast<size_t>(number)].holder;
   holder.member = hello.member;

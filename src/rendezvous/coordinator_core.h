@@ -68,6 +68,7 @@ class CoordinatorCore {
     MemberId member = 0;  // 0: not connected
     int incarnation = 0;
     std::string instance;
+    std::string node;
     bool leased = false;
     Millis heard{0};
     bool suspected = false;
@@ -174,6 +175,12 @@ class CoordinatorCore {
   void GiveUp(int task, const std::string& why);
   void FollowRoster();
 
+  // core_exclude.cc: hosts on which no program of a role is started any more.
+  void Exclude(int task, const std::string& why);
+  bool OnExcludedHost(const Task& task) const;
+  void LeaveExcluded();
+  std::string TellExcluded(size_t role) const;
+
   // core_stall.cc: a job that stands still.
   void On(const Evidence& event);
   bool MayStall() const;
@@ -251,6 +258,7 @@ class CoordinatorCore {
   std::optional<job::Death> first_death_;
   std::vector<RoleCount> counts_;     // by role
   std::vector<bool> roster_changed_;  // by role: other members than the description names
+  std::vector<std::map<std::string, std::string>> excluded_;  // by role: host → why
   Millis last_leased_{0};
   int64_t ends_version_ = 0;
   bool restarted_ = false;             // anybody ever was
@@ -274,6 +282,7 @@ class CoordinatorCore {
   int controllers_ = 0;
   Millis controller_due_{0};  // while there is none
   Millis exit_by_{0};         // once there is a verdict
+  bool abandoned_ = false;    // which was for the lack of a controller
   bool acked_ = false;
   bool exited_ = false;
   bool unsettled_ = false;      // something ended or is being stopped since the last Settle

@@ -103,6 +103,11 @@ Status CoordinatorCore::ApplyToTask(const Fact& fact) {
     return Status::Ok();
   }
   Task& task = tasks_[static_cast<size_t>(fact.task)];
+  if (fact.kind == Fact::Kind::kExcluded) {
+    if (fact.node.empty()) return DataLoss("an exclusion without a host");
+    excluded_[task.role].emplace(fact.node, fact.text);
+    return Status::Ok();
+  }
   const bool well = EndedWell(task);
   const bool described = IsDescribed(task);
   Count(task, -1);
@@ -135,6 +140,7 @@ Status CoordinatorCore::ChangeTask(const Fact& fact, Task* changed) {
       task.holder = Holder{};
       task.holder->incarnation = fact.incarnation;
       task.holder->instance = fact.instance;
+      task.holder->node = fact.node;
       return Status::Ok();
     case Fact::Kind::kLeased:
       if (!task.holder) return DataLoss("a lease without a launcher");

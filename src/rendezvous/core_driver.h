@@ -11,6 +11,11 @@
 
 namespace shoal::rendezvous {
 
+// As all tests of the core call them.
+using job::JobState;
+using job::TaskState;
+using Kind = Action::Kind;
+
 inline job::Job Make(int workers, int servers) {
   job::Job job;
   job.roles.resize(servers > 0 ? 2 : 1);
@@ -32,8 +37,9 @@ class Driver {
   // `journal`: the facts of an earlier coordinator, from which this one goes on; `resumes`: how
   // often it was to be resumed.
   explicit Driver(const job::Job& job, bool controller = true,
-                  const std::vector<Fact>& journal = {}, int resumes = 0)
-      : core(job), facts(journal) {
+                  const std::vector<Fact>& journal = {}, int resumes = 0,
+                  const CoreLimits& limits = {})
+      : core(job, limits), facts(journal) {
     SHOAL_CHECK(core.Restore(journal).ok());
     if (!journal.empty()) now = journal.back().at;
     Take(core.Begin(now, resumes));
@@ -51,8 +57,9 @@ class Driver {
     } while (now < until);
     last = std::move(all);
   }
-  void Join(MemberId member, const std::string& role, int index, int incarnation = 0) {
-    Do(Joined{member, role, index, incarnation, "i" + std::to_string(member), 0, -1, false});
+  void Join(MemberId member, const std::string& role, int index, int incarnation = 0,
+            const std::string& node = "") {
+    Do(Joined{member, role, index, incarnation, "i" + std::to_string(member), 0, -1, false, node});
     Do(PortsLeased{member, "h" + std::to_string(member), {static_cast<uint16_t>(4000 + member)}});
   }
   void JoinAll() {

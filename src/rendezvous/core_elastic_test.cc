@@ -7,11 +7,8 @@
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
 using job::RestartScope;
-using job::TaskState;
 using testing::HasSubstr;
-using Kind = Action::Kind;
 
 // Workers from `least` to `most`, `now` of them at first; servers that follow them, from 1 to 4.
 job::Job Elastic(int least, int now, int most, int servers = 0) {

@@ -30,6 +30,7 @@ struct Joined {
   int64_t generation = 0;    // that it knows
   int last_attempt = -1;     // whose program it was last told to start
   bool has_program = false;  // that attempt runs, or its end was not acknowledged
+  std::string node = {};     // how its engine, else its system, calls the host; empty: not known
 };
 struct Left {
   MemberId member = 0;
@@ -121,7 +122,7 @@ struct Action {
     kRecord,    // fact: append to the journal, then tell the controllers
     kWelcome,   // member holds the place of `task`; `lease`: it is to lease its ports
     kWait,      // member waits for the place; text: for whom
-    kRefuse,    // text; close
+    kRefuse,    // text; close; `excluded`: of its host, another is to be found
     kStart,     // the program of `task`, `attempt`, in the current generation
     kDescribe,  // the current description to member, or to all (0)
     kDrain,     // SIGTERM now, SIGKILL after the grace; text: why; signal
@@ -138,9 +139,10 @@ struct Action {
   int task = -1;
   int attempt = 0;
   bool lease = false;
-  Millis grace{0};       // of kDrain
-  bool abandon = false;  // of kKill
-  int signal = 0;        // of kDrain: before SIGTERM, which then follows after the grace; 0: none
+  Millis grace{0};        // of kDrain
+  bool abandon = false;   // of kKill
+  bool excluded = false;  // of kRefuse
+  int signal = 0;         // of kDrain: before SIGTERM, which then follows after the grace; 0: none
   // Not before the fact of this number is on disk; 0: at once.
   int64_t after = 0;
   std::string text;
@@ -157,6 +159,7 @@ struct CoreLimits {
   Millis theft_grace{500};           // SIGTERM to SIGKILL where a port was stolen
   int thefts = 50;                   // more than these in a job's life fail it
   Millis linger{5'000};              // after the verdict, for its acknowledgement
+  bool holds_verdict = false;        // for as long, though its controller has gone
   Millis evidence{5'000};            // for the launchers to say what a stalled job is doing
   int inspected = 200;               // so many tasks of a stalled job are asked
   size_t evidence_bytes = 16 << 10;  // of one task, kept

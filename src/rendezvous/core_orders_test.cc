@@ -4,16 +4,14 @@
 
 #include <deque>
 #include <random>
+#include <set>
 
 #include "rendezvous/core_driver.h"
 
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
-using job::TaskState;
 using testing::HasSubstr;
-using Kind = Action::Kind;
 
 // A world of launchers that do what they are told, at random times, and die at random.
 class World {
@@ -22,7 +20,7 @@ class World {
       : seed_(seed), random_(seed), driver_(std::make_unique<Driver>(RandomJob())) {}
 
   void Run() {
-    for (int step = 0; step < 3000 && !exited_; ++step) {
+    for (int step = 0; step < 6000 && !exited_; ++step) {
       Step();
       if (exited_ && driver_->core.job_state() == JobState::kSuspended) Resume();
       if (step % 50 == 7) CheckRestore();
@@ -38,6 +36,7 @@ class World {
     int task = -1;
     int incarnation = 0;
     std::string instance;
+    std::string node;
     int last_attempt = -1;
     bool running = false;
     bool draining = false;
@@ -59,6 +58,8 @@ class World {
       role.restart.scope = scopes[Roll(4)];
       if (Roll(4) == 0) role.on_exit.push_back({"1", job::EndAction::kRestartJob});
       if (Roll(4) == 0) role.on_exit.push_back({"SIGKILL", job::EndAction::kIgnore});
+      if (Roll(3) == 0) role.on_exit.push_back({"1", job::EndAction::kExcludeHost});
+      if (Roll(6) == 0) role.on_exit.push_back({"lost", job::EndAction::kExcludeHost});
     }
     if (job.roles.size() > 1) {
       if (Roll(2) == 0) job.roles[1].ready.by = job::ReadyBy::kTcp;
@@ -154,6 +155,7 @@ class World {
     launcher->task = task;
     launcher->incarnation = incarnations_[task]++;
     launcher->instance = "x" + std::to_string(++instances_);
+    launcher->node = "n" + std::to_string(Roll(6));
     launchers_.push_back(std::move(launcher));
     Connect(launchers_.back().get());
   }
@@ -163,7 +165,7 @@ class World {
     l->member = ++members_;
     l->told = false;
     Do(Joined{l->member, driver_->core.role_of(l->task).name, driver_->core.index_of(l->task),
-              l->incarnation, l->instance, 0, l->last_attempt, l->running || l->unacked});
+              l->incarnation, l->instance, 0, l->last_attempt, l->running || l->unacked, l->node});
   }
 
   void Disconnect(Launcher* l) {
@@ -305,6 +307,7 @@ class World {
       ASSERT_EQ(verdicts, 0) << "a fact after the verdict";
       verdicts += fact.kind == Fact::Kind::kVerdict;
       CheckScopes(fact);
+      CheckHosts(fact);
       if (fact.kind == Fact::Kind::kStarted) {
         const auto before = last_attempt.find(fact.task);
         ASSERT_TRUE(before == last_attempt.end() || before->second == fact.attempt - 1);
@@ -366,12 +369,29 @@ class World {
     }
   }
 
+  void CheckHosts(const Fact& fact) {
+    if (fact.kind == Fact::Kind::kPlaced) node_[fact.task] = fact.node;
+    if (fact.kind != Fact::Kind::kExcluded && fact.kind != Fact::Kind::kStarted &&
+        fact.kind != Fact::Kind::kPlaced)
+      return;
+    const auto place = std::pair(driver_->core.role_of(fact.task).name, node_[fact.task]);
+    if (fact.kind == Fact::Kind::kExcluded) {
+      ASSERT_EQ(fact.node, place.second);
+      ASSERT_TRUE(excluded_.insert(place).second) << "a host was excluded twice";
+      return;
+    }
+    ASSERT_FALSE(excluded_.contains(place)) << "a program was started on an excluded host";
+  }
+
  public:
+  int exclusions() const { return static_cast<int>(excluded_.size()); }
   int regroups() const { return regroups_; }
   int inspections() const { return inspections_; }
   int resumes() const { return resumes_; }
 
  private:
+  std::map<int, std::string> node_;
+  std::set<std::pair<std::string, std::string>> excluded_;  // role, host
   std::map<int, bool> regrouping_, active_, ready_, over_, suspended_;
   bool suspending_ = false;
   int resumes_ = 0;
@@ -390,7 +410,7 @@ class World {
 };
 
 TEST(CoreProperties, HoldInRandomOrders) {
-  int regroups = 0, inspections = 0, resumes = 0;
+  int regroups = 0, inspections = 0, resumes = 0, exclusions = 0;
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world(seed);
@@ -399,10 +419,12 @@ TEST(CoreProperties, HoldInRandomOrders) {
     regroups += world.regroups();
     inspections += world.inspections();
     resumes += world.resumes();
+    exclusions += world.exclusions();
   }
   EXPECT_GT(regroups, 100);  // it is no test of them otherwise
   EXPECT_GT(inspections, 100);
   EXPECT_GT(resumes, 30);
+  EXPECT_GT(exclusions, 30);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ std::string_view ScopeName(job::RestartScope scope) {
 bool CoordinatorCore::Blocked(int number) const {
   const Task& task = tasks_[static_cast<size_t>(number)];
   if (regroup_due_ && regrouping_[task.role]) return true;
+  if (OnExcludedHost(task)) return true;
   const job::After& after = job_.roles[task.role].after;
   for (const std::string& name : after.roles) {
     for (size_t r = 0; r < job_.roles.size(); ++r) {
@@ -149,6 +150,9 @@ void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
   const job::RestartDecision decision = Decide(task, judged, consequence);
   const bool stolen =
       !how.stolen.empty() && !end.ok() && !recalled && decision.restart && MayRestartForTheft(task);
+  if (decision.exclude_host && !stolen)
+    Exclude(number, NameOf(number) + " " + job::Describe(end) + ", which " + decision.rule +
+                        " takes for its host's fault");
 
   Fact fact = FactOf(Fact::Kind::kEnded, number);
   fact.end = std::move(end);
@@ -263,6 +267,7 @@ void CoordinatorCore::RegroupForTheft(int number, const std::string& how) {
   hello.member = task.holder->member;
   hello.incarnation = task.holder->incarnation;
   hello.instance = task.holder->instance;
+  hello.node = task.holder->node;
   Place(number, hello);
 }
 

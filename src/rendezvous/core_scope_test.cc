@@ -8,10 +8,7 @@
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
-using job::TaskState;
 using testing::HasSubstr;
-using Kind = Action::Kind;
 
 job::Job Scoped(int workers, int servers, job::RestartScope scope) {
   job::Job job = Make(workers, servers);

@@ -7,9 +7,7 @@
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
 using testing::HasSubstr;
-using Kind = Action::Kind;
 
 constexpr Millis kStall(60'000);
 

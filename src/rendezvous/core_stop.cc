@@ -86,8 +86,10 @@ void CoordinatorCore::On(const Command& event) {
 void CoordinatorCore::On(const LauncherRefused& event) {
   const auto number = Find(event.role, event.index);
   if (!number || tasks_[static_cast<size_t>(*number)].final) return;
-  if (role_of(*number).elastic()) return GiveUp(*number, "could not be started: " + event.reason);
-  DecideVerdict(job::JobState::kFailed, NameOf(*number) + " could not be started: " + event.reason);
+  const std::string why = "could not be started: " + event.reason +
+                          TellExcluded(tasks_[static_cast<size_t>(*number)].role);
+  if (role_of(*number).elastic()) return GiveUp(*number, why);
+  DecideVerdict(job::JobState::kFailed, NameOf(*number) + " " + why);
 }
 
 // ---- Settling: what follows from what has happened
@@ -103,6 +105,7 @@ void CoordinatorCore::Settle() {
     Record(std::move(fact));
     for (int number = 0; number < task_count(); ++number) StartIfDue(number);
   }
+  LeaveExcluded();
   FinishRegroup();
   // Each pass may end tasks that had no program, and others may follow these.
   bool changed = true;
@@ -274,7 +277,8 @@ bool CoordinatorCore::Abandoned() const {
 
 void CoordinatorCore::MaybeExit() {
   if (!verdict_ || exited_) return;
-  const bool awaited = !acked_ && !Abandoned();
+  const bool gone = abandoned_ || (!limits_.holds_verdict && Abandoned());
+  const bool awaited = !acked_ && !gone;
   if (now_ < exit_by_ && (awaited || !members_.empty())) return;
   exited_ = true;
   Do(Kind::kExit).after = seq_;
@@ -327,6 +331,7 @@ void CoordinatorCore::CheckDraining(int number) {
 
 std::string CoordinatorCore::MissingTasks() const {
   std::string first;
+  std::string excluded;
   int missing = 0;
   int all = 0;
   for (int number = 0; number < task_count(); ++number) {
@@ -334,6 +339,7 @@ std::string CoordinatorCore::MissingTasks() const {
     if (!task.retired) ++all;
     if (task.final || (task.holder && task.holder->leased)) continue;
     if (missing++ == 0) first = NameOf(number);
+    if (excluded.empty()) excluded = TellExcluded(task.role);
   }
   if (missing > 1) {
     first +=
@@ -341,7 +347,7 @@ std::string CoordinatorCore::MissingTasks() const {
   }
   return first + " did not join within " + FormatDuration(job_.limits.gather) + " (" +
          std::to_string(all - missing) + " of " + std::to_string(all) + " tasks had)" +
-         (controllers_ == 0 ? "; the controller, which has them started, is gone" : "");
+         (controllers_ == 0 ? "; the controller, which has them started, is gone" : "") + excluded;
 }
 
 void CoordinatorCore::CheckJobDeadlines() {
@@ -358,12 +364,13 @@ void CoordinatorCore::CheckJobDeadlines() {
     if (task.final || (task.holder && task.holder->leased)) continue;
     if (now_ < task.unplaced_at + job_.limits.gather) continue;
     if (role_of(number).elastic()) {
-      GiveUp(number, "no launcher came within " + FormatDuration(job_.limits.gather));
+      GiveUp(number, "no launcher came within " + FormatDuration(job_.limits.gather) +
+                         TellExcluded(task.role));
       continue;
     }
-    return DecideVerdict(job::JobState::kFailed, NameOf(number) +
-                                                     " was lost, and no new launcher came within " +
-                                                     FormatDuration(job_.limits.gather));
+    return DecideVerdict(job::JobState::kFailed,
+                         NameOf(number) + " was lost, and no new launcher came within " +
+                             FormatDuration(job_.limits.gather) + TellExcluded(task.role));
   }
   if (job_.limits.deadline.count() > 0 && !gathering_ &&
       now_ >= running_since_ + job_.limits.deadline) {
@@ -372,6 +379,7 @@ void CoordinatorCore::CheckJobDeadlines() {
                                                      " ('limits: deadline')");
   }
   if (Abandoned()) {
+    abandoned_ = true;
     DecideVerdict(job::JobState::kCancelled,
                   "nobody controlled the job for " + FormatDuration(limits_.controller_loss) +
                       ", and it is to stop then ('on_controller_loss: stop')");

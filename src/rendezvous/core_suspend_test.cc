@@ -7,10 +7,7 @@
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
-using job::TaskState;
 using testing::HasSubstr;
-using Kind = Action::Kind;
 
 // The job goes on from what `before` has recorded, `resumes` being how often it was to.
 std::unique_ptr<Driver> GoOn(const Driver& before, int resumes) {

@@ -7,11 +7,8 @@
 namespace shoal::rendezvous {
 namespace {
 
-using job::JobState;
-using job::TaskState;
 using testing::HasSubstr;
 using testing::Not;
-using Kind = Action::Kind;
 
 TEST(Core, StartsNobodyBeforeAllHaveJoinedAndThenInIndexOrder) {
   Driver d(Make(2, 1));
@@ -54,6 +51,43 @@ TEST(Core, GatheringWithoutAControllerSaysSo) {
   ASSERT_TRUE(d.core.verdict());
   EXPECT_THAT(d.core.verdict()->reason,
               HasSubstr("the controller, which has them started, is gone"));
+}
+
+// Its controller goes before the job's only task has ended.
+Driver Forsaken(bool holds, Millis before) {
+  CoreLimits limits;
+  limits.holds_verdict = holds;
+  limits.linger = Millis(600'000);
+  Driver d(Make(1, 0), true, {}, 0, limits);
+  d.Join(1, "worker", 0);
+  d.Do(ControllerWent{});
+  d.Pass(before);
+  return d;
+}
+
+// Whoever cannot read it from a file is to hear it when he is back.
+TEST(Core, AVerdictThatIsHeldWaitsForAControllerThatWentBeforeIt) {
+  for (const bool holds : {false, true}) {
+    Driver d = Forsaken(holds, Millis(4'000));
+    d.End(1, job::Exited(0));
+    ASSERT_TRUE(d.core.verdict());
+    EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+    d.Pass(Millis(60'000));
+    d.Do(Left{1});
+    EXPECT_EQ(d.Count(Kind::kExit), holds ? 0 : 1);
+    d.Do(ControllerCame{});
+    d.Do(VerdictAcked{});
+    EXPECT_EQ(d.Count(Kind::kExit), holds ? 1 : 0);
+  }
+}
+
+TEST(Core, AVerdictForTheLackOfAControllerWaitsForNobody) {
+  Driver d = Forsaken(true, CoreLimits().controller_loss);
+  d.End(1, job::Signaled(15));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
+  d.Do(Left{1});
+  EXPECT_EQ(d.Count(Kind::kExit), 1);
 }
 
 TEST(Core, OneHolderAPlace) {

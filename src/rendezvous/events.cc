@@ -22,6 +22,15 @@ JobEvent OfTask(const Fact& fact, const CoordinatorCore& core, job::TaskState st
   return event;
 }
 
+JobEvent OfHost(const Fact& fact, const std::string& role) {
+  JobEvent event;
+  event.type = JobEvent::Type::kExcluded;
+  event.role = role;
+  event.body = {{"host", fact.node}};
+  event.text = "host " + fact.node + " is excluded for role " + role + ": " + fact.text;
+  return event;
+}
+
 JobEvent OfJob(job::JobState state, const std::string& text) {
   JobEvent event;
   event.job_state = state;
@@ -50,6 +59,8 @@ std::optional<JobEvent> Translate(const Fact& fact, const CoordinatorCore& core)
                    (fact.replicas == 1 ? " task" : " tasks") +
                    (fact.text.empty() ? "" : " (" + fact.text + ")");
       return event;
+    case Fact::Kind::kExcluded:
+      return OfHost(fact, core.role_of(fact.task).name);
     case Fact::Kind::kPlaced:
       return std::nullopt;
     case Fact::Kind::kLeased:
@@ -130,7 +141,8 @@ void RestoreFeed(const std::vector<Fact>& facts, int64_t resumed, const Coordina
     feed->LogGrew(*key, static_cast<int64_t>(entry.file_size()));
   }
   for (const Fact& fact : facts) {
-    if (fact.seq <= resumed && fact.kind != Fact::Kind::kScale) continue;
+    const bool holds = fact.kind == Fact::Kind::kScale || fact.kind == Fact::Kind::kExcluded;
+    if (fact.seq <= resumed && !holds) continue;
     if (const auto event = EventOf(fact, core)) feed->Add(*event);
     if (fact.kind == Fact::Kind::kEnded) feed->LogEnded(key_of(fact));
   }

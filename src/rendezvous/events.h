@@ -22,7 +22,8 @@ JobEvent EventOfTask(const CoordinatorCore& core, int task, int attempt);
 JobEvent NoteEvent(const std::string& text);
 
 // Gives `feed` what an earlier coordinator has told, by its facts and the logs that are there; of
-// what was before fact `resumed` only how large roles are to be, as it has been told.
+// what was before fact `resumed` only how large roles are to be and which hosts are excluded, as it
+// has been told.
 void RestoreFeed(const std::vector<Fact>& facts, int64_t resumed, const CoordinatorCore& core,
                  const std::filesystem::path& logs, EventFeed* feed);
 

@@ -14,7 +14,7 @@ constexpr std::pair<Kind, std::string_view> kKinds[] = {
     {Kind::kDraining, "draining"}, {Kind::kEnded, "ended"},           {Kind::kResult, "result"},
     {Kind::kVerdict, "verdict"},   {Kind::kReady, "ready"},           {Kind::kRestart, "restart"},
     {Kind::kScale, "scale"},       {Kind::kStalled, "stalled"},       {Kind::kMoving, "moving"},
-    {Kind::kResumed, "resumed"},
+    {Kind::kResumed, "resumed"},   {Kind::kExcluded, "excluded"},
 };
 
 bool IsOfTask(Kind kind) {
@@ -162,6 +162,7 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       TRY_ASSIGN(fact->body, GetObject(object, "body"));
       return Status::Ok();
     }
+    case Kind::kExcluded:
     case Kind::kUnplaced:
     case Kind::kStarted:
     case Kind::kReady:
@@ -194,6 +195,7 @@ std::string FactToText(const Fact& fact) {
     object["incarnation"] = fact.incarnation;
     object["instance"] = fact.instance;
   }
+  if (!fact.node.empty()) object["node"] = fact.node;
   if (fact.kind == Kind::kLeased) PutLease(fact, &object);
   if (fact.kind == Kind::kGeneration) object["generation"] = fact.generation;
   if (fact.kind == Kind::kGeneration || fact.kind == Kind::kResult || fact.kind == Kind::kStalled) {
@@ -225,6 +227,7 @@ Result<Fact> FactFromText(std::string_view text) {
   fact.at = std::chrono::milliseconds(at);
   fact.wall = GetStringOr(object, "at", "");
   fact.text = GetStringOr(object, "text", "");
+  fact.node = GetStringOr(object, "node", "");
   if (IsOfTask(fact.kind)) {
     TRY_ASSIGN(fact.task, GetSmall(object, "task"));
     TRY_ASSIGN(fact.attempt, GetSmall(object, "attempt"));

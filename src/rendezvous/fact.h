@@ -32,7 +32,7 @@ enum class StopMode : uint8_t {
 struct Fact {
   enum class Kind : uint8_t {
     kJob,         // state, text, stop; `decided` once the verdict is known; gathered
-    kPlaced,      // task, incarnation, instance: a launcher holds the place
+    kPlaced,      // task, incarnation, instance, node: a launcher holds the place
     kLeased,      // task, host, ports: it has joined
     kUnplaced,    // task, text: its launcher was lost
     kGeneration,  // generation, body = the cluster description; restart: the scope is together
@@ -46,10 +46,11 @@ struct Fact {
                   // again
     kResult,      // task, attempt, body: what the program reported as its result
     kScale,       // task: the first of its role, replicas, text: the role is to have so many
-    kStalled,  // text, body = {"tasks": […]}: what each is doing; counted: all are started again
-    kMoving,   // text: it is stalled no more
-    kResumed,  // replicas: how often the job was resumed; what was suspended goes on
-    kVerdict,  // verdict
+    kStalled,   // text, body = {"tasks": […]}: what each is doing; counted: all are started again
+    kMoving,    // text: it is stalled no more
+    kExcluded,  // task, node, text: why none of its role is started there any more
+    kResumed,   // replicas: how often the job was resumed; what was suspended goes on
+    kVerdict,   // verdict
   };
   Kind kind = Kind::kJob;
   int64_t seq = 0;                  // 1, 2, 3 …
@@ -60,6 +61,7 @@ struct Fact {
   int incarnation = 0;
   std::string instance;
   std::string host;
+  std::string node;  // how its engine calls the launcher's host
   std::vector<uint16_t> ports;
   int64_t generation = 0;
   json::object body;
@@ -81,11 +83,12 @@ struct Fact {
   std::chrono::milliseconds due{0};  // when the next attempt may start
   Verdict verdict;
 
-  // True for what must be on disk before anybody is told (design.md §6.5): ends, results and the
-  // verdict. The others only have to survive the coordinator's own death.
+  // True for what must be on disk before anybody is told (design.md §6.5): ends, results,
+  // what follows from them and the verdict. The others only have to survive the coordinator's own
+  // death.
   bool durable() const {
     return kind == Kind::kEnded || kind == Kind::kVerdict || kind == Kind::kResult ||
-           kind == Kind::kStalled;
+           kind == Kind::kStalled || kind == Kind::kExcluded;
   }
 };
 

@@ -1,17 +1,21 @@
 #include "rendezvous/launcher.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "host/port_lease.h"
@@ -35,6 +39,21 @@ constexpr auto kGrowthGap = std::chrono::milliseconds(20);
 // So often a program is believed that its port was taken, when nobody is found who has it.
 constexpr int kBelieve = 3;
 constexpr auto kLastWords = std::chrono::seconds(2);  // to deliver an end after SIGTERM
+
+std::string OwnNode() {
+  if (const char* told = std::getenv(job::kNodeVariable); told != nullptr) return told;
+  char name[HOST_NAME_MAX + 1] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// The exit code as the engine wants to hear it.
+int ToldCode(int exit_code) {
+  const char* const file = std::getenv(job::kExcludedFileVariable);
+  if (exit_code != job::kExitHostExcluded || file == nullptr) return exit_code;
+  const auto opened = OpenFile(file, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const bool told = opened.ok() && WriteAll(opened->get(), std::to_string(exit_code)).ok();
+  return told ? 0 : exit_code;
+}
 
 class TaskLauncher final : public Launcher {
  public:
@@ -116,6 +135,7 @@ class TaskLauncher final : public Launcher {
     hello.generation = generation_;
     hello.last_attempt = attempt_;
     hello.has_program = running() || !ended_.empty();
+    hello.node = options_.node;
     return ToJson(hello);
   }
 
@@ -165,6 +185,7 @@ class TaskLauncher final : public Launcher {
     } else if (type == "wait") {
       LogInfo("{}", GetStringOr(message, "text", ""));
     } else if (type == "refuse") {
+      if (GetBoolOr(message, "excluded", false)) lost_code_ = job::kExitHostExcluded;
       Refused(Aborted(GetStringOr(message, "text", "the coordinator refused this launcher")));
     }
     return Status::Ok();
@@ -467,7 +488,7 @@ class TaskLauncher final : public Launcher {
     if (sender_ && may_deliver) return;  // comes again when that has ended
     loop_->Cancel(std::exchange(end_timer_, 0));
     end_timer_ = loop_->After(may_deliver ? Duration(kLastWords) : Duration::zero(),
-                              [this] { Leave(released_ ? 0 : kNotDelivered); });
+                              [this] { Leave(released_ ? 0 : lost_code_); });
   }
 
   void MaybeLeave() {
@@ -523,6 +544,7 @@ class TaskLauncher final : public Launcher {
   bool stopping_ = false;
   bool gone_ = false;  // the coordinator will not take anything any more
   bool left_ = false;
+  int lost_code_ = kNotDelivered;
   net::Loop::Id end_timer_ = 0;
   std::unique_ptr<Link> link_;
   std::unique_ptr<OutputSender> sender_;
@@ -548,6 +570,7 @@ int RunLauncher(LauncherOptions options) {
   int exit_code = kNotDelivered;
   options.isolation = host::ProbeIsolation();
   options.copy_fd = STDOUT_FILENO;
+  options.node = OwnNode();
   // What the job says, where the engine has put the job's file within our reach.
   if (auto files = ReadJobFiles(options.job_dir); files.ok()) {
     options.coordinator_timeout = files->job.limits.coordinator_timeout;
@@ -566,7 +589,7 @@ int RunLauncher(LauncherOptions options) {
   }
   loop.Run();
   launcher->reset();
-  return exit_code;
+  return ToldCode(exit_code);
 }
 
 }  // namespace shoal::rendezvous

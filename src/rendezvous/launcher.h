@@ -23,6 +23,9 @@ struct LauncherOptions {
   // The numeric address at which other tasks reach this one; empty: that of the route to the
   // coordinator.
   std::string host;
+  // How the engine calls this host; empty: nobody can exclude it. RunLauncher: SHOAL_NODE, else the
+  // system's name.
+  std::string node;
   // How long to look for the coordinator, at first and when it was lost. RunLauncher takes what
   // job.json says.
   Duration coordinator_timeout = std::chrono::seconds(30);
@@ -38,7 +41,8 @@ struct LauncherOptions {
 class Launcher {
  public:
   // `on_end` is called once, last: 0 once the task's result is stored and nothing is left to do,
-  // else 77; its program is gone by then.
+  // job::kExitHostExcluded if this host is not to be used for it any more, else 77; its program is
+  // gone by then.
   static Result<std::unique_ptr<Launcher>> Start(net::Loop* loop, LauncherOptions options,
                                                  std::function<void(int exit_code)> on_end);
   // Kills the program.

@@ -298,6 +298,32 @@ TEST(Rules, ALineEndsATaskThatHangsAndItIsTriedAgain) {
   EXPECT_EQ(bench.verdict->tasks[0].attempts, 2);
 }
 
+TEST(Rules, AHostIsLeftAndTheTaskGoesOnElsewhere) {
+  job::Role role = ShellRole("worker", 1, "test $SHOAL_ATTEMPT = 1 || { echo no device; exit 3; }");
+  role.on_log = {{"no device", job::EndAction::kExcludeHost}};
+  role.restart.backoff = milliseconds(5);
+  Bench bench(JobOf({role}));
+  bench.StartCoordinator();
+  bench.StartController();
+  bench.SetNode("bad");
+  bench.StartLauncher("worker", 0);
+  ASSERT_TRUE(bench.Until([&] { return bench.launcher_exits[0].has_value(); }));
+  EXPECT_EQ(bench.launcher_exits[0], job::kExitHostExcluded);
+  // Its engine, and the controller, know why before it goes.
+  const bool told = std::any_of(bench.events.begin(), bench.events.end(), [](const JobEvent& one) {
+    return one.type == JobEvent::Type::kExcluded && GetStringOr(one.body, "host", "") == "bad";
+  });
+  EXPECT_TRUE(told);
+  EXPECT_EQ(bench.LogOf("worker", 0), "no device\n");
+  bench.StartLauncher("worker", 0, 1);
+  ASSERT_TRUE(bench.Until([&] { return bench.launcher_exits[1].has_value(); }));
+  EXPECT_EQ(bench.launcher_exits[1], job::kExitHostExcluded);
+  bench.SetNode("good");
+  bench.StartLauncher("worker", 0, 2);
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.verdict->tasks[0].attempts, 2);
+}
+
 TEST(Rules, OfExitCodes) {
   job::Role role =
       ShellRole("worker", 2, "test $SHOAL_INDEX = 0 && exit 40; test $SHOAL_ATTEMPT = 1 || exit 3");

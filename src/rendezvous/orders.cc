@@ -105,7 +105,7 @@ void SendOrder(const CoordinatorCore& core, const Action& action, const std::str
     case Action::Kind::kWait:
       return peer->Send("wait", {{"text", action.text}});
     case Action::Kind::kRefuse:
-      peer->Send("refuse", {{"text", action.text}});
+      peer->Send("refuse", {{"text", action.text}, {"excluded", action.excluded}});
       return peer->Close(action.text);
     case Action::Kind::kDrain:
       return peer->Send("drain", {{"attempt", action.attempt},

@@ -86,7 +86,8 @@ json::object ToJson(const TaskHello& hello) {
           {"pid", hello.pid},
           {"generation", hello.generation},
           {"last_attempt", hello.last_attempt},
-          {"has_program", hello.has_program}};
+          {"has_program", hello.has_program},
+          {"node", hello.node}};
 }
 
 Result<TaskHello> TaskHelloFromJson(const json::object& object) {
@@ -97,6 +98,7 @@ Result<TaskHello> TaskHelloFromJson(const json::object& object) {
   TRY_ASSIGN(hello.instance, GetName(object, "instance"));
   TRY_ASSIGN(hello.last_attempt, GetSmall(object, "last_attempt", -1));
   TRY_ASSIGN(hello.has_program, GetBool(object, "has_program"));
+  hello.node = CleanText(GetStringOr(object, "node", ""), kMaxName);
   hello.pid = GetIntOr(object, "pid", 0);
   hello.generation = GetIntOr(object, "generation", 0);
   return hello;

@@ -54,6 +54,7 @@ struct TaskHello {
   int64_t generation = 0;
   int last_attempt = -1;
   bool has_program = false;
+  std::string node = {};  // of its host, as its engine or its system calls it; empty: not known
 };
 json::object ToJson(const TaskHello& hello);
 Result<TaskHello> TaskHelloFromJson(const json::object& object);

@@ -36,6 +36,8 @@ class Bench {
   void StartCoordinator(CoordinatorOptions options = {});
   void CrashCoordinator() { coordinator_.reset(); }
   void StartLauncher(const std::string& role, int index, int incarnation = 0);
+  // Those that follow say that they are on this host.
+  void SetNode(const std::string& node) { node_ = node; }
   void StartAllLaunchers();
   // One that has a directory of its own, as on another host; gives it.
   std::string StartRemoteLauncher(const std::string& role, int index);
@@ -77,6 +79,7 @@ class Bench {
 
   TempDir temp_;
   std::string dir_;
+  std::string node_;
   net::Loop loop_;
   TimePoint start_;
   std::map<pid_t, std::optional<int>> children_;

@@ -80,6 +80,7 @@ void Bench::StartLauncherIn(const std::string& dir, const std::string& role, int
   options.role = role;
   options.index = index;
   options.incarnation = incarnation;
+  options.node = node_;
   options.coordinator_timeout = job.limits.coordinator_timeout;
   static const host::Isolation isolation = host::ProbeIsolation();
   options.isolation = isolation;

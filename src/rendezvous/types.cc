@@ -14,6 +14,7 @@ constexpr std::pair<JobEvent::Type, std::string_view> kEventTypes[] = {
     {JobEvent::Type::kProgram, "program"},
     {JobEvent::Type::kUsage, "usage"},
     {JobEvent::Type::kScaled, "scaled"},
+    {JobEvent::Type::kExcluded, "excluded"},
     {JobEvent::Type::kStalled, "stalled"},
     {JobEvent::Type::kMoving, "moving"},
     {JobEvent::Type::kNote, "note"},
@@ -157,6 +158,7 @@ json::object EventToJson(const JobEvent& event) {
       object["cpu_seconds"] = event.cpu_seconds;
       break;
     case JobEvent::Type::kScaled:
+    case JobEvent::Type::kExcluded:
       object["role"] = event.role;
       object["body"] = event.body;
       break;

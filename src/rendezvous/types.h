@@ -59,6 +59,7 @@ struct JobEvent {
     kProgram,     // role, index, attempt, body: a program's own {"event":…}
     kUsage,       // role, index, attempt, rss_bytes, cpu_seconds
     kScaled,      // role, body = {"replicas":…}: so many tasks its role is to have from now on
+    kExcluded,    // role, body = {"host":…}, text: no program of it is started there any more
     kStalled,     // text, body = {"tasks": […]}: nothing moves, and what each task is doing
     kMoving,      // text: it moves again
     kNote,        // text: a sentence for people ("worker 3 has not been heard of for 5 s")

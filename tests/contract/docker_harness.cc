@@ -12,9 +12,9 @@
 namespace shoal::engine {
 namespace {
 
-class DockerHarness final : public ShellHarness {
+class DockerHarness final : public OptionsHarness<DockerEngineOptions, MakeDockerEngine> {
  public:
-  DockerHarness() : ShellHarness(std::chrono::seconds(60), true) {
+  DockerHarness() : OptionsHarness(std::chrono::seconds(60), true) {
     const char* image = std::getenv("SHOAL_TEST_IMAGE");
     image_ = image != nullptr ? image : "shoal-test/busybox:1";
     auto api = docker::DockerApi::Connect();
@@ -36,11 +36,6 @@ class DockerHarness final : public ShellHarness {
   }
 
  private:
-  Result<std::unique_ptr<Engine>> Make() override {
-    DockerEngineOptions options;
-    options.restart.first = std::chrono::milliseconds(5);
-    return MakeDockerEngine(options);
-  }
   std::vector<docker::ContainerSummary> Containers(const std::string& job_id) {
     auto containers = api_->List(job_id);
     EXPECT_TRUE(containers.ok()) << containers.status().message();

@@ -14,6 +14,7 @@ namespace shoal::engine {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -89,7 +90,8 @@ class EngineContract : public testing::TestWithParam<EngineUnderTest> {
 };
 
 TEST_P(EngineContract, HasANameAndCapacity) {
-  EXPECT_EQ(engine().name(), GetParam().name);
+  const EngineUnderTest& expected = GetParam();
+  EXPECT_EQ(engine().name(), expected.engine != nullptr ? expected.engine : expected.name);
   auto capacity = engine().GetCapacity();
   ASSERT_TRUE(capacity.ok());
   EXPECT_GT(capacity->cpu, 0);
@@ -179,6 +181,30 @@ TEST_P(EngineContract, ALostTaskGetsANewIncarnation) {
   EXPECT_THAT(lost(0).end.reason, HasSubstr("killed by signal 9"));
   EXPECT_EQ(lost(1).end.exit_code, 77);
   EXPECT_EQ(lost(1).incarnation, 0);
+}
+
+TEST_P(EngineContract, WhatRunsStaysOnAnExcludedHostAndWhatIsMadeAgainDoesNotComeToIt) {
+  DesiredTask task = Task(Kind::kRuns);
+  ASSERT_TRUE(engine().Apply(Job({task})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
+  task.excluded_hosts = {"no-such-host"};
+  ASSERT_TRUE(engine().Apply(Job({task})).ok());
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
+  if (harness_->Hosts().empty()) return;
+  task.excluded_hosts = harness_->Hosts();
+  const size_t told = EventCount();
+  ASSERT_TRUE(engine().Apply(Job({task})).ok());
+  EXPECT_EQ(EventCount(), told);
+  EXPECT_EQ(harness_->Alive(job_), 1);
+  harness_->Lose(job_, "worker", 0);
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
+  EXPECT_THAT(Last().end.reason, AnyOf(HasSubstr("not to be used"), HasSubstr("excluded"),
+                                       HasSubstr("the only one")));
+  EXPECT_EQ(harness_->Alive(job_), 0);
+  // There is room on it again, as far as this engine is concerned.
+  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 2));
 }
 
 TEST_P(EngineContract, NotRestartedIfNotWanted) {

@@ -53,6 +53,7 @@ class FakeHarness final : public Harness {
     task.argv = {"fake"};
     return task;
   }
+  std::vector<std::string> Hosts() override { return {"here"}; }
   int Alive(const std::string& job_id) override { return world_.Running(job_id); }
   void Lose(const std::string& job_id, const std::string& role, int index) override {
     world_.Lose(job_id, role, index);

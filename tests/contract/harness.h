@@ -38,6 +38,8 @@ class Harness {
   virtual void Lose(const std::string& job_id, const std::string& role, int index) = 0;
   // Makes the coordinator of the job say where it listens.
   virtual void Listen(const std::string& job_id, const Endpoint& endpoint) = 0;
+  // All hosts that the engine has, as tasks are told of them; empty: the suite cannot know.
+  virtual std::vector<std::string> Hosts() { return {}; }
   // Whether Dial gives a door of the engine's own, behind which the coordinator is.
   virtual bool DialIsARelay() { return false; }
   // Lets time pass until the condition holds; false if it does not within a long time.
@@ -47,6 +49,7 @@ class Harness {
 struct EngineUnderTest {
   const char* name;
   std::unique_ptr<Harness> (*make)();
+  const char* engine = nullptr;  // its own name, where the suite runs over it in several ways
 };
 // Those that this program is linked with.
 std::vector<EngineUnderTest> EnginesUnderTest();

@@ -1,20 +1,15 @@
 #include "contract/harness.h"
 #include "contract/shell_tasks.h"
 #include "engine/local/local_engine.h"
+#include "engine/own_host.h"
 
 namespace shoal::engine {
 namespace {
 
-class LocalHarness final : public ShellHarness {
+class LocalHarness final : public OptionsHarness<LocalEngineOptions, MakeLocalEngine> {
  public:
-  LocalHarness() : ShellHarness(std::chrono::seconds(20), false) {}
-
- private:
-  Result<std::unique_ptr<Engine>> Make() override {
-    LocalEngineOptions options;
-    options.restart.first = std::chrono::milliseconds(5);
-    return MakeLocalEngine(options);
-  }
+  LocalHarness() : OptionsHarness(std::chrono::seconds(20), false) {}
+  std::vector<std::string> Hosts() override { return {OwnHost()}; }
 };
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "contract/harness.h"
 #include "contract/shell_tasks.h"
 #include "engine/child.h"
@@ -45,18 +43,14 @@ class Double {
   std::string url_;
 };
 
-class MarathonHarness final : public ShellHarness {
+class MarathonHarness final : public OptionsHarness<MarathonEngineOptions, MakeMarathonEngine> {
  public:
-  MarathonHarness() : ShellHarness(std::chrono::seconds(30), false) {}
+  MarathonHarness() : OptionsHarness(std::chrono::seconds(30), false) {}
 
  private:
-  Result<std::unique_ptr<Engine>> Make() override {
-    MarathonEngineOptions options;
-    options.program =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "marathon_helper";
-    options.url = double_.url();
-    options.restart.first = std::chrono::milliseconds(5);
-    return MakeMarathonEngine(options);
+  void Adjust(MarathonEngineOptions* options) override {
+    options->program = HelperProgram();
+    options->url = double_.url();
   }
 
   Double double_;

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/json.h"
 #include "engine/task_process.h"
 #include "host/usage.h"
@@ -38,6 +40,10 @@ std::string Script(Kind kind, bool first_process) {
 
 }  // namespace
 
+std::string HelperProgram() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "engine_helper";
+}
+
 ShellHarness::ShellHarness(std::chrono::seconds patience, bool first_process)
     : patience_(patience),
       first_process_(first_process),
@@ -66,10 +72,17 @@ int ShellHarness::Alive(const std::string& job_id) {
 
 void ShellHarness::Lose(const std::string& job_id, const std::string& role, int index) {
   const std::string prefix = role + "/" + std::to_string(index) + "/";
-  for (pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
-    auto task = host::ReadProcessVariable(pid, kTaskVariable);
-    if (task.ok() && task->starts_with(prefix)) host::KillProcess(pid, 0);
-  }
+  // A shell that becomes its program at this moment has no environment to be known by.
+  EXPECT_TRUE(Await([&] {
+    bool any = false;
+    for (pid_t pid : host::ProcessesWithVariable(kJobVariable, job_id)) {
+      auto task = host::ReadProcessVariable(pid, kTaskVariable);
+      if (!task.ok() || !task->starts_with(prefix)) continue;
+      host::KillProcess(pid, 0);
+      any = true;
+    }
+    return any;
+  }));
 }
 
 void ShellHarness::Listen(const std::string& /*job_id*/, const Endpoint& endpoint) {

@@ -41,6 +41,26 @@ class ShellHarness : public Harness {
   std::unique_ptr<Engine> engine_;
 };
 
+// Of an engine whose lost tasks are soon started again.
+template <typename Options, auto kMakeEngine>
+class OptionsHarness : public ShellHarness {
+ protected:
+  using ShellHarness::ShellHarness;
+  // What the options are beside that.
+  virtual void Adjust(Options* /*options*/) {}
+
+ private:
+  Result<std::unique_ptr<Engine>> Make() override {
+    Options options;
+    options.restart.first = std::chrono::milliseconds(5);
+    Adjust(&options);
+    return kMakeEngine(options);
+  }
+};
+
+// `shoal slurm` and `shoal marathon`, beside this program.
+std::string HelperProgram();
+
 // A harness that is ready for use.
 template <typename H>
 std::unique_ptr<Harness> MakeHarness() {

@@ -1,6 +1,4 @@
 // Tasks on a real Slurm of three nodes on this machine: tests/cluster/slurm.sh starts it.
-#include <filesystem>
-
 #include "contract/harness.h"
 #include "contract/shell_tasks.h"
 #include "engine/slurm/slurm_engine.h"
@@ -8,22 +6,25 @@
 namespace shoal::engine {
 namespace {
 
-class SlurmHarness final : public ShellHarness {
+class SlurmHarness : public OptionsHarness<SlurmEngineOptions, MakeSlurmEngine> {
  public:
-  SlurmHarness() : ShellHarness(std::chrono::seconds(60), false) {}
+  SlurmHarness() : OptionsHarness(std::chrono::seconds(60), false) {}
 
  private:
-  Result<std::unique_ptr<Engine>> Make() override {
-    SlurmEngineOptions options;
-    options.program =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "slurm_helper";
-    options.restart.first = std::chrono::milliseconds(5);
-    return MakeSlurmEngine(options);
-  }
+  void Adjust(SlurmEngineOptions* options) override { options->program = HelperProgram(); }
+};
+
+// Jobs that end with their controller: under an salloc of this machine, where there is room.
+class AttendedHarness final : public SlurmHarness {
+ public:
+  void Prepare(DesiredJob* job) override { job->attended = true; }
 };
 
 }  // namespace
 
-std::vector<EngineUnderTest> EnginesUnderTest() { return {{"slurm", MakeHarness<SlurmHarness>}}; }
+std::vector<EngineUnderTest> EnginesUnderTest() {
+  return {{"slurm", MakeHarness<SlurmHarness>},
+          {"slurm_attended", MakeHarness<AttendedHarness>, "slurm"}};
+}
 
 }  // namespace shoal::engine

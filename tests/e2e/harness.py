@@ -21,6 +21,17 @@ SOURCE = os.environ.get("SHOAL_SOURCE") or os.path.abspath(os.path.join(_HERE, "
 DEFAULT_BINARY = os.environ.get("SHOAL_BIN") or os.path.join(SOURCE, "build", "dev", "shoal")
 # Sanitized and debug builds are slower: deadlines are multiplied by this.
 PATIENCE = float(os.environ.get("SHOAL_TEST_PATIENCE", "1"))
+# A job whose model is the same bytes on every engine: its text, and where the model goes.
+TRAIN = """\
+name: vectors
+framework: shoal
+learn: {algorithm: word2vec, dim: 20, epochs: 3, min_count: 1, deterministic: true, seed: 7}
+data: {train: {source: %s, format: text, shard_by: worker}}
+roles:
+  server: {replicas: 1, follows: worker}
+  worker: {replicas: 2}
+outputs: {model: %s}
+"""
 
 
 def poll_until(condition, seconds, pause=0.005):
@@ -266,8 +277,8 @@ class JobsTest(unittest.TestCase):
         self.home = Home()
         self.addCleanup(self.home.__exit__)
 
-    def go(self, text, *arguments):
+    def go(self, text, *arguments, env=None):
         """Runs a job to its end and sees that nothing is left: exit code, standard output, standard error."""
-        done = self.home.run("run", self.home.write("job.yaml", text), *arguments)
+        done = self.home.run("run", self.home.write("job.yaml", text), *arguments, env=env)
         self.assertEqual(self.home.leftovers(), [])
         return done

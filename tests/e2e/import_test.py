@@ -125,6 +125,18 @@ class TfJobTest(ImportTest):
         self.assertEqual(out.count("worker-0 | begun"), 3, out)
 
 
+    def test_the_active_deadline_ends_all_of_it_and_the_record_goes_after_its_time(self):
+        policy = "runPolicy: {activeDeadlineSeconds: 1, cleanPodPolicy: None, ttlSecondsAfterFinished: 0}"
+        begin = time.monotonic()
+        code, out, err = self.run_file(self.home.write("tf.yaml", (TFJOB % "exec sleep 600").replace(
+            "runPolicy: {backoffLimit: 2}", policy)))
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("exceeded its deadline of 1.0 s", err)
+        self.assertLess(time.monotonic() - begin, 15 * harness.PATIENCE)  # servers too, though nobody stopped those of a TFJob
+        gone = lambda: not self.home.run("jobs", "--all")[1].count("rules-")
+        self.assertTrue(harness.poll_until(gone, 10 * harness.PATIENCE, 0.2))
+
+
 class CommandTest(ImportTest):
     def test_what_import_prints_is_the_same_job(self):
         for name in ("volcano.yaml", "marathon-service.json", "mpijob.yaml"):

@@ -76,7 +76,54 @@ roles:
 """
 
 
+EXCLUDE = """\
+name: exclude
+roles:
+  worker:
+    replicas: 2
+    restart: {backoff: 10ms, scope: @SCOPE@}
+    on_exit: [{code: 79, action: exclude_host}]
+    command: [sh, -c, "echo attempt $SHOAL_ATTEMPT; test $SHOAL_INDEX$SHOAL_ATTEMPT = 00 && exit 79; exit 0"]
+"""
+
+
 class LifecycleTest(harness.JobsTest):
+    def test_a_task_leaves_a_host_that_a_rule_excludes(self):
+        for scope in ("task", "job"):
+            code, out, err = self.go(EXCLUDE.replace("@SCOPE@", scope), "--engine", "local-apart", env={"SHOAL_APART_HOSTS": "a,b"})
+            self.assertEqual(code, 0, out + err)
+            self.assertIn("host a is excluded for role worker: worker 0 exited with 79", out + err)
+            self.assertIn("attempt 1", out)
+            name = os.path.basename(self.home.job_dirs()[-1])
+            shown = json.loads(self.home.run("show", name, "--json")[1])
+            self.assertEqual([e["body"]["host"] for e in shown["events"] if e["type"] == "excluded"], ["a"])
+            self.assertIn("host a is excluded", self.home.run("show", name)[1])
+
+    def test_where_there_is_one_host_its_exclusion_ends_the_job(self):
+        for engine, host in (("local", socket.gethostname()), ("local-apart", "a")):
+            code, out, err = self.go(EXCLUDE.replace("@SCOPE@", "task"), "--engine", engine, env={"SHOAL_APART_HOSTS": "a"})
+            self.assertEqual(code, 1, out + err)
+            self.assertIn("worker 0 could not be started: ", err)
+            self.assertIn(f"excluded for role worker: {host}, because worker 0 exited with 79", err)
+
+    def test_an_excluded_host_stays_so_over_a_suspension(self):
+        env, go = {"SHOAL_APART_HOSTS": "a,b"}, self.home.path("go")
+        text = EXCLUDE.replace("@SCOPE@", "task").replace("exit 0", f"test -e {go} && exit 0; sleep 1000")
+        process = self.home.start("run", self.home.write("job.yaml", text), "--engine", "local-apart", env=env)
+        self.addCleanup(process.kill)
+        self.assertTrue(harness.poll_until(lambda: "attempt 1" in harness.said(process), 30 * harness.PATIENCE), harness.said(process))
+        code, out, err = self.home.run("suspend", "exclude", env=env)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(process.wait(30 * harness.PATIENCE), 130)
+        self.home.write("go", "")
+        code, out, err = self.home.run("resume", "exclude", env=env)
+        self.assertEqual(code, 0, out + err)
+        # The engine begins with the first host again, from where the launcher is sent away.
+        self.assertIn("attempt 2", out)
+        shown = json.loads(self.home.run("show", "exclude", "--json")[1])
+        self.assertEqual([task["attempt"] for task in shown["tasks"]], [2, 1])
+        self.assertEqual(self.home.leftovers(), [])
+
     def test_clients_start_when_the_service_answers(self):
         code, out, err = self.go(SERVICE)
         self.assertEqual(code, 0, out + err)

@@ -2,6 +2,7 @@
 import json
 import os
 import sys
+import tarfile
 import tempfile
 import unittest
 import urllib.error
@@ -104,6 +105,18 @@ class Behaviour(DoubleTest):
         self.assertEqual(host, self.tasks()[0]["host"])
         self.put("?force=true", portDefinitions=[{"port": 10001}], requirePorts=True)
         self.wait_for(lambda: [one["ports"] for one in self.tasks()] == [[10001]])
+
+    def test_artifacts_are_in_the_sandbox(self):
+        out, tool = os.path.join(self.folder.name, "out"), os.path.join(self.folder.name, "tool")
+        with open(tool, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho ran\n")
+        with tarfile.open(os.path.join(self.folder.name, "data.tgz"), "w:gz") as archive:
+            archive.add(tool, "inner")
+        self.put(cmd=f"(./tool; cat inner) > {out}.new; mv {out}.new {out}; exec sleep 600",
+                 fetch=[{"uri": "file://" + tool, "executable": True}, {"uri": f"file://{self.folder.name}/data.tgz"}])
+        self.wait_for(lambda: os.path.exists(out))
+        with open(out, encoding="ascii") as file:
+            self.assertEqual(file.read(), "ran\n#!/bin/sh\necho ran\n")
 
     def test_the_stubborn_are_killed_after_the_grace(self):
         self.put(cmd="trap '' TERM; while :; do sleep 1; done", taskKillGracePeriodSeconds=1)

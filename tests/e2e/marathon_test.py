@@ -2,6 +2,9 @@
 job its group is gone, nothing runs, and no Mesos task was made after its task had ended. Prints what it measured."""
 import json
 import os
+import re
+import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -13,17 +16,15 @@ sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "marathon"))
 import marathon_double  # noqa: E402
 
 FIGURES = []
-TRAIN = """\
-name: vectors
-framework: shoal
-learn: {algorithm: word2vec, dim: 20, epochs: 2, min_count: 1, deterministic: true, seed: 7}
-data: {train: {source: %s, format: text, shard_by: worker}}
-roles:
-  server: {replicas: 1, follows: worker}
-  worker: {replicas: 2}
-outputs: {model: %s}
-"""
 TRUE = 'name: four\nframework: generic\nroles: {worker: {replicas: 4, command: ["true"]}}\n'
+PICKY = """\
+name: picky
+roles:
+  worker:
+    restart: {backoff: 10ms}
+    on_exit: [{code: 79, action: exclude_host}]
+    command: [sh, -c, "test $SHOAL_ATTEMPT = 1 || exit 79"]
+"""
 SLEEP = 'name: long\nframework: generic\nroles: {worker: {replicas: 2, command: [sleep, "%s"]}}\n'
 
 
@@ -35,10 +36,14 @@ def tearDownModule():
 class MarathonTest(unittest.TestCase):
     authorization = ""
 
+    def certificate(self):
+        """(its file, its key's file), or None: no TLS."""
+
     def setUp(self):
         self.home = harness.Home()
         self.addCleanup(self.home.__exit__)
-        self.marathon = marathon_double.Marathon(self.home.path("sandboxes"), authorization=self.authorization)
+        self.marathon = marathon_double.Marathon(self.home.path("sandboxes"), authorization=self.authorization,
+                                                 certificate=self.certificate())
         self.addCleanup(self.marathon.close)
         self.env = {"SHOAL_MARATHON_URL": self.marathon.url, "SHOAL_ENGINE": "marathon"}
 
@@ -102,7 +107,7 @@ class EndToEnd(MarathonTest):
         results = []
         for engine in ("local", "marathon"):
             out = self.home.path("out-" + engine)
-            self.run_job(TRAIN % (source, out), "--engine", engine)
+            self.run_job(harness.TRAIN % (source, out), "--engine", engine)
             with open(os.path.join(out, "vectors.bin"), "rb") as file:
                 results.append(file.read())
         self.assertEqual(results[0], results[1])
@@ -127,6 +132,16 @@ class EndToEnd(MarathonTest):
         self.knob("kill", task=self.running(process)[0].id)
         self.finish(process)
         self.assertEqual(self.launches(), 4)
+
+    def test_a_host_that_a_rule_excludes_is_left(self):
+        job = self.start_job(PICKY)
+        excluded = self.wait_for(lambda: re.search(r"host (\S+) is excluded for role worker", harness.said(job)))
+        launches = self.launches()
+        # The double takes the agent that has most to give, and that is the same one again: its instances end.
+        self.wait_for(lambda: self.launches() >= launches + 2)
+        self.knob("reach", host=excluded[1], reachable=False, dead=False)
+        self.assertEqual(job.wait(60 * harness.PATIENCE), 0, harness.said(job))
+        self.nothing_is_left()
 
     def test_why_it_waits_is_said(self):
         self.knob("refuse", app=".", reason="InsufficientMemory")
@@ -161,6 +176,138 @@ class EndToEnd(MarathonTest):
         self.assertEqual(self.home.run("stop", "long", env=self.env)[0], 0)
         self.finish(process, code=130)
         FIGURES.append(("`shoal stop` to the group gone", f"{(time.monotonic() - begun) * 1000:.0f} ms"))
+
+
+class Deployments(MarathonTest):
+    """Another deployment on the group: ours is overtaken, somebody else's is waited for."""
+    ELASTIC = 'name: long\nframework: generic\nroles: {worker: {replicas: 2, max: 4, command: [sleep, "600"]}}\n'
+
+    def group_puts(self):
+        return [one[2] for one in self.marathon.requests if one[1] == "PUT"]
+
+    def programs(self):
+        return len([one for one in self.home.processes() if one.argv[:1] == ["sleep"]])
+
+    def scale(self, count):
+        code, out, err = self.home.run("scale", "long", f"worker={count}", env=self.env)
+        self.assertEqual(code, 0, out + err)
+
+    def end(self, process):
+        self.assertEqual(self.home.run("stop", "long", env=self.env)[0], 0)
+        self.finish(process, code=130)
+
+    def test_our_own_is_overtaken(self):
+        process = self.start_job(self.ELASTIC)
+        self.wait_for(lambda: self.programs() == 2)
+        self.wait_for(lambda: not self.marathon.scheduler.deployments)
+        self.knob("hold", on=True)
+        self.scale(3)
+        first = self.wait_for(lambda: [one.id for one in self.marathon.scheduler.deployments])
+        self.scale(4)
+        self.wait_for(lambda: first != [one.id for one in self.marathon.scheduler.deployments])
+        self.assertEqual([one.endswith("?force=true") for one in self.group_puts()], [False, False, False, True])
+        self.knob("hold", on=False)
+        self.wait_for(lambda: self.programs() == 4)
+        self.end(process)
+
+    def test_somebody_elses_is_waited_for(self):
+        process = self.start_job(self.ELASTIC)
+        task = self.running(process)[0]
+        self.wait_for(lambda: self.programs() == 2 and not self.marathon.scheduler.deployments)
+        self.knob("hold", on=True)
+        theirs = self.marathon.scheduler.kill_tasks([task.id], True, False).id
+        asked = len(self.group_puts())
+        self.scale(3)
+        self.wait_for(lambda: len(self.group_puts()) > asked + 1)  # refused, and asked again
+        self.assertEqual([one.id for one in self.marathon.scheduler.deployments], [theirs])
+        self.assertFalse([one for one in self.group_puts() if "force" in one])
+        self.knob("hold", on=False)
+        self.wait_for(lambda: self.programs() == 3)
+        self.end(process)
+
+
+class Agents(MarathonTest):
+    def test_one_that_is_only_out_of_reach_runs_nothing_beside_its_successor(self):
+        """Who replaces its Mesos tasks finds their places taken, while they hold their locks there."""
+        files = self.home.path("program-")
+        process = self.start_job("name: far\nframework: generic\nroles: {worker: {replicas: 2, command: [sh, -c, "
+                                 f"'exec 9>> {files}$SHOAL_INDEX; flock -n 9 || echo twice >> {files}$SHOAL_INDEX; exec sleep 2']}}}}\n")
+        lost = self.running(process)[0]
+        self.knob("reach", host=lost.agent.host, reachable=False)
+        self.wait_for(lambda: len([one for one in self.history("TASK_STAGING") if "worker" in one[2]]) >= 3)
+        self.assertEqual(process.wait(timeout=60 * harness.PATIENCE), 0, harness.said(process))
+        self.knob("reach", host=lost.agent.host, reachable=True)
+        self.nothing_is_left()
+        for index in (0, 1):
+            with open(f"{files}{index}", encoding="ascii") as file:
+                self.assertEqual(file.read(), "")
+
+
+class Service(MarathonTest):
+    """What Marathon is best at: a role that serves until it is stopped, and is there again whatever dies."""
+    TEXT = """\
+name: service
+framework: generic
+roles:
+  server:
+    replicas: 1
+    ports: [http]
+    ready: {http: {port: http}, every: 50ms}
+    restart: {when: always, limit: 100, backoff: 100ms}
+    command: [sh, -c, 'echo http://127.0.0.1:$SHOAL_PORT/ > @HOME@/url.new && mv @HOME@/url.new @HOME@/url; exec python3 -m http.server --directory @HOME@/www $SHOAL_PORT']
+  client:
+    replicas: 1
+    after: {role: server, when: ready}
+    command: [sh, -c, 'while [ ! -e @HOME@/enough ]; do sleep 0.05; done']
+success: {all: [client]}
+"""
+
+    def served(self):
+        try:
+            with open(self.home.path("url"), encoding="ascii") as file, urllib.request.urlopen(file.read().strip(), timeout=1) as reply:
+                return reply.read() == b"hello"
+        except (OSError, ValueError):
+            return False
+
+    def test_it_serves_again_after_each_loss(self):
+        os.mkdir(self.home.path("www"))
+        self.home.write("www/index.html", "hello")
+        process = self.start_job(self.TEXT.replace("@HOME@", self.home.root))
+        self.wait_for(self.served)
+        launched = self.launches()
+        os.unlink(self.home.path("url"))
+        for one in self.home.processes():
+            if one.argv[1:3] == ["-m", "http.server"]:
+                os.kill(one.pid, signal.SIGKILL)  # started again where it is
+        self.wait_for(self.served)
+        self.assertEqual(self.launches(), launched)  # Marathon has not noticed
+        os.unlink(self.home.path("url"))
+        server = [task for app in self.marathon.scheduler.apps.values() if app.id.endswith("/server") for task in app.tasks.values()]
+        self.knob("kill", task=server[0].id)  # all of its Mesos task: Marathon makes another
+        self.wait_for(self.served)
+        self.assertEqual(self.launches(), launched + 1)
+        self.home.write("enough", "")
+        self.finish(process)
+
+
+class Fetched(MarathonTest):
+    def test_an_imported_app_finds_what_it_fetches(self):
+        """constraints, fetch and secrets of a Marathon file go through the block `marathon`."""
+        data = self.home.write("data.txt", "fetched words\n")
+        app = {"id": "/ml/reader", "cmd": "cat data.txt; echo key $KEY", "cpus": 0.1, "mem": 32, "instances": 2,
+               "constraints": [["hostname", "UNIQUE"]], "fetch": [{"uri": "file://" + data}],
+               "env": {"KEY": {"secret": "k"}}, "secrets": {"k": {"source": "ml/key"}}}
+        path = self.home.write("app.json", json.dumps(app))
+        code, out, err = self.home.run("run", path, env=self.env)
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(out.count("fetched words"), 2, out + err)
+        self.assertEqual(out.count("key value of ml/key"), 2, out + err)
+        self.nothing_is_left()
+
+    def test_the_program_itself(self):
+        """Agents that have no shoal get it."""
+        self.run_job(TRUE + f"marathon: {{program: shoal, fetch: ['file://{harness.DEFAULT_BINARY}']}}\n")
+        self.nothing_is_left()
 
 
 class Story(MarathonTest):
@@ -210,13 +357,44 @@ class Plan(MarathonTest):
             self.assertIn(says, err)
 
 
-class Token(MarathonTest):
+class Credentials(MarathonTest):
+    def check(self, refusal, wrong, variable, right):
+        """Without the right ones a job is refused in these words; from a variable and from a file they are taken."""
+        self.assertIn(refusal, self.run_job(TRUE, code=1, env=wrong))
+        self.run_job(TRUE, env={variable: right})
+        self.run_job(TRUE, env={"SHOAL_MARATHON_CREDENTIALS": self.home.write("credentials", right + "\n")})
+        self.nothing_is_left()
+
+
+class Token(Credentials):
     authorization = "token=abc"
 
     def test_credentials(self):
-        self.assertIn("SHOAL_MARATHON_TOKEN", self.run_job(TRUE, code=1))
-        self.run_job(TRUE, env={"SHOAL_MARATHON_TOKEN": "abc"})
-        self.run_job(TRUE, env={"SHOAL_MARATHON_CREDENTIALS": self.home.write("token", "abc\n")})
+        self.check("SHOAL_MARATHON_TOKEN", {}, "SHOAL_MARATHON_TOKEN", "abc")
+
+
+class Basic(Credentials):
+    authorization = "Basic dXNlcjpwYXNz"
+
+    def test_credentials(self):
+        self.check("401", {"SHOAL_MARATHON_USER": "user:wrong"}, "SHOAL_MARATHON_USER", "user:pass")
+
+
+class Tls(MarathonTest):
+    authorization = "token=abc"
+
+    def certificate(self):
+        files = self.home.path("cert.pem"), self.home.path("key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                        "-subj", "/CN=marathon", "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]],
+                       check=True, capture_output=True)
+        return files
+
+    def test_only_one_whose_certificate_is_known_is_told_the_token(self):
+        token = {"SHOAL_MARATHON_TOKEN": "abc"}
+        self.assertIn("certificate", self.run_job(TRUE, code=1, env=token))
+        self.assertEqual(self.marathon.requests, [])
+        self.run_job(TRUE + f"marathon: {{authorities: {self.home.path('cert.pem')}}}\n", env=token)
         self.nothing_is_left()
 
 

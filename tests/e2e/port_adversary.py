@@ -1,5 +1,6 @@
 """The port adversary: processes of this and of another user that grab every port they can get, with plain, SO_REUSEADDR and
-SO_REUSEPORT sockets, listening or only bound, while jobs of gRPC-like, ZeroMQ-like and plain-socket programs start.
+SO_REUSEPORT sockets, listening or only bound, while jobs of gRPC, ZeroMQ and plain-socket programs start: with the libraries
+where Debian's python3-grpcio and python3-zmq are there, and with sockets that are opened as these open theirs.
 
 A job is a server and a client that asks it for a while. What must hold: no job fails (its tasks are never restarted for ends of
 their own), a client that was answered by somebody else is stopped within 2 s, and whoever took the port is named in the events.
@@ -39,6 +40,10 @@ ROBBERS = [
 KINDS = {"grpc": ("SO_REUSEADDR SO_REUSEPORT", False), "reuseport": ("SO_REUSEPORT", False),
          "zeromq": ("SO_REUSEADDR", False), "plain": ("", True)}
 
+# Their libraries, by kind; Debian's Python has them.
+LIBRARIES = {"grpc-library": "grpc", "zeromq-library": "zmq"}
+_SYSTEM_PYTHON = "/usr/bin/python3"
+
 _SERVER = """\
 import os, socket, sys
 listener = socket.socket()
@@ -51,17 +56,60 @@ while True:
     with listener.accept()[0] as peer:
         peer.sendall(me)
 """
-# Asks its server for 0.3 s, and for half a second more whenever somebody else has answered.
-_CLIENT = """\
-import json, os, socket, sys, time
-host, port = json.loads(os.environ["SHOAL_CLUSTER"])["roles"]["server"][0].split(":")
-me = os.path.basename(os.environ["SHOAL_JOB_DIR"])
+_SERVERS = {"grpc-library": """\
+import os, sys
+from concurrent import futures
+import grpc
+me = os.path.basename(os.environ["SHOAL_JOB_DIR"]).encode()
+handlers = {"Who": grpc.unary_unary_rpc_method_handler(lambda request, context: me)}
+server = grpc.server(futures.ThreadPoolExecutor(2))
+server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("shoal.Test", handlers),))
+server.add_insecure_port("127.0.0.1:" + os.environ["SHOAL_PORT"])
+server.start()
+server.wait_for_termination()
+""", "zeromq-library": """\
+import os, zmq
+server = zmq.Context().socket(zmq.REP)
+server.bind("tcp://127.0.0.1:" + os.environ["SHOAL_PORT"])
+while True:
+    server.recv()
+    server.send(os.path.basename(os.environ["SHOAL_JOB_DIR"]).encode())
+"""}
+_ASK = """\
 def ask():
     try:
         with socket.create_connection((host, int(port)), timeout=0.3) as peer:
             return peer.recv(200).decode()
     except OSError:
         return ""
+"""
+_ASKS = {"grpc-library": """\
+import grpc
+def ask():
+    try:
+        with grpc.insecure_channel(host + ":" + port) as channel:
+            return channel.unary_unary("/shoal.Test/Who")(b"", timeout=0.5).decode()
+    except grpc.RpcError:
+        return ""
+""", "zeromq-library": """\
+import zmq
+context = zmq.Context()
+def ask():
+    with context.socket(zmq.REQ) as peer:
+        peer.linger, peer.rcvtimeo = 0, 300
+        peer.connect("tcp://" + host + ":" + port)
+        peer.send(b"")
+        try:
+            return peer.recv().decode()
+        except zmq.Again:
+            return ""
+"""}
+# Asks its server for 0.3 s, and for half a second more whenever somebody else has answered.
+_CLIENT = """\
+import json, os, socket, sys, time
+host, port = json.loads(os.environ["SHOAL_CLUSTER"])["roles"]["server"][0].split(":")
+me = os.path.basename(os.environ["SHOAL_JOB_DIR"])
+#ASK#
 give_up = time.monotonic() + 20
 until = crossed = None
 while True:
@@ -85,10 +133,10 @@ roles:
     follows: client
     ports: [{port}]
     restart: {{when: never}}
-    command: [{python}, -S, {server}{options}]
+    command: [{python}, {server}{options}]
   client:
     restart: {{when: never}}
-    command: [{python}, -S, {client}]
+    command: [{python}, {client}]
 limits: {{stop_grace: 1s}}
 """
 
@@ -182,11 +230,15 @@ class Result:
         self.unnamed = []  # jobs whose client was answered by somebody else, without a theft in the events
         self.thefts = 0
         self.crossed = 0
+        self.jobs_met = []  # jobs whose client was answered by another job's server
         self.longest = 0.0  # seconds that a client was answered by somebody else
 
     def take(self, job, code, said):
         thefts = len(re.findall(r"its port \d+ is (?:taken|held)", said))
-        crossings = [float(seconds) for seconds in re.findall(r"crossed for ([\d.]+)", said)]
+        met = re.findall(r"crossed for ([\d.]+) by (\S+)", said)
+        crossings = [float(seconds) for seconds, _ in met]
+        if any(who != "robber" for _, who in met):
+            self.jobs_met.append((job, said))
         self.thefts += thefts
         self.crossed += bool(crossings)
         self.longest = max([self.longest, *crossings])
@@ -196,15 +248,30 @@ class Result:
             self.unnamed.append((job, said))
 
     def __str__(self):
-        return (f"{self.thefts} thefts, {self.crossed} jobs with a client that somebody else answered, "
-                f"for {self.longest:.2f} s at the longest; {len(self.failed)} failed")
+        return (f"{self.thefts} thefts, {self.crossed} jobs with a client that a robber answered, for {self.longest:.2f} s at the "
+                f"longest, {len(self.jobs_met)} that another job did; {len(self.failed)} failed")
 
 
-def _run(home, number):
-    kind = list(KINDS)[number % len(KINDS)]
-    options, plain = KINDS[kind]
-    text = _JOB.format(number=number, port="{name: main, plain: true}" if plain else "main", python=sys.executable,
-                       server=home.path("server.py"), client=home.path("client.py"),
+def _libraries():
+    """Kinds whose library can be had, and why others cannot."""
+    there, missing = [], []
+    for kind, module in LIBRARIES.items():
+        found = subprocess.run([_SYSTEM_PYTHON, "-c", f"import {module}"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+        (there if found else missing).append(kind)
+    return there, missing
+
+
+def _write_programs(home, kind):
+    """Of one kind: python and the files, as the job file's commands have them."""
+    home.write(f"server-{kind}.py", _SERVERS.get(kind, _SERVER))
+    home.write(f"client-{kind}.py", _CLIENT.replace("#ASK#", _ASKS.get(kind, _ASK)))
+
+
+def _run(home, kind, number):
+    options, plain = KINDS.get(kind, ("", False))
+    python = _SYSTEM_PYTHON if kind in LIBRARIES else f"{sys.executable}, -S"
+    text = _JOB.format(number=number, port="{name: main, plain: true}" if plain else "main", python=python,
+                       server=home.path(f"server-{kind}.py"), client=home.path(f"client-{kind}.py"),
                        options="".join(f", {one}" for one in options.split()))
     name = f"{kind}-{number}"
     code, out, err = home.run("run", home.write(f"{name}.yaml", text), seconds=90)
@@ -213,8 +280,12 @@ def _run(home, number):
 
 def starts(home, count, together):
     """Runs `count` jobs, so many at a time, among the robbers."""
-    home.write("server.py", _SERVER)
-    home.write("client.py", _CLIENT)
+    libraries, missing = _libraries()
+    if missing:
+        print("left out:", ", ".join(missing), file=sys.stderr)
+    kinds = [*KINDS, *libraries]
+    for kind in kinds:
+        _write_programs(home, kind)
     result, numbers, lock = Result(), iter(range(count)), threading.Lock()
 
     def work():
@@ -223,7 +294,7 @@ def starts(home, count, together):
                 number = next(numbers, None)
             if number is None:
                 return
-            done = _run(home, number)
+            done = _run(home, kinds[number % len(kinds)], number)
             with lock:
                 result.take(*done)
 

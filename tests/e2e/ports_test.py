@@ -21,10 +21,11 @@ class PortsTest(unittest.TestCase):
             result = port_adversary.starts(self.home, count, together=4)
         print(f"{count} starts: {result}", *(f"left out: {one}" for one in robbers.left_out), sep="\n", file=sys.stderr)
         self.assertEqual(robbers.died, [])
-        for name, said in result.failed + result.unnamed:
+        for name, said in result.failed + result.unnamed + result.jobs_met:
             print(f"---- {name}\n{said}", file=sys.stderr)
         self.assertEqual([name for name, _ in result.failed], [])
         self.assertEqual([name for name, _ in result.unnamed], [], "theft is named in the events")
+        self.assertEqual([name for name, _ in result.jobs_met], [], "no job talks to another one's member")
         self.assertLess(result.longest, 2.0 * harness.PATIENCE)
         if count >= 100:
             self.assertGreater(result.thefts, 0, "the robbers were too slow to say anything")

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/docker/decode.h"
+#include "pieces_check.h"
 
 using namespace shoal::engine::docker;  // NOLINT
 
@@ -21,16 +22,9 @@ void CheckTask(const TaskLabels& task) {
 }
 
 void CheckStreams(std::string_view text) {
-  // However it is cut into pieces, the same comes out.
-  LineCutter whole(1 << 16);
-  LineCutter pieces(1 << 16);
-  std::vector<std::string> once;
-  std::vector<std::string> twice;
-  const bool fine = whole.Feed(text, &once).ok();
-  bool also = true;
-  for (size_t at = 0; at < text.size() && also; at += 7)
-    also = pieces.Feed(text.substr(at, 7), &twice).ok();
-  if (fine && also && once != twice) std::abort();
+  const LineCutter fresh(1 << 16);
+  const auto read = shoal::fuzz::FeedTwice<std::string>(text, fresh, fresh);
+  if (read.whole_fine && read.pieces_fine && read.whole != read.pieces) std::abort();
   FrameCutter cutter;
   std::vector<FrameCutter::Frame> frames;
   size_t bytes = 0;

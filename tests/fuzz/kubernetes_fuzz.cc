@@ -12,6 +12,7 @@
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/relay.h"
 #include "engine/kubernetes/ws_frames.h"
+#include "pieces_check.h"
 
 using namespace shoal;                      // NOLINT
 using namespace shoal::engine::kubernetes;  // NOLINT
@@ -49,16 +50,9 @@ void CheckPods(std::string_view text) {
 }
 
 void CheckFrames(std::string_view text) {
-  // However it is cut into pieces, the same comes out.
-  WsReader whole;
-  WsReader pieces;
-  std::vector<WsReader::Message> once;
-  std::vector<WsReader::Message> twice;
-  const bool fine = whole.Feed(text, &once).ok();
-  bool also = true;
-  for (size_t at = 0; at < text.size() && also; at += 7)
-    also = pieces.Feed(text.substr(at, 7), &twice).ok();
-  if (fine != also || (fine && once.size() != twice.size())) std::abort();
+  const auto read = fuzz::FeedTwice<WsReader::Message>(text, WsReader(), WsReader());
+  if (read.whole_fine != read.pieces_fine) std::abort();
+  if (read.whole_fine && read.whole.size() != read.pieces.size()) std::abort();
 }
 
 }  // namespace

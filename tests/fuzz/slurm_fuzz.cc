@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "engine/orders.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
-#include "engine/slurm/orders.h"
 #include "engine/slurm/own_address.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/step_line.h"
@@ -30,6 +30,9 @@ void TryCommands(std::string_view text) {
   Require(capacity.cpu >= 0 && capacity.memory_bytes >= 0 && capacity.gpu >= 0);
   const auto ended = slurm::ParseEndedJob(text);
   if (ended.ok()) Require(!slurm::DescribeEnd(*ended, "/job").empty());
+  const slurm::PortRange ports = slurm::ParseSrunPorts(text);
+  Require(ports.first >= 0 && ports.first <= ports.last && ports.last <= UINT16_MAX);
+  if (const auto left = slurm::ParseTimeLeft(text)) Require(left->count() >= 0);
   (void)slurm::NodeAddrOf(std::string(text));
   (void)slurm::FailedNodes(text);
 }
@@ -42,15 +45,16 @@ void TryLists(std::string_view text) {
 }
 
 void TryRecords(std::string_view text) {
-  if (const auto orders = slurm::DecodeOrders(text); orders.ok()) {
-    const std::string written = slurm::EncodeOrders(*orders);
-    const auto again = slurm::DecodeOrders(written);
-    Require(again.ok() && slurm::EncodeOrders(*again) == written);
+  if (const auto orders = shoal::engine::DecodeOrders(text); orders.ok()) {
+    const std::string written = shoal::engine::EncodeOrders(*orders);
+    const auto again = shoal::engine::DecodeOrders(written);
+    Require(again.ok() && shoal::engine::EncodeOrders(*again) == written);
   }
-  if (const auto line = slurm::DecodeLine(text); line.ok()) {
-    const std::string written = slurm::EncodeLine(*line);
-    const auto again = slurm::DecodeLine(std::string_view(written).substr(0, written.size() - 1));
-    Require(again.ok() && slurm::EncodeLine(*again) == written);
+  if (const auto line = shoal::engine::DecodeLine(text); line.ok()) {
+    const std::string written = shoal::engine::EncodeLine(*line);
+    const auto again =
+        shoal::engine::DecodeLine(std::string_view(written).substr(0, written.size() - 1));
+    Require(again.ok() && shoal::engine::EncodeLine(*again) == written);
   }
   if (const auto line = slurm::DecodeStepLine(text); line.ok())
     Require(slurm::DecodeStepLine(slurm::EncodeStepLine(*line)).ok());

@@ -4,6 +4,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -91,12 +92,24 @@ class Task:
             env["PORT"] = str(self.ports[0])
         for name, value in self.app.definition.get("labels", {}).items():
             env["MARATHON_APP_LABEL_" + re.sub("[^A-Z0-9_]", "_", name.upper())] = value
+        secrets = self.app.definition.get("secrets", {})
         for name, value in self.app.definition.get("env", {}).items():
-            env[name] = value if isinstance(value, str) else f"value of {value['secret']}"
+            env[name] = value if isinstance(value, str) else f"value of {secrets[value['secret']]['source']}"
         return env
+
+    def fetch(self):
+        """Mesos' fetcher, of files of this machine: a copy in the sandbox, unpacked if it is an archive."""
+        for artifact in self.app.definition.get("fetch", ()):
+            path = artifact["uri"].removeprefix("file://")
+            target = self.sandbox / artifact.get("destPath", os.path.basename(path))
+            shutil.copy(path, target)
+            target.chmod(0o755 if artifact.get("executable") else 0o644)
+            if artifact.get("extract", True) and re.search(r"\.(tar(\.gz)?|tgz|zip)$", target.name):
+                shutil.unpack_archive(target, self.sandbox)
 
     def start(self):
         self.state = "TASK_RUNNING"
+        self.fetch()
         with open(self.sandbox / "stdout", "wb") as out, open(self.sandbox / "stderr", "wb") as err:
             self.process = subprocess.Popen(["/bin/sh", "-c", self.app.definition["cmd"]], cwd=self.sandbox, stdout=out,
                                             stderr=err, stdin=subprocess.DEVNULL, env=self.environment(),

@@ -15,6 +15,7 @@ import pathlib
 import queue
 import signal
 import socketserver
+import ssl
 import sys
 import tempfile
 import threading
@@ -273,13 +274,18 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 class Marathon:
     """The whole of it, in this process."""
 
-    def __init__(self, sandboxes, agents=3, authorization=""):
+    def __init__(self, sandboxes, agents=3, authorization="", certificate=None):
+        """`certificate`: (its file, its key's file); then it speaks TLS."""
         self.scheduler = scheduler.Scheduler(pathlib.Path(sandboxes), agents)
         self.authorization = authorization
         self.requests = []
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.marathon = self
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def close(self):

@@ -73,6 +73,7 @@ class Scheduler:
         self.agents = [Agent(f"127.0.0.{i + 1}", i) for i in range(agents)]
         self.apps, self.stopped, self.deployments = {}, [], []
         self.listeners = []
+        self.expunged = []    # tasks given up with their agents
         self.held = False     # knob: deployments do not advance
         self.refused = []     # knob: [(pattern of app ids, reason)]
         self.closed = False
@@ -238,11 +239,12 @@ class Scheduler:
                 if not reachable:
                     task.state, task.unreachable_since = "TASK_UNREACHABLE", time.time()
                     self.tell_task(task, "agent unreachable")
-                elif task.expunged:
-                    task.kill()
                 else:
                     task.state = "TASK_RUNNING"
                     self.tell_task(task, "")
+            for task in self.expunged if reachable else []:  # unknown when its agent is back
+                if task.agent.host == host:
+                    task.kill()
             self.changed.notify_all()
 
     def _expunge(self, app):
@@ -257,6 +259,7 @@ class Scheduler:
             elif away >= strategy.get("expungeAfterSeconds", 0) and not task.expunged:
                 task.expunged = True
                 app.tasks.pop(task.id)
+                self.expunged.append(task)
                 self.history.append((time.time(), "expunged", app.id, task.id))
         return counted
 

@@ -21,14 +21,14 @@ void AddPort(const job::Port& port, job::Role* role) {
   if (role->ports.size() < kMaxPorts) role->ports.push_back(port);
 }
 
+}  // namespace
+
 bool IsVariableName(const std::string& name) {
   return !name.empty() && name.size() <= 256 &&
          std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
-
-}  // namespace
 
 std::string PlainName(const std::string& name, size_t most) {
   std::string plain;

@@ -158,6 +158,36 @@ TEST(TfJob, DynamicWorkersMayFailAndRecordsHaveTheirTime) {
   EXPECT_EQ(gone.limits.keep_records, std::chrono::seconds(1));
 }
 
+TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
+  const auto pod = [](const std::string& role, const std::string& spec) {
+    return "    " + role + ": {template: {spec: {" + spec +
+           ", containers: [{name: tensorflow, command: [a], volumeMounts: "
+           "[{name: data, mountPath: /data, readOnly: true}, {name: tmp, mountPath: /tmp/x}]}], "
+           "volumes: [{name: data, persistentVolumeClaim: {claimName: corpus}}, "
+           "{name: tmp, emptyDir: {sizeLimit: 2Gi}}]}}}\n";
+  };
+  const job::Kubernetes wishes =
+      Import(
+          "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x, namespace: team}\n"
+          "spec:\n  tfReplicaSpecs:\n" +
+          pod("Worker",
+              "nodeSelector: {pool: gpu}, priorityClassName: high, hostNetwork: true, "
+              "serviceAccountName: trainer, imagePullSecrets: [{name: registry}], "
+              "tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}, "
+              "{key: team, value: ml}]") +
+          pod("PS", "nodeSelector: {pool: gpu}"))
+          .kubernetes;
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(wishes.name_space, "team");
+  EXPECT_EQ(wishes.node_selector, (std::map<std::string, std::string>{{"pool", "gpu"}}));
+  EXPECT_EQ(wishes.tolerations, (Texts{"nvidia.com/gpu:NoSchedule", "team=ml"}));
+  EXPECT_EQ(wishes.service_account, "trainer");
+  EXPECT_EQ(wishes.priority_class, "high");
+  EXPECT_EQ(wishes.image_pull_secrets, Texts{"registry"});
+  EXPECT_EQ(wishes.volumes, (Texts{"pvc:corpus:/data:ro", "empty:2Gi:/tmp/x"}));
+  EXPECT_TRUE(wishes.host_network);
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");
@@ -193,6 +223,28 @@ TEST(Volcano, EventsLeadToTheirActions) {
   EXPECT_EQ(failed("RestartPod").limit, 9);
   EXPECT_EQ(failed("AbortJob").when, RestartWhen::kNever);
   EXPECT_EQ(failed("TerminateJob").when, RestartWhen::kNever);
+}
+
+TEST(Volcano, APodThatIsTakenAwayIsATaskThatIsLost) {
+  const auto rules = [](const std::string& policies) {
+    return Import(VolcanoJob("", policies, "Never")).FindRole("worker")->on_exit;
+  };
+  using Rules = std::vector<job::ExitRule>;
+  EXPECT_EQ(rules("{event: PodEvicted, action: RestartJob}"),
+            (Rules{{"lost", job::EndAction::kRestartJob}}));
+  EXPECT_EQ(rules("{event: PodEvicted, action: RestartPod}"),
+            (Rules{{"lost", job::EndAction::kRetry}}));
+  EXPECT_EQ(rules("{event: PodEvicted, action: TerminateJob}"), Rules{});  // as every end
+  EXPECT_EQ(rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: AbortJob}"),
+            (Rules{{"lost", job::EndAction::kFail}}));
+  EXPECT_EQ(
+      rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: RestartJob}"),
+      (Rules{{"lost", job::EndAction::kRestartJob}}));
+  EXPECT_EQ(rules("{event: '*', action: RestartJob}"), Rules{});
+  const auto role = *Import(VolcanoJob("", "{event: PodEvicted, action: RestartTask}", "Never"))
+                         .FindRole("worker");
+  EXPECT_EQ(role.restart.scope, RestartScope::kRole);
+  EXPECT_EQ(role.restart.limit, 9);
 }
 
 TEST(Volcano, TaskPoliciesComeBeforeTheJobs) {

@@ -70,6 +70,8 @@ const Importer& MarathonImporter();
 
 // Names for job files: "My_Task.1" → "my-task-1".
 std::string PlainName(const std::string& name, size_t most);
+// Whether it can be the name of an environment variable.
+bool IsVariableName(const std::string& name);
 // Names for variables: "my-task.1" → "MY_TASK_1".
 std::string VariableName(const std::string& name);
 // Lets a shell say `statement` ("export PORT0=$SHOAL_PORT") before the role's command.

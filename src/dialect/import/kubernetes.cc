@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "dialect/import/pod_wishes.h"
 #include "job/units.h"
 
 namespace shoal::dialect {
@@ -42,20 +43,15 @@ constexpr Unkept kPod[] = {
     {"ephemeralContainers", "containers for debugging", "a task is one program"},
     {"hostAliases", "extra names of hosts", "put them into /etc/hosts of the machine"},
     {"hostIPC", "that the pod shares the host's IPC", "local tasks always do", true},
-    {"hostNetwork", "that the pod has the host's network", "local tasks always have", true},
     {"hostPID", "that the pod sees the host's processes", "tasks are isolated by the engine"},
     {"hostUsers", "whose users the pod has", "tasks run as the user who started the job", true},
     {"hostname", "what the pod's host is called",
      "tasks find each other by the cluster description"},
-    {"imagePullSecrets", "the credentials of the registry", "the engine with images has its own",
-     true},
     {"nodeName", "on which node the pods run", kEngine},
-    {"nodeSelector", "on which nodes the pods run", kEngine},
     {"os", "on which system the pods run", kEngine, true},
     {"overhead", "what the pod costs beside its containers", kEngine, true},
     {"preemptionPolicy", "whom the pods may push out", "the queue decides"},
     {"priority", "how important the pods are", "set priority"},
-    {"priorityClassName", "how important the pods are", "set priority"},
     {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
     {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
     {"runtimeClassName", "which container runtime runs the pods", kEngine},
@@ -63,12 +59,10 @@ constexpr Unkept kPod[] = {
     {"schedulingGates", "what the pods wait for", "the queue decides"},
     {"securityContext", "as whom the programs run", "they run as the user who started the job"},
     {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
-    {"serviceAccountName", "which account of the cluster the pods have", "a task has none"},
     {"setHostnameAsFQDN", "what the pod's host is called", "a task keeps its machine's name", true},
     {"shareProcessNamespace", "that containers see each other's processes", "a task is one program",
      true},
     {"subdomain", "what the pod's host is called", "a task keeps its machine's name", true},
-    {"tolerations", "on which nodes the pods run", kEngine, true},
     {"topologySpreadConstraints", "how the pods are spread", kEngine},
 };
 
@@ -102,8 +96,9 @@ constexpr Unkept kPort[] = {
 constexpr Unkept kHostPath[] = {{"type", "", "", true}};
 
 constexpr Unkept kMount[] = {
-    {"readOnly", "", "", true},          {"subPath", "", "", true},
-    {"subPathExpr", "", "", true},       {"mountPropagation", "", "", true},
+    {"subPath", "", "", true},
+    {"subPathExpr", "", "", true},
+    {"mountPropagation", "", "", true},
     {"recursiveReadOnly", "", "", true},
 };
 
@@ -234,42 +229,47 @@ void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
   }
 }
 
-void LoseVolume(Section* mount, const std::string& path, Section* volume) {
+// What holds of a volume where there is no cluster; `kept`: on one it is there.
+void TellVolume(Section* mount, const std::string& path, Section* volume, bool kept) {
   const std::string there = "the program found a volume at " + path;
   if (volume == nullptr) {
     mount->Lose("mountPath", there + "; not kept: no volume of that name is in the file");
     return;
   }
+  const std::string but = kept ? "; kept in kubernetes.volumes, and elsewhere " : "; not kept: ";
   if (auto host = volume->Sub("hostPath")) {
     const std::string source = host->Text("path").value_or("");
     host->Rest(kHostPath);
     if (source == path) return;  // the local engine's tasks see the same path
-    mount->Lose("mountPath", "the program found the host's " + source + " at " + path +
-                                 "; not kept: tasks see the machine's own files; let it read " +
-                                 source);
+    mount->Lose("mountPath", "the program found the host's " + source + " at " + path + but +
+                                 "tasks see the machine's own files; let it read " + source);
   } else if (volume->Take("emptyDir") != nullptr) {
     mount->Lose("mountPath",
-                "the program found an empty directory at " + path +
-                    "; not kept: tasks see the machine's own files; $SHOAL_SCRATCH is "
+                "the program found an empty directory at " + path + but +
+                    "tasks see the machine's own files; $SHOAL_SCRATCH is "
                     "an empty directory of the task",
                 path == "/dev/shm");
   } else {
-    mount->Lose("mountPath",
-                there +
-                    "; not kept: tasks see the machine's own files; have the data at that path, "
-                    "or name where it is in the command");
+    mount->Lose("mountPath", there + but +
+                                 "tasks see the machine's own files; have the data at that path, "
+                                 "or name where it is in the command");
   }
 }
 
-void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at) {
+void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at,
+                JobBuilder* builder) {
   std::map<std::string, Section*> by_name;
   for (Section& volume : *volumes) by_name[volume.Text("name").value_or("")] = &volume;
   for (Section& mount : container->Subs("volumeMounts")) {
     mount.set_at(at);
     const std::string name = mount.Text("name").value_or("");
     const std::string path = mount.Text("mountPath").value_or("");
-    const auto volume = by_name.find(name);
-    LoseVolume(&mount, path, volume == by_name.end() ? nullptr : volume->second);
+    const auto found = by_name.find(name);
+    Section* const volume = found == by_name.end() ? nullptr : found->second;
+    const bool part = mount.Has("subPath") || mount.Has("subPathExpr");
+    const bool read_only = mount.Flag("readOnly").value_or(false);
+    const bool kept = volume != nullptr && !part && KeepVolume(volume, path, read_only, builder);
+    TellVolume(&mount, path, volume, kept);
     mount.Rest(kMount);
   }
 }
@@ -323,7 +323,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
   ReadResources(chosen, role);
   ReadPorts(chosen, options, role);
-  ReadMounts(chosen, &volumes, at + ".command");
+  ReadMounts(chosen, &volumes, at + ".command", builder);
   ReadCommand(chosen, options, role);
   chosen->set_at(at);
   chosen->Rest(kContainer);
@@ -379,6 +379,7 @@ void ReadMetadata(Section* document, JobBuilder* builder) {
   auto metadata = document->Sub("metadata");
   if (!metadata) return;
   if (const auto name = metadata->Text("name")) builder->SetName(*name);
+  builder->job()->kubernetes.name_space = metadata->Text("namespace").value_or("");
   metadata->Rest(kMetadata);
 }
 
@@ -408,6 +409,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
                       "at the beginning of the command");
   }
   ReadContainers(&*spec, options, role, builder);
+  KeepPodWishes(&*spec, builder);
   spec->Rest(kPod);
   return pod;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dialect/import/importer.h"
+#include "dialect/import/marathon_settings.h"
 
 namespace shoal::dialect {
 namespace {
@@ -19,13 +20,9 @@ constexpr size_t kMostOrders = 256;
 constexpr std::string_view kService = "a job's tasks are replaced by running the job again";
 
 constexpr Unkept kApp[] = {
-    {"acceptedResourceRoles", "which offers of Mesos it takes", "the engine chooses the machine"},
     {"backoffFactor", "by how much the wait before a restart grows", "it doubles", true},
-    {"constraints", "on which machines its tasks run", "the engine chooses the machine"},
     {"disk", "how much disk a task may use", "tasks use their machine's disk"},
     {"executor", "which executor runs it", "the launcher does", true},
-    {"fetch", "what is downloaded before the start",
-     "have it on the machine, or do it in the command"},
     {"healthChecks", "when a task counts as ill and is killed",
      "limits.stall finds those that hang"},
     {"ipAddress", "an address for each task", "tasks share their machine's"},
@@ -38,15 +35,9 @@ constexpr Unkept kApp[] = {
     {"residency", "that tasks stay on their machine", "data is kept by path"},
     {"resourceLimits", "up to how much a task may use", "resources is the limit"},
     {"role", "for which role of Mesos it gets offers", "set queue", true},
-    {"secrets", "where secrets come from", "give them with --set roles.….env.NAME=VALUE"},
-    {"storeUrls", "what is downloaded before the start", "have it on the machine"},
     {"taskStats", "", "", true},
     {"tty", "that a task has a terminal", "tasks write to a log", true},
-    {"unreachableStrategy", "when a lost task is replaced", "after 30 s without a sign of life",
-     true},
     {"upgradeStrategy", "how a new version replaces the old", kService, true},
-    {"uris", "what is downloaded before the start",
-     "have it on the machine, or do it in the command"},
     {"version", "", "", true},
     {"versionInfo", "", "", true},
     {"tasksStaged", "", "", true},
@@ -69,10 +60,6 @@ constexpr Unkept kContainer[] = {
 
 constexpr Unkept kDocker[] = {
     {"credential", "the credentials of the registry", "the engine with images has its own", true},
-    {"forcePullImage", "that the image is pulled each time", "the engine decides", true},
-    {"parameters", "further flags of docker run", "there is no container on the local engine"},
-    {"privileged", "that the container may do all",
-     "the program may do what the user who started the job may"},
     {"pullConfig", "the credentials of the registry", "the engine with images has its own", true},
 };
 
@@ -195,6 +182,7 @@ class Reader {
   JobBuilder* const builder_;
   std::map<std::string, std::string> ids_;  // a role → its app's id
   std::vector<Order> orders_;
+  MarathonSettings settings_;
   std::map<std::string, std::pair<int, job::Place>> counts_;  // DMLC_NUM_… → what a file says
 };
 
@@ -219,6 +207,7 @@ void Reader::Run() {
     }
     return;
   }
+  settings_.Settle(builder_);
   CheckCounts();
   SetOrder();
   if (ps_lite && builder_->FindRole("worker") != nullptr) {
@@ -304,6 +293,7 @@ void Reader::ReadApp(Section app, const std::string& base) {
   job::Role* role = builder_->AddRole(name, app.place(), app.path());
   app.set_at("roles." + role->name);
   role->replicas = static_cast<int>(app.Integer("instances", 0, job::kMaxReplicas).value_or(1));
+  settings_.ReadApp(&app, role->name);
   ReadResources(&app, role);
   ReadEnvironment(&app, role);
   ReadContainer(&app, role);
@@ -317,10 +307,6 @@ void Reader::ReadApp(Section app, const std::string& base) {
     auto& limit = builder_->job()->limits.stop_grace;
     const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
     limit = roles.size() == 1 ? wanted : std::max(limit, wanted);
-  }
-  if (const auto user = app.Text("user")) {
-    app.Lose("user", "its tasks ran as " + job::Shown(*user) +
-                         "; not kept: they run as the user who started the job");
   }
   app.Rest(kApp);
 }
@@ -367,6 +353,7 @@ void Reader::ReadEnvironment(Section* app, job::Role* role) {
       const auto number = env->Integer(key.text, 0, job::kMaxReplicas);
       counts_[key.text] = {static_cast<int>(number.value_or(-1)), node->place};
     }
+    if (settings_.ReadSecret(key.text, *node, &*env)) continue;
     if (node->kind == job::Node::Kind::kMap) {
       env->Lose(key.text, key.text + " came from a secret; not kept: give it with --set roles." +
                               role->name + ".env." + key.text + "=VALUE");
@@ -392,6 +379,7 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
                        "; not kept: they share their machine's",
                    true);
     }
+    settings_.ReadDocker(&*docker, role->name);
     docker->Rest(kDocker);
   }
   for (Section& port : container->Subs("portMappings")) AddPort(&port, "hostPort", false, role);

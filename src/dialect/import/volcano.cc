@@ -68,6 +68,7 @@ class Reader {
                   Section* task);
   void SetFailure(const std::string& action, job::Role* role, Section* task);
   void SetExitRules(const std::vector<Policy>& policies, job::Role* role, Section* task);
+  void SetEviction(const std::vector<Policy>& policies, job::Role* role);
   void ReadDependencies(Section* task, job::Role* role);
   void SetOrder();
   void SetSuccess(Section* spec);
@@ -200,6 +201,7 @@ void Reader::ReadTask(Section task) {
   const Pod pod = ReadPod(&*pod_template, {}, role, builder_);
   SetRestart(pod, policies, role, &task);
   SetExitRules(policies, role, &task);
+  SetEviction(policies, role);
   ReadDependencies(&task, role);
   const std::string* completed = ActionFor("TaskCompleted", policies, policies_);
   if (completed != nullptr && *completed == "CompleteJob") deciding_.push_back(role->name);
@@ -226,15 +228,24 @@ void Reader::SetRestart(const Pod& pod, const std::vector<Policy>& policies, job
   } else {
     SetFailure(failed == nullptr ? "" : *failed, role, task);
   }
+}
+
+// A pod that is taken away is a task that is lost, on engines whose hosts may take one away.
+void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   const std::string* evicted = ActionFor("PodEvicted", policies, policies_);
-  if (evicted != nullptr && restart.when == RestartWhen::kNever && *evicted != "AbortJob" &&
-      *evicted != "TerminateJob") {
-    task->Lose("policies",
-               "an evicted pod led to " + *evicted +
-                   "; not kept: one machine evicts nobody, and this role's tasks are "
-                   "never started again",
-               true);
+  if (evicted == nullptr || role->on_exit.size() >= 64) return;
+  const bool never = role->restart.when == RestartWhen::kNever;
+  const bool ends = *evicted == "AbortJob" || *evicted == "TerminateJob";
+  const bool whole = *evicted == "RestartJob";
+  const bool same = never ? ends : !ends && (!whole || role->restart.scope == RestartScope::kJob);
+  if (same) return;  // as for what has failed
+  job::ExitRule rule{"lost", job::EndAction::kFail};
+  if (!ends) rule.action = whole ? job::EndAction::kRestartJob : job::EndAction::kRetry;
+  if (never) {
+    if (*evicted == "RestartTask") builder_->SetScope(role, RestartScope::kRole);
+    role->restart.limit = max_retry_;
   }
+  role->on_exit.push_back(std::move(rule));
 }
 
 // The task's own rules come before the job's, and rules of codes before those of events.

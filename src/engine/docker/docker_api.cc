@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "net/http_status.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -36,24 +37,9 @@ Status Explain(const Status& status, const std::string& path) {
 
 Status ErrorOf(const net::HttpReply& reply) {
   const std::string text = DecodeError(reply.body);
-  switch (reply.status) {
-    case 400:
-      return InvalidArgument(text);
-    case 401:
-    case 403:
-      return PermissionDenied(text);
-    case 404:
-      return NotFound(text);
-    case 409:
-      return AlreadyExists(text);
-    case 429:
-    case 503:
-      return Unavailable(text);
-    case 501:
-      return Unimplemented(text);
-    default:
-      return Internal(text.empty() ? "status " + std::to_string(reply.status) : text);
-  }
+  constexpr int kFailed = 500;  // the daemon says it of all that went wrong: again is as wrong
+  const Code code = reply.status == kFailed ? Code::kInternal : net::CodeOfHttp(reply.status);
+  return Status(code, text.empty() ? "status " + std::to_string(reply.status) : text);
 }
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }

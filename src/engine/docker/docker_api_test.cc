@@ -7,6 +7,7 @@
 
 #include "engine/docker/container_spec.h"
 #include "engine/docker/test_fake_daemon.h"
+#include "engine/test_schema.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -18,50 +19,9 @@ constexpr const char* kVersion =
     R"({"ApiVersion":"1.41","MinAPIVersion":"1.12","Version":"20.10"})";
 constexpr const char* kId = "0123456789abcdef";
 
-// "" if the value is as the schema says, else what is wrong.
-std::string Differs(const json::value& value, const json::object& schema,
-                    const std::string& where) {
-  const std::string type = GetStringOr(schema, "type", "");
-  const bool fits =
-      type.empty() || (type == "string" && value.is_string()) ||
-      (type == "integer" && value.is_int64()) || (type == "boolean" && value.is_bool()) ||
-      (type == "number" && value.is_number()) || (type == "array" && value.is_array()) ||
-      (type == "object" && value.is_object());
-  if (!fits) return where + ": expected " + type + ", got " + ToText(value);
-  if (const json::value* choices = schema.if_contains("enum"); choices != nullptr) {
-    const auto& list = choices->as_array();
-    if (std::find(list.begin(), list.end(), value) == list.end())
-      return where + ": got " + ToText(value) + ", which is none of " + ToText(*choices);
-  }
-  if (value.is_array() && schema.contains("items")) {
-    for (const json::value& item : value.get_array()) {
-      const std::string wrong = Differs(item, schema.at("items").as_object(), where + "[]");
-      if (!wrong.empty()) return wrong;
-    }
-  }
-  if (!value.is_object()) return "";
-  const json::value* properties = schema.if_contains("properties");
-  const json::value* others = schema.if_contains("additionalProperties");
-  for (const auto& [name, member] : value.get_object()) {
-    const json::value* known =
-        properties == nullptr ? nullptr : properties->as_object().if_contains(name);
-    if (known == nullptr) known = others;
-    if (known == nullptr && properties == nullptr) continue;
-    if (known == nullptr) return where + "." + std::string(name) + " is not in the definition";
-    const std::string wrong = Differs(member, known->as_object(), where + "." + std::string(name));
-    if (!wrong.empty()) return wrong;
-  }
-  return "";
-}
-
 class Definition {
  public:
-  Definition() {
-    const auto text =
-        ReadFile(std::string(SHOAL_SOURCE_DIR) + "/tests/golden/docker/api-1.41.json", 1 << 20);
-    EXPECT_TRUE(text.ok()) << text.status().message();
-    calls_ = ParseJsonObject(*text)->at("calls").as_object();
-  }
+  Definition() : calls_(ReadGolden("docker/api-1.41.json").at("calls").as_object()) {}
   // "" if the definition has the call, with these query parameters and this body.
   std::string Check(const Asked& asked) const {
     std::string path = asked.target.substr(0, asked.target.find('?'));
@@ -99,7 +59,7 @@ class Definition {
     }
     return "";
   }
-  json::object calls_;
+  const json::object calls_;
 };
 
 DesiredJob FullJob() {

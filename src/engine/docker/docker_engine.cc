@@ -28,6 +28,7 @@
 #include "engine/docker/docker_worker.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
+#include "engine/own_host.h"
 #include "engine/process_exec.h"
 #include "host/nvml.h"
 
@@ -65,6 +66,8 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
     if (const char* value = std::getenv(name); value != nullptr)
       spec.environment.push_back(std::string(name) + "=" + value);
   }
+  // Containers may have names of their own.
+  spec.environment.push_back(std::string(kNodeVariable) + "=" + OwnHost());
   return spec;
 }
 

@@ -43,26 +43,20 @@ TaskEnd EndOf(const std::optional<ContainerState>& state, const DesiredTask& tas
 void DockerJob::Apply(const DesiredJob& desired, TimePoint now) {
   settings_ = desired;
   settings_.tasks.clear();
-  std::set<TaskKey> named;
   int order = 0;
-  for (const DesiredTask& wish : desired.tasks) {
-    const TaskKey key{wish.role, wish.index};
-    named.insert(key);
-    auto [it, fresh] = tasks_.try_emplace(key);
-    Task& task = it->second;
+  const auto want = [&](const DesiredTask& wish, const TaskKey& /*key*/, Task* task, bool fresh) {
     // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task.wanted && !task.alive && !task.asked;
-    task.wanted = true;
-    task.desired = wish;
-    task.order = order++;
-    const bool lost_before = task.phase == TaskPhase::kLost && !task.start_at && !task.busy;
-    if (fresh || again || lost_before || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
-  }
-  for (auto& [key, task] : tasks_) {
-    if (named.contains(key)) continue;
-    task.wanted = false;
-    Ask(&task, now + options_.remove_grace);
-  }
+    const bool again = !fresh && !task->wanted && !task->alive && !task->asked;
+    task->wanted = true;
+    task->desired = wish;
+    task->order = order++;
+    const bool lost_before = task->phase == TaskPhase::kLost && !task->start_at && !task->busy;
+    if (fresh || again || lost_before || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+  };
+  MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
+    task->wanted = false;
+    Ask(task, now + options_.remove_grace);
+  });
 }
 
 bool DockerJob::Adopt(const std::vector<ContainerSummary>& containers, TimePoint now) {

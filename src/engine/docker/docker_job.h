@@ -24,8 +24,6 @@
 
 namespace shoal::engine::docker {
 
-using TaskKey = std::pair<std::string, int>;
-
 struct Action {
   enum class Kind : uint8_t { kStart, kSignal, kLook, kRemove };
   Kind kind = Kind::kLook;

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "engine/docker/registry_auth.h"
+#include "engine/own_host.h"
 #include "engine/process_exec.h"
 
 namespace shoal::engine::docker {
@@ -48,6 +49,7 @@ Outcome DockerWorker::Look(const Action& action) {
 }
 
 Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
+  TRY(CheckOwnHost("docker", action.task));
   TRY(HaveImage(job));
   if (!action.container.empty()) TRY(api_->Remove(action.container));
   // A daemon that was killed takes containers for dead that go on for a moment.

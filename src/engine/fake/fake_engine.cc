@@ -20,6 +20,7 @@ constexpr milliseconds kRemoveGrace{10'000};
 struct FakeTask : TaskState {
   DesiredTask desired;
   TaskKnobs knobs;  // of this incarnation
+  std::string host;
   int64_t pid = 0;
   bool alive = false;
   std::optional<TimePoint> running_at;  // it has come up
@@ -43,6 +44,7 @@ struct FakeWorldState {
   FakeClock* clock = nullptr;
   mutable std::mutex mu;
   Capacity capacity;  // the rest is guarded by mu
+  std::vector<std::string> hosts = {"here"};
   std::map<Key, TaskKnobs> knobs;
   std::map<std::string, FakeJob> jobs;
   FakeWorld::ExecDoes exec;
@@ -73,12 +75,19 @@ void FakeWorldState::Start(FakeJob* job, const Key& key, FakeTask* task, TimePoi
   task->knobs = set == knobs.end() ? TaskKnobs() : set->second;
   if (task->knobs.only_first && task->incarnation > 0) task->knobs = TaskKnobs();
   Tell(*job, key, *task);
-  if (!task->knobs.refuse.empty()) {
+  std::string refusal = task->knobs.refuse;
+  const auto& avoided = task->desired.excluded_hosts;
+  const auto host = std::find_if(hosts.begin(), hosts.end(), [&](const std::string& one) {
+    return std::find(avoided.begin(), avoided.end(), one) == avoided.end();
+  });
+  if (host == hosts.end()) refusal = "there is no host that is not excluded for it";
+  if (!refusal.empty()) {
     task->phase = TaskPhase::kRefused;
     TaskEnd end;
-    end.reason = task->knobs.refuse;
+    end.reason = refusal;
     return Tell(*job, key, *task, end);
   }
+  task->host = *host;
   task->alive = true;
   task->asked = task->lost = false;
   task->pid = next_pid++;
@@ -170,6 +179,11 @@ void FakeWorld::SetKnobs(const std::string& role, int index, TaskKnobs knobs) {
   state_->knobs[{role, index}] = std::move(knobs);
 }
 
+void FakeWorld::SetHosts(std::vector<std::string> hosts) {
+  std::lock_guard lock(state_->mu);
+  state_->hosts = std::move(hosts);
+}
+
 void FakeWorld::SetCapacity(Capacity capacity) {
   std::lock_guard lock(state_->mu);
   state_->capacity = capacity;
@@ -220,7 +234,11 @@ Result<DesiredTask> FakeWorld::Started(const std::string& job_id, const std::str
   auto job = state_->jobs.find(job_id);
   if (job != state_->jobs.end()) {
     auto task = job->second.tasks.find({role, index});
-    if (task != job->second.tasks.end() && task->second.alive) return task->second.desired;
+    if (task != job->second.tasks.end() && task->second.alive) {
+      DesiredTask started = task->second.desired;
+      started.env[kNodeVariable] = task->second.host;
+      return started;
+    }
   }
   return NotFound("no task " + role + " " + std::to_string(index) + " of job " + job_id + " runs");
 }
@@ -246,26 +264,20 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
   FakeJob& job = world_->jobs[desired.job_id];
   job.id = desired.job_id;
   job.applied = true;
-  std::set<Key> named;
-  for (const DesiredTask& wish : desired.tasks) {
-    const Key key{wish.role, wish.index};
-    named.insert(key);
-    auto [it, fresh] = job.tasks.try_emplace(key);
-    FakeTask& task = it->second;
+  const auto want = [&](const DesiredTask& wish, const TaskKey& key, FakeTask* task, bool fresh) {
     if (fresh) job.order.push_back(key);
     // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task.wanted && !task.alive;
-    task.wanted = true;
-    task.desired = wish;
-    if (fresh || again || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
-  }
-  for (auto& [key, task] : job.tasks) {
-    if (named.contains(key)) continue;
-    task.wanted = false;
-    task.start_at.reset();
-    if (task.alive && !task.asked) task.kill_at = now + kRemoveGrace;
-    task.asked = task.alive;
-  }
+    const bool again = !fresh && !task->wanted && !task->alive;
+    task->wanted = true;
+    task->desired = wish;
+    if (fresh || again || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+  };
+  MatchTasks(desired.tasks, &job.tasks, want, [&](FakeTask* task) {
+    task->wanted = false;
+    task->start_at.reset();
+    if (task->alive && !task->asked) task->kill_at = now + kRemoveGrace;
+    task->asked = task->alive;
+  });
   return Status::Ok();
 }
 

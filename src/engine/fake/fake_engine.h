@@ -46,6 +46,9 @@ class FakeWorld {
 
   void SetKnobs(const std::string& role, int index, TaskKnobs knobs);
   void SetCapacity(Capacity capacity);
+  // The machine's hosts, of which a task is started on the first that is not excluded for it; it
+  // finds its name in kNodeVariable. At first "here" alone.
+  void SetHosts(std::vector<std::string> hosts);
   // What the coordinator of the job would write; Dial gives it.
   void SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint);
   // Kills what runs of this task, as kill -9 or the loss of its machine does.

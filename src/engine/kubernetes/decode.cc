@@ -58,7 +58,8 @@ bool IsTrue(const json::object* condition) {
   return condition != nullptr && GetStringOr(*condition, "status", "") == "True";
 }
 
-const json::object* StatusOf(const json::array& containers, std::string_view name) {
+// The container, or the status of one.
+const json::object* Named(const json::array& containers, std::string_view name) {
   for (const json::value& one : containers) {
     if (one.is_object() && (name.empty() || GetStringOr(one.get_object(), "name", "") == name))
       return &one.get_object();
@@ -124,6 +125,8 @@ void DecodeTerminated(const json::object& ended, PodView* pod) {
   constexpr int64_t kLongest = int64_t{1} << 30;
   if (begun && over) pod->lived = std::clamp<int64_t>(*over - *begun, 0, kLongest);
   if (reason == "ContainerStatusUnknown") pod->exit_code = -1;
+  if (pod->exit_code == 0 && message == std::to_string(job::kExitHostExcluded))
+    pod->exit_code = job::kExitHostExcluded;  // kExcludedFileVariable
   if (pod->started || reason == "ContainerStatusUnknown") return;
   pod->cannot_start = NamesNoProgram(message);
   pod->end_reason =
@@ -145,43 +148,68 @@ std::string ExplainDisruption(const json::object& status, const PodView& pod) {
     if (why == "PreemptionByScheduler")
       return "was preempted: pods of a higher priority needed its place (" + said + ")";
     if (why == "DeletionByTaintManager")
-      return "was lost with its node " + pod.node + ", which does not answer or is drained (" +
-             said + ")";
-    if (why == "DeletionByPodGC") return "was lost with its node " + pod.node + ", which is gone";
+      return "went with its node " + pod.node + ", which does not answer or is drained (" + said +
+             ")";
+    if (why == "DeletionByPodGC") return "went with its node " + pod.node + ", which is gone";
     if (why == "EvictionByEvictionAPI")
       return "was evicted by request, as when a node is drained (" + said + ")";
     if (why == "TerminationByKubelet")
       return "was ended by node " + pod.node + " (" + Joined(own, message) + ")";
     return "was ended by the cluster (" + Joined(why, said) + ")";
   }
-  if (own == "NodeLost") return "was lost with its node " + pod.node;
+  if (own == "NodeLost") return "went with its node " + pod.node;
   if (own.empty() || own == "Completed" || own == "Error") return "";
   return "was ended by the cluster (" + Joined(own, message) + ")";
 }
 
+// The parts that every object has.
+struct Parts {
+  explicit Parts(const json::object& object)
+      : meta(ObjectAt(object, "metadata")),
+        labels(ObjectAt(meta, "labels")),
+        notes(ObjectAt(meta, "annotations")),
+        spec(ObjectAt(object, "spec")),
+        status(ObjectAt(object, "status")) {}
+  std::string Label(const char* name) const { return GetStringOr(labels, name, ""); }
+  std::string Note(const char* name) const { return GetStringOr(notes, name, ""); }
+
+  const json::object& meta;
+  const json::object& labels;
+  const json::object& notes;
+  const json::object& spec;
+  const json::object& status;
+};
+
+// Name, uid, and whose it is. False if it is none of ours.
+template <typename View>
+bool DecodeIdentity(const Parts& parts, View* view) {
+  view->name = GetStringOr(parts.meta, "name", "");
+  view->uid = GetStringOr(parts.meta, "uid", "");
+  view->job = parts.Label(kJobLabel);
+  view->role = parts.Label(kRoleLabel);
+  return !view->uid.empty() && CheckName("object", view->name).ok() &&
+         CheckName("job", view->job).ok() && CheckName("role", view->role).ok();
+}
+
 std::optional<PodView> DecodePod(const json::object& object) {
-  const json::object& meta = ObjectAt(object, "metadata");
-  const json::object& labels = ObjectAt(meta, "labels");
-  const json::object& notes = ObjectAt(meta, "annotations");
-  const json::object& status = ObjectAt(object, "status");
+  const Parts parts(object);
+  const json::object& status = parts.status;
   PodView pod;
-  pod.name = GetStringOr(meta, "name", "");
-  pod.uid = GetStringOr(meta, "uid", "");
-  pod.job = GetStringOr(labels, kJobLabel, "");
-  pod.role = GetStringOr(labels, kRoleLabel, "");
-  pod.job_name = GetStringOr(labels, kJobNameLabel, GetStringOr(labels, "job-name", ""));
-  const auto index =
-      ReadIndex(GetStringOr(labels, kIndexLabel, GetStringOr(notes, kCompletionIndex, "")));
-  if (!index || pod.uid.empty() || !CheckName("job", pod.job).ok() ||
-      !CheckName("role", pod.role).ok() || !CheckName("pod", pod.name).ok())
-    return std::nullopt;
+  const std::string single = parts.Label(kIndexLabel);
+  const auto index = ReadIndex(single.empty() ? parts.Note(kCompletionIndex) : single);
+  if (!DecodeIdentity(parts, &pod) || !index) return std::nullopt;
+  pod.job_name = GetStringOr(parts.labels, kJobNameLabel, parts.Label("job-name"));
   pod.index = *index;
-  pod.failures = ReadIndex(GetStringOr(notes, kFailureCount, "0")).value_or(0);
-  pod.node = TextAt(ObjectAt(object, "spec"), "nodeName");
+  pod.failures = ReadIndex(parts.Note(kFailureCount)).value_or(0);
+  pod.node = TextAt(parts.spec, "nodeName");
+  if (const json::object* task = Named(ArrayAt(parts.spec, "containers"), kTaskContainer)) {
+    const json::array& command = ArrayAt(*task, "command");
+    if (!command.empty() && command[0].is_string()) pod.program = command[0].get_string();
+  }
   pod.address = TextAt(status, "podIP");
   pod.phase = TextAt(status, "phase");
-  pod.deleting = !GetStringOr(meta, "deletionTimestamp", "").empty();
-  if (const json::object* task = StatusOf(ArrayAt(status, "containerStatuses"), kTaskContainer)) {
+  pod.deleting = IsBeingDeleted(object);
+  if (const json::object* task = Named(ArrayAt(status, "containerStatuses"), kTaskContainer)) {
     const json::object& state = ObjectAt(*task, "state");
     pod.running = state.if_contains("running") != nullptr;
     pod.started = pod.running;
@@ -234,28 +262,19 @@ Result<Listed<PodView>> DecodePods(const json::object& list) {
 }
 
 Result<JobView> DecodeJob(const json::object& object) {
-  const json::object& meta = ObjectAt(object, "metadata");
-  const json::object& labels = ObjectAt(meta, "labels");
-  const json::object& notes = ObjectAt(meta, "annotations");
-  const json::object& spec = ObjectAt(object, "spec");
+  const Parts parts(object);
   JobView job;
-  job.name = GetStringOr(meta, "name", "");
-  job.uid = GetStringOr(meta, "uid", "");
-  job.job = GetStringOr(labels, kJobLabel, "");
-  job.role = GetStringOr(labels, kRoleLabel, "");
-  if (job.name.empty() || job.uid.empty() || !CheckName("job", job.job).ok() ||
-      !CheckName("role", job.role).ok())
-    return DataLoss("the API server's answer is no Job of ours");
-  job.single = ReadIndex(GetStringOr(labels, kIndexLabel, "")).value_or(-1);
+  if (!DecodeIdentity(parts, &job)) return DataLoss("the API server's answer is no Job of ours");
+  job.single = ReadIndex(parts.Label(kIndexLabel)).value_or(-1);
   job.completions =
-      static_cast<int>(std::clamp<int64_t>(GetIntOr(spec, "completions", 0), 0, kMaxIndex));
-  job.suspended = GetBoolOr(spec, "suspend", false);
-  job.restarts = GetIntOr(spec, "backoffLimitPerIndex", 0) > 0;
-  job.order = ReadIndex(GetStringOr(notes, kOrderNote, "0")).value_or(0);
-  job.digest = GetStringOr(notes, kTemplateNote, "");
-  job.bases = ReadBases(GetStringOr(notes, kBasesNote, ""));
-  const json::object& status = ObjectAt(object, "status");
-  job.finished = IsTrue(Condition(status, "Complete")) || IsTrue(Condition(status, "Failed"));
+      static_cast<int>(std::clamp<int64_t>(GetIntOr(parts.spec, "completions", 0), 0, kMaxIndex));
+  job.suspended = GetBoolOr(parts.spec, "suspend", false);
+  job.restarts = GetIntOr(parts.spec, "backoffLimitPerIndex", 0) > 0;
+  job.order = ReadIndex(parts.Note(kOrderNote)).value_or(0);
+  job.digest = parts.Note(kTemplateNote);
+  job.bases = ReadBases(parts.Note(kBasesNote));
+  job.finished =
+      IsTrue(Condition(parts.status, "Complete")) || IsTrue(Condition(parts.status, "Failed"));
   return job;
 }
 
@@ -300,6 +319,10 @@ std::map<std::string, std::string> DecodeFailedCreates(const json::object& list)
                           : "the cluster refuses to make it (" + message + ")";
   }
   return reasons;
+}
+
+bool IsBeingDeleted(const json::object& object) {
+  return !GetStringOr(ObjectAt(object, "metadata"), "deletionTimestamp", "").empty();
 }
 
 Capacity DecodeNodes(const json::object& list, const std::string& gpu_resource) {

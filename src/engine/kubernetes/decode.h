@@ -45,6 +45,7 @@ struct PodView {
   bool started = false;  // its container has run
   bool running = false;
   bool ended = false;
+  std::string program;           // its container's first word
   int exit_code = -1;            // valid if ended, and its container has run
   std::optional<int64_t> lived;  // seconds, by its node's clock, of what has ended
   bool out_of_memory = false;
@@ -94,6 +95,8 @@ Result<WatchEvent> DecodeWatchLine(std::string_view line);
 
 // Of events of the reason FailedCreate: what is wrong, by the Job's name.
 std::map<std::string, std::string> DecodeFailedCreates(const json::object& list);
+// Of any object.
+bool IsBeingDeleted(const json::object& object);
 // What the schedulable, ready nodes have together.
 Capacity DecodeNodes(const json::object& list, const std::string& gpu_resource);
 // The server's words of a refusal; made up of the code if it has none.

@@ -291,7 +291,7 @@ void JobFollower::Look() {
     std::lock_guard lock(mu_);
     if (state_.stopping() || ending_) return;
     without = state_.AnyWithoutPod();
-    none = !state_.AnyAlive() && state_.AnyExpected();
+    none = !state_.AnyAlive() && state_.AnyWanted();
   }
   const bool first = looked_ == TimePoint{};
   looked_ = now;
@@ -305,18 +305,27 @@ void JobFollower::Look() {
     if (list.ok()) state_.SeeFailedCreates(DecodeFailedCreates(*list), &events);
     tell_(std::exchange(events, {}));
   }
-  if (!none) return;
+  if (none && AreRemoved()) {
+    std::lock_guard lock(mu_);
+    if (state_.stopping()) return;
+    state_.SeeRemoved("its objects were removed from the cluster, with their namespace " +
+                          options_.name_space + " or by somebody; submit the job again",
+                      &events);
+    tell_(std::move(events));
+  }
+}
+
+// A namespace that is being deleted lets nothing be made, events neither; its Jobs are there until
+// the last pod has gone.
+bool JobFollower::AreRemoved() const {
+  const auto space = options_.client->Get("/api/v1/namespaces/" + options_.name_space);
+  if (space.ok() && IsBeingDeleted(*space)) return true;
   const auto jobs = options_.client->Get(
       "/apis/batch/v1/namespaces/" + options_.name_space +
       "/jobs?labelSelector=" + net::PercentEncode(kJobLabel + ("=" + options_.job_id)));
-  if (!jobs.ok()) return;
+  if (!jobs.ok()) return false;
   const auto listed = DecodeJobs(*jobs);
-  std::lock_guard lock(mu_);
-  if (!listed.ok() || !listed->items.empty() || state_.stopping()) return;
-  state_.SeeRemoved("its objects were removed from the cluster, with their namespace " +
-                        options_.name_space + " or by somebody; submit the job again",
-                    &events);
-  tell_(std::move(events));
+  return listed.ok() && listed->items.empty();
 }
 
 }  // namespace shoal::engine::kubernetes

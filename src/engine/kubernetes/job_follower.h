@@ -62,6 +62,7 @@ class JobFollower {
   Status Read(net::HttpStream* stream, std::string* version);
   Status Take(const std::string& line, std::string* version);
   void Look();  // at what no watch of pods tells
+  bool AreRemoved() const;
   bool Sleep(std::chrono::milliseconds time);
   // Of a pod that has ended, if they may be needed.
   std::string LastWords(const PodView& pod) const;

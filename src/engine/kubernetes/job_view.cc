@@ -42,8 +42,10 @@ void JobState::SetJobs(std::vector<JobView> jobs) { jobs_ = std::move(jobs); }
 std::map<TaskKey, KnownTask> JobState::Known() const {
   std::map<TaskKey, KnownTask> known;
   for (const auto& [key, next] : next_) known[key].next = next;
-  for (const auto& [key, task] : tasks_)
+  for (const auto& [key, task] : tasks_) {
     known[key].over = IsDead(task.state.phase) && task.state.phase != TaskPhase::kLost;
+    known[key].left = task.left && task.state.phase == TaskPhase::kLost;
+  }
   return known;
 }
 
@@ -53,30 +55,22 @@ void JobState::Want(const DesiredJob& desired, const JobChanges& changes,
   for (const RoleJob& job : changes.make) {
     for (int i = 0; i < job.count; ++i) made.insert({job.role, job.single >= 0 ? job.single : i});
   }
-  std::set<TaskKey> named;
   int order = 0;
-  for (const DesiredTask& desired_task : desired.tasks) {
-    const TaskKey key{desired_task.role, desired_task.index};
-    named.insert(key);
-    auto [it, fresh] = tasks_.try_emplace(key);
-    Task& task = it->second;
-    const bool back = !fresh && !task.state.wanted;
-    task.order = order++;
-    task.restart_if_lost = desired_task.restart_if_lost;
-    task.state.wanted = true;
-    if (!fresh && !(back && IsDead(task.state.phase)) &&
-        !(made.contains(key) && IsDead(task.state.phase)))
-      continue;
-    task.state.history = RestartHistory();
-    task.state.asked = false;
-    task.uid.clear();
-    Begin(key, &task, next_[key], events);
-  }
-  for (auto& [key, task] : tasks_) {
-    if (named.contains(key)) continue;
-    task.state.wanted = false;
-    task.state.asked = true;
-  }
+  const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
+    const bool back = !fresh && !task->state.wanted;
+    task->order = order++;
+    task->restart_if_lost = wish.restart_if_lost;
+    task->state.wanted = true;
+    if (!fresh && !((back || made.contains(key)) && IsDead(task->state.phase))) return;
+    task->state.history = RestartHistory();
+    task->state.asked = false;
+    task->uid.clear();
+    Begin(key, task, next_[key], events);
+  };
+  MatchTasks(desired.tasks, &tasks_, want, [](Task* task) {
+    task->state.wanted = false;
+    task->state.asked = true;
+  });
 }
 
 void JobState::Begin(const TaskKey& key, Task* task, int incarnation,
@@ -84,6 +78,7 @@ void JobState::Begin(const TaskKey& key, Task* task, int incarnation,
   task->state.incarnation = incarnation;
   task->state.phase = TaskPhase::kStarting;
   task->told.clear();
+  task->left = false;
   next_[key] = std::max(next_[key], incarnation + 1);
   Tell(key, *task, {}, events);
 }
@@ -124,7 +119,7 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::LastWords
     if (!task.uid.empty() && !IsDead(task.state.phase)) {
       // The cluster has given it up without its word: its node is silent.
       TaskEnd end = EndOfPod(task.pod, {});
-      if (end.reason.empty()) end.reason = "was lost: the cluster has put another in its place";
+      if (end.reason.empty()) end.reason = "was replaced by the cluster";
       End(key, &task, std::move(end), now, words, events);
     }
     if (incarnation > task.state.incarnation || task.state.phase == TaskPhase::kLost)
@@ -146,6 +141,7 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::LastWords
 
 void JobState::End(const TaskKey& key, Task* task, TaskEnd end, TimePoint now,
                    const TaskState::LastWords& words, std::vector<TaskEvent>* events) {
+  task->left = end.exit_code == job::kExitHostExcluded;
   if (task->pod.cannot_start && task->pod.ended && !task->state.asked && !stopping_) {
     task->state.phase = TaskPhase::kRefused;
   } else {
@@ -161,7 +157,7 @@ void JobState::SeeGone(const PodView& pod, TimePoint now, std::vector<TaskEvent>
   const auto it = tasks_.find({pod.role, pod.index});
   if (it == tasks_.end() || it->second.uid != pod.uid || IsDead(it->second.state.phase)) return;
   TaskEnd end = EndOfPod(pod, {});
-  if (end.reason.empty() && !pod.ended) end.reason = "was lost: its pod was deleted";
+  if (end.reason.empty() && !pod.ended) end.reason = "had its pod deleted";
   End(
       it->first, &it->second, std::move(end), now, [] { return std::string(); }, events);
 }
@@ -204,7 +200,9 @@ void JobState::SeeFailedCreates(const std::map<std::string, std::string>& reason
 void JobState::SeeRemoved(const std::string& reason, std::vector<TaskEvent>* events) {
   alive_.clear();
   for (auto& [key, task] : tasks_) {
-    if (IsDead(task.state.phase) && task.state.phase != TaskPhase::kLost) continue;
+    // Who deletes a namespace asks its pods to end first, and these may have ended well.
+    const bool over = IsDead(task.state.phase) && task.state.phase != TaskPhase::kLost;
+    if (over && (key.first != "coordinator" || task.state.phase == TaskPhase::kRefused)) continue;
     task.state.phase = task.state.asked || stopping_ ? TaskPhase::kEnded : TaskPhase::kRefused;
     TaskEnd end;
     end.signal = 9;
@@ -247,11 +245,9 @@ bool JobState::AnyWithoutPod() const {
   });
 }
 
-bool JobState::AnyExpected() const {
-  return std::any_of(tasks_.begin(), tasks_.end(), [](const auto& entry) {
-    const TaskState& state = entry.second.state;
-    return state.wanted && (!IsDead(state.phase) || state.phase == TaskPhase::kLost);
-  });
+bool JobState::AnyWanted() const {
+  return std::any_of(tasks_.begin(), tasks_.end(),
+                     [](const auto& entry) { return entry.second.state.wanted; });
 }
 
 std::vector<TaskStatus> JobState::List() const {

@@ -48,8 +48,7 @@ class JobState {
   bool stopping() const { return stopping_; }
   // Whether a task that should start has no pod yet.
   bool AnyWithoutPod() const;
-  // Whether a task is wanted that has not ended for good.
-  bool AnyExpected() const;
+  bool AnyWanted() const;
   bool AnyAlive() const { return !alive_.empty(); }
   std::vector<TaskStatus> List() const;
   // The pod of the task's present incarnation.
@@ -61,8 +60,9 @@ class JobState {
     TaskState state;
     int order = 0;
     bool restart_if_lost = true;
-    std::string uid;   // of the present incarnation's pod; empty: none was seen
-    std::string told;  // why it waits, as it was told last
+    bool left = false;  // ended with job::kExitHostExcluded
+    std::string uid;    // of the present incarnation's pod; empty: none was seen
+    std::string told;   // why it waits, as it was told last
     PodView pod;
   };
   int IncarnationOf(const PodView& pod);

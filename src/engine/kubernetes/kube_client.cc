@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "engine/kubernetes/decode.h"
+#include "net/http_status.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -61,32 +62,10 @@ milliseconds BackOff(int attempt, uint64_t chance) {
 
 Status ErrorOf(const net::HttpReply& reply) {
   const std::string text = DecodeStatus(reply.body, reply.status);
-  switch (reply.status) {
-    case 400:
-    case 413:
-    case 415:
-    case 422:
-      return InvalidArgument(text);
-    case 401:
-      return Unauthenticated("the cluster does not know who asks: " + text +
-                             "; log in to it again, `kubectl auth whoami` shows as whom");
-    case 403:
-      return PermissionDenied(text);
-    case 404:
-      return NotFound(text);
-    case 409:
-      return AlreadyExists(text);
-    case 410:
-      return OutOfRange(text);
-    case 429:
-    case 500:
-    case 502:
-    case 503:
-    case 504:
-      return Unavailable(text);
-    default:
-      return Internal(text);
-  }
+  const Code code = net::CodeOfHttp(reply.status);
+  if (code != Code::kUnauthenticated) return Status(code, text);
+  return Unauthenticated("the cluster does not know who asks: " + text +
+                         "; log in to it again, `kubectl auth whoami` shows as whom");
 }
 
 bool KubeClient::Sleep(milliseconds time) const {
@@ -151,23 +130,23 @@ Result<json::object> KubeClient::Get(const std::string& path) const {
   return CallForObject(std::move(request));
 }
 
-Result<json::object> KubeClient::Apply(const std::string& path, const json::object& object) const {
+Result<json::object> KubeClient::Patch(const std::string& path, const char* options,
+                                       const char* kind, const json::object& body) const {
   net::HttpRequest request;
   request.method = "PATCH";
-  request.target = http_->prefix() + path + "?fieldManager=shoal&force=true";
-  request.headers = {{"Content-Type", "application/apply-patch+yaml"}};
-  request.body = ToText(object);
+  request.target = http_->prefix() + path + "?fieldManager=shoal" + options;
+  request.headers = {{"Content-Type", kind}};
+  request.body = ToText(body);
   return CallForObject(std::move(request));
+}
+
+Result<json::object> KubeClient::Apply(const std::string& path, const json::object& object) const {
+  return Patch(path, "&force=true", "application/apply-patch+yaml", object);
 }
 
 Result<json::object> KubeClient::MergePatch(const std::string& path,
                                             const json::object& patch) const {
-  net::HttpRequest request;
-  request.method = "PATCH";
-  request.target = http_->prefix() + path + "?fieldManager=shoal";
-  request.headers = {{"Content-Type", "application/merge-patch+json"}};
-  request.body = ToText(patch);
-  return CallForObject(std::move(request));
+  return Patch(path, "", "application/merge-patch+json", patch);
 }
 
 Status KubeClient::Delete(const std::string& path, const json::object& options) const {

@@ -54,6 +54,9 @@ class KubeClient {
   Result<net::HttpReply> Call(net::HttpRequest request) const;
   Result<net::HttpReply> Once(net::HttpRequest request) const;
   Result<json::object> CallForObject(net::HttpRequest request) const;
+  // `options` begin with "&"; `kind`: the content type.
+  Result<json::object> Patch(const std::string& path, const char* options, const char* kind,
+                             const json::object& body) const;
   bool Sleep(std::chrono::milliseconds time) const;
 
   const std::string name_space_;

@@ -96,9 +96,12 @@ class KubernetesEngine final : public PublishingEngine {
                             uint16_t port) override;
 
  private:
-  // The path of the pod that runs the task.
-  Result<std::string> RunningPod(const std::string& job_id, const std::string& role, int index,
-                                 const KubeClient** client);
+  struct Reached {
+    const KubeClient* client = nullptr;
+    std::string path;
+    std::string launcher;  // in the pod
+  };
+  Result<Reached> RunningPod(const std::string& job_id, const std::string& role, int index);
   Result<const KubeClient*> ClientFor(const std::string& context);
   Result<std::shared_ptr<HeldJob>> Hold(const std::string& job_id, const JobPlace& place);
   std::shared_ptr<HeldJob> Find(const std::string& job_id);
@@ -414,8 +417,8 @@ Result<std::string> KubernetesEngine::TaskLog(const std::string& job_id, const s
   return held->follower->Log(role, index, limit);
 }
 
-Result<std::string> KubernetesEngine::RunningPod(const std::string& job_id, const std::string& role,
-                                                 int index, const KubeClient** client) {
+Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string& job_id,
+                                                               const std::string& role, int index) {
   TRY(CheckName("job id", job_id));
   bool there = false;
   TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
@@ -428,8 +431,9 @@ Result<std::string> KubernetesEngine::RunningPod(const std::string& job_id, cons
     return NotFound(role + " " + std::to_string(index) + " of job " + job_id +
                     " has no running pod in namespace " + held->place.name_space);
   }
-  *client = held->client;
-  return "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name;
+  return Reached{held->client,
+                 "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name,
+                 pod->program == kLauncherSource ? kLauncherSource : kLauncherPath};
 }
 
 Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job_id,
@@ -437,24 +441,23 @@ Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job
                                                           const ExecSpec& spec) {
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
-  const KubeClient* client = nullptr;
-  TRY_ASSIGN(const std::string pod, RunningPod(job_id, role, index, &client));
-  std::vector<std::string> argv{kLauncherPath, "enter", "--job",   job_id,
-                                "--role",      role,    "--index", std::to_string(index)};
+  TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
+  std::vector<std::string> argv{pod.launcher, "enter", "--job",   job_id,
+                                "--role",     role,    "--index", std::to_string(index)};
   for (const std::string& variable : spec.env) {
     argv.emplace_back("--env");
     argv.push_back(variable);
   }
   argv.emplace_back("--");
   argv.insert(argv.end(), spec.argv.begin(), spec.argv.end());
-  return ExecInPod(client, pod, argv, spec);
+  return ExecInPod(pod.client, pod.path, argv, spec);
 }
 
 Result<UniqueFd> KubernetesEngine::DialTask(const std::string& job_id, const std::string& role,
                                             int index, uint16_t port) {
-  const KubeClient* client = nullptr;
-  TRY_ASSIGN(const std::string pod, RunningPod(job_id, role, index, &client));
-  return DialPod(client, pod, port);
+  TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
+  if (port == 0) return Unavailable("nobody listens at port 0");  // the server calls it nonsense
+  return DialPod(pod.client, pod.path, port);
 }
 
 }  // namespace

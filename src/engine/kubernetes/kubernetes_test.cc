@@ -178,9 +178,24 @@ TEST(Objects, ARoleIsOneJobWhatItsSize) {
   const Endpoint coordinator = CoordinatorAddress("text-0a1b2c", "team");
   EXPECT_EQ(
       container.at("command"),
-      (json::array{kLauncherPath, "task", "--index", "$(SHOAL_INDEX)", "--incarnation",
+      (json::array{kLauncherSource, "task", "--index", "$(SHOAL_INDEX)", "--incarnation",
                    "$(SHOAL_INCARNATION)", "--coordinator",
                    coordinator.host + ":" + std::to_string(coordinator.port), "--pay", "$$HOME"}));
+}
+
+TEST(Objects, TheLauncherIsCopiedIntoOtherImagesOnly) {
+  const auto spec_of = [](const DesiredJob& job, size_t task) {
+    return PodTemplate(kOptions, job, job.tasks[task], "team", true).at("spec").as_object();
+  };
+  DesiredJob job = SomeJob();
+  EXPECT_FALSE(spec_of(job, 1).contains("initContainers"));
+  job.image = "acme/train:7";
+  EXPECT_FALSE(spec_of(job, 0).contains("initContainers"));  // the coordinator
+  const json::object spec = spec_of(job, 1);
+  EXPECT_EQ(spec.at("initContainers").at(0).at("command"),
+            (json::array{kLauncherSource, "install", kLauncherPath}));
+  EXPECT_EQ(spec.at("containers").at(0).at("command").at(0), kLauncherPath);
+  EXPECT_EQ(spec.at("containers").at(0).at("image"), "acme/train:7");
 }
 
 TEST(Objects, NamesAreDnsLabels) {
@@ -279,6 +294,33 @@ TEST(PlanJobs, ARoleWithAHoleKeepsWhatItMust) {
   EXPECT_THAT(changes.kept_longer, ElementsAre(TaskKey{"worker", 0}));
 }
 
+// A role's tasks are one Job, whose template stays what it is: who leaves gets another.
+TEST(PlanJobs, WhoLeavesAnExcludedHostGetsAJobOfItsOwn) {
+  const JobChanges first = Plan(SomeJob(3));
+  std::vector<JobView> there = {Made(first.make[0]), Made(first.make[1])};
+  DesiredJob job = SomeJob(3);
+  job.tasks[2].excluded_hosts = {"node1"};        // worker 1
+  EXPECT_THAT(Plan(job, there).make, IsEmpty());  // it runs
+  JobChanges changes = Plan(job, there, {{{"worker", 1}, {1, false, true}}});
+  EXPECT_THAT(changes.remove, IsEmpty());
+  EXPECT_THAT(changes.resize, IsEmpty());
+  ASSERT_THAT(changes.make, SizeIs(1));
+  EXPECT_EQ(changes.make[0].single, 1);
+  EXPECT_EQ(changes.make[0].bases.at(1), 1);
+  EXPECT_THAT(ToText(changes.make[0].pod),
+              HasSubstr(R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuring)"
+                        R"(Execution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.nam)"
+                        R"(e","operator":"NotIn","values":["node1"]}]}]}}})"));
+  there.push_back(Made(changes.make[0]));
+  EXPECT_THAT(Plan(job, there, {{{"worker", 1}, {2, false, false}}}).make, IsEmpty());
+  // And once more.
+  job.tasks[2].excluded_hosts = {"node1", "node2"};
+  changes = Plan(job, there, {{{"worker", 1}, {2, false, true}}});
+  ASSERT_THAT(changes.make, SizeIs(1));
+  EXPECT_EQ(changes.make[0].bases.at(1), 2);
+  EXPECT_THAT(changes.remove, ElementsAre(there[2].name));
+}
+
 // ---- Pods to events ----
 
 json::object Pod(int index, int failures, const std::string& uid, json::object status) {
@@ -338,6 +380,26 @@ class JobStateTest : public testing::Test {
   TimePoint now_ = TimePoint(std::chrono::hours(1));
 };
 
+// It ends with 0, so that the cluster does not make it again where it was, and is lost all the
+// same.
+TEST_F(JobStateTest, WhoLeavesItsHostSaysSoInItsLastWords) {
+  See(Pod(0, 0, "a", Running()));
+  EXPECT_FALSE(state_.Known().at({"worker", 0}).left);
+  See(Pod(0, 0, "a", Ended(0, "Completed", "78")));
+  EXPECT_EQ(events_.back().phase, TaskPhase::kLost);
+  EXPECT_EQ(events_.back().end.exit_code, job::kExitHostExcluded);
+  EXPECT_TRUE(state_.Known().at({"worker", 0}).left);
+  EXPECT_FALSE(state_.Known().at({"worker", 0}).over);
+  DesiredJob job = SomeJob(1);
+  job.tasks[1].excluded_hosts = {"node1"};
+  const JobChanges changes = Plan(job, {Made(Plan(SomeJob(1)).make[1])}, state_.Known());
+  ASSERT_THAT(changes.make, SizeIs(2));  // the coordinator's is not among what is there
+  state_.Want(job, changes, &events_);
+  EXPECT_EQ(events_.back().phase, TaskPhase::kStarting);
+  EXPECT_EQ(events_.back().incarnation, 1);
+  EXPECT_FALSE(state_.Known().at({"worker", 0}).left);
+}
+
 TEST_F(JobStateTest, FromStartToEnd) {
   See(Pod(0, 0, "a", {{"phase", "Pending"}}));
   See(Pod(0, 0, "a", Running()));
@@ -368,7 +430,7 @@ TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
   See(pod);
   See(Pod(0, 1, "b", {{"phase", "Pending"}}));
   EXPECT_THAT(Phases(), ElementsAre(TaskPhase::kRunning, TaskPhase::kLost, TaskPhase::kStarting));
-  EXPECT_THAT(events_[1].end.reason, HasSubstr("lost with its node node1"));
+  EXPECT_THAT(events_[1].end.reason, HasSubstr("went with its node node1"));
   // The node is back, and its kubelet tells the old pod's end.
   pod["status"] = Ended(137);
   See(pod);

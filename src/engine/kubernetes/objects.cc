@@ -18,6 +18,9 @@ namespace {
 constexpr const char* kIncarnationVariable = "SHOAL_INCARNATION";
 constexpr const char* kIndexVariable = "SHOAL_INDEX";
 constexpr const char* kAddressVariable = "SHOAL_POD_IP";
+constexpr const char* kControllerLossVariable = "SHOAL_CONTROLLER_LOSS";
+// Its controller comes through the API server, which may be away for as long.
+constexpr int kCutOffSeconds = 120;
 constexpr int kMostFailures = 20;  // of an index; the engine and the coordinator count before
 constexpr int kNodeLoss = 30;      // seconds until what a lost node held is made elsewhere
 constexpr size_t kLongestLabel = 63;
@@ -59,11 +62,27 @@ json::object FromField(const std::string& name, const std::string& path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
 
+bool IsLauncher(const ObjectOptions& options, const DesiredTask& task) {
+  return !options.program.empty() && task.argv[0] == options.program;
+}
+
+// Runs in the launcher's own image: nothing has to be copied into the pod before it starts, which
+// is a container less to wait for.
+bool IsInOwnImage(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
+  return IsLauncher(options, task) && (job.image.empty() || task.role == "coordinator");
+}
+
+// Whether the pod gets a copy of the launcher.
+bool IsCopied(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
+  return !options.program.empty() && !IsInOwnImage(options, job, task);
+}
+
 json::array Argv(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task,
                  const std::string& name_space) {
   json::array argv;
   for (const std::string& word : task.argv) argv.emplace_back(Word(word, job, name_space));
-  if (!options.program.empty() && task.argv[0] == options.program) argv[0] = kLauncherPath;
+  if (IsLauncher(options, task))
+    argv[0] = IsInOwnImage(options, job, task) ? kLauncherSource : kLauncherPath;
   return argv;
 }
 
@@ -74,12 +93,15 @@ json::array Environment(const DesiredJob& job, const DesiredTask& task,
   env.push_back(FromField(kIncarnationVariable, note + kFailureCount + "']"));
   env.push_back(FromField(kAddressVariable, "status.podIP"));
   env.push_back(FromField(kNodeVariable, "spec.nodeName"));
+  env.push_back({{"name", job::kExcludedFileVariable}, {"value", "/dev/termination-log"}});
   if (indexed) {
     env.push_back(FromField(kIndexVariable, note + kCompletionIndex + "']"));
   } else {
     env.push_back({{"name", kIndexVariable}, {"value", std::to_string(task.index)}});
   }
   std::map<std::string, std::string> variables;
+  if (task.role == "coordinator")
+    variables[kControllerLossVariable] = std::to_string(kCutOffSeconds);
   for (const auto& [name, value] : task.env) variables[name] = Word(value, job, name_space);
   variables[kJobVariable] = job.job_id;
   variables[kDirVariable] = kDirPath;
@@ -152,7 +174,7 @@ struct Mounted {
   json::array mounts;
 };
 
-Mounted Volumes(const ObjectOptions& options, const DesiredJob& job) {
+Mounted Volumes(const DesiredJob& job, bool copied) {
   Mounted all;
   const auto add = [&](const std::string& name, json::object source, const std::string& target,
                        bool read_only) {
@@ -162,7 +184,7 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job) {
     if (read_only) mount["readOnly"] = true;
     all.mounts.push_back(std::move(mount));
   };
-  if (!options.program.empty()) add("shoal", {{"emptyDir", json::object()}}, "/.shoal/bin", false);
+  if (copied) add("shoal", {{"emptyDir", json::object()}}, "/.shoal/bin", false);
   if (!job.seed.empty()) {
     add("seed", {{"secret", {{"secretName", BaseName(job.job_id)}, {"defaultMode", 0444}}}},
         kSeedPath, true);
@@ -196,14 +218,13 @@ std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
 
 json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                            const DesiredTask& task, const std::string& name_space, bool indexed) {
-  const bool own = !options.program.empty() && task.argv[0] == options.program;
-  const bool bare = job.image.empty() || (own && task.role == "coordinator");
+  const bool bare = job.image.empty() || IsInOwnImage(options, job, task);
   json::object container{{"name", kTaskContainer},
                          {"image", bare ? LauncherImage(options, job) : job.image},
                          {"imagePullPolicy", "IfNotPresent"},
                          {"command", Argv(options, job, task, name_space)},
                          {"env", Environment(job, task, name_space, indexed)},
-                         {"volumeMounts", Volumes(options, job).mounts},
+                         {"volumeMounts", Volumes(job, IsCopied(options, job, task)).mounts},
                          {"terminationMessagePolicy", "FallbackToLogsOnError"},
                          {"securityContext", {{"allowPrivilegeEscalation", false}}}};
   if (json::object resources = ResourcesOf(job, task); !resources.empty())
@@ -229,6 +250,20 @@ void AddPlacement(const job::Kubernetes& wishes, json::object* spec) {
     (*spec)["hostNetwork"] = true;
     (*spec)["dnsPolicy"] = "ClusterFirstWithHostNet";
   }
+}
+
+// By the nodes' own names: labels of hosts may be others.
+void AddExclusions(const std::vector<std::string>& nodes, json::object* spec) {
+  if (nodes.empty()) return;
+  json::array fields;
+  for (const std::string& node : nodes) {
+    fields.push_back(json::object{
+        {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", json::array{node}}});
+  }
+  json::object terms{{"nodeSelectorTerms", json::array{json::object{{"matchFields", fields}}}}};
+  (*spec)["affinity"] = json::object{
+      {"nodeAffinity",
+       json::object{{"requiredDuringSchedulingIgnoredDuringExecution", std::move(terms)}}}};
 }
 
 json::object Meta(const std::string& name, json::object labels, const Owner& owner) {
@@ -361,9 +396,9 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
       {"enableServiceLinks", false},
       {"subdomain", BaseName(job.job_id)},
       {"securityContext", std::move(context)},
-      {"volumes", Volumes(options, job).volumes},
+      {"volumes", Volumes(job, IsCopied(options, job, task)).volumes},
       {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
-  if (!options.program.empty()) {
+  if (IsCopied(options, job, task)) {
     spec["initContainers"] = json::array{
         {{"name", "launcher"},
          {"image", LauncherImage(options, job)},
@@ -373,6 +408,7 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"securityContext", {{"allowPrivilegeEscalation", false}}}}};
   }
   AddPlacement(job.kubernetes, &spec);
+  AddExclusions(task.excluded_hosts, &spec);
   return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
 }
 

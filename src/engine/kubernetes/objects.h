@@ -14,7 +14,7 @@
 namespace shoal::engine::kubernetes {
 
 inline constexpr const char* kDefaultLauncherImage = "ghcr.io/shoal-ml/launcher:1";
-// Where an image of the launcher has it, and where tasks find it.
+// Where an image of the launcher has it, and where it is copied to in pods of other images.
 inline constexpr const char* kLauncherSource = "/shoal-task";
 inline constexpr const char* kLauncherPath = "/.shoal/bin/shoal";
 inline constexpr const char* kSeedPath = "/.shoal/seed";

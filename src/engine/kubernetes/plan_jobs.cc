@@ -41,6 +41,10 @@ class Planner {
     const auto found = known_.find({task.role, task.index});
     return found == known_.end() ? 0 : found->second.next;
   }
+  bool HasLeft(const std::string& role, int index) const {
+    const auto found = known_.find({role, index});
+    return found != known_.end() && found->second.left;
+  }
   bool IsOver(const std::string& role, int index) const {
     const auto found = known_.find({role, index});
     return found != known_.end() && found->second.over;
@@ -102,6 +106,7 @@ class Planner {
       if (index < whole.completions) least = index + 1;
     }
     for (int i = 0; i < least; ++i) {
+      if (HasLeft(whole.role, i)) continue;  // its index is complete
       if (named.contains(i)) {
         covered.insert(i);
       } else if (!IsOver(whole.role, i)) {
@@ -121,7 +126,8 @@ class Planner {
     for (const JobView* single : singles) {
       if (single->single != task.index) continue;
       const bool same = single->digest == made.digest;
-      if (same || !IsOver(task.role, task.index)) return;
+      const bool gone = IsOver(task.role, task.index) || HasLeft(task.role, task.index);
+      if (same || !gone) return;
       changes_.remove.push_back(single->name);
     }
     Make(std::move(made));

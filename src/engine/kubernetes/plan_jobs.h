@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "engine/kubernetes/objects.h"
+#include "engine/task_state.h"
 
 namespace shoal::engine::kubernetes {
-
-using TaskKey = std::pair<std::string, int>;
 
 // What is known of a task that exists or did.
 struct KnownTask {
   int next = 0;       // the number of its next incarnation
   bool over = false;  // ended, or given up: what it was may be replaced
+  bool left = false;  // … because of its host: it ended with job::kExitHostExcluded
 };
 
 // A role that grows or shrinks.

@@ -110,15 +110,22 @@ class LoopbackRelay final : public Relay {
       connections_.push_back(std::move(connection));
       raw->thread = std::thread([this, raw, fd = fd.Release()] {
         const Status carried = Carry(fd);
-        if (!carried.ok()) LogInfo("the coordinator's pod is not reached: {}", carried.message());
         {
           // Nobody shuts down a number that is somebody else's by then.
           std::lock_guard done_lock(mu_);
           raw->fd = -1;
+          TellOnce(carried);
         }
         raw->done = true;
       });
     }
+  }
+
+  // Under the lock. Who dials again and again hears the same.
+  void TellOnce(const Status& carried) {
+    const std::string why = carried.ok() ? "" : carried.message();
+    if (why != last_why_ && !why.empty()) LogInfo("the coordinator's pod is not reached: {}", why);
+    last_why_ = why;
   }
 
   Status Carry(int fd) {
@@ -145,6 +152,7 @@ class LoopbackRelay final : public Relay {
   uint16_t port_ = 0;
   std::mutex mu_;
   bool ending_ = false;                                 // guarded by mu_
+  std::string last_why_;                                // guarded by mu_; empty: it was reached
   std::list<std::unique_ptr<Connection>> connections_;  // guarded by mu_ until the end
   std::thread acceptor_;
 };

@@ -3,77 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
-#include "base/file.h"
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
+#include "engine/test_schema.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
 
 class Definitions {
  public:
-  Definitions() {
-    const auto text =
-        ReadFile(std::string(SHOAL_SOURCE_DIR) + "/tests/golden/kubernetes/schemas.json", 1 << 20);
-    EXPECT_TRUE(text.ok()) << text.status().message();
-    if (text.ok()) all_ = ParseJsonObject(*text).value_or({});
-  }
+  Definitions() : all_(ReadGolden("kubernetes/schemas.json")) {}
   // "" if it is as the definition says, else what is wrong.
   std::string Check(const std::string& name, const json::value& value) const {
-    return Differs(value, {{"$ref", name}}, name.substr(name.rfind('.') + 1));
+    return Differs(value, {{"$ref", name}}, name.substr(name.rfind('.') + 1), all_);
   }
 
  private:
-  static bool Fits(const json::object& schema, const json::value& value) {
-    const std::string type = GetStringOr(schema, "type", "");
-    if (schema.contains("oneOf") || GetStringOr(schema, "format", "") == "int-or-string")
-      return value.is_string() || value.is_int64() || value.is_uint64();
-    return type.empty() || (type == "string" && value.is_string()) ||
-           (type == "integer" && (value.is_int64() || value.is_uint64())) ||
-           (type == "boolean" && value.is_bool()) || (type == "number" && value.is_number()) ||
-           (type == "array" && value.is_array()) || (type == "object" && value.is_object());
-  }
-
-  std::string Differs(const json::value& value, const json::object& given,
-                      const std::string& where) const {
-    const std::string ref = GetStringOr(given, "$ref", "");
-    if (!ref.empty() && !all_.contains(ref)) return where + ": there is no definition " + ref;
-    const json::object& schema = ref.empty() ? given : all_.at(ref).as_object();
-    if (!Fits(schema, value)) return where + ": got " + ToText(value);
-    if (value.is_array() && schema.contains("items")) {
-      for (const json::value& item : value.get_array()) {
-        const std::string wrong = Differs(item, schema.at("items").as_object(), where + "[]");
-        if (!wrong.empty()) return wrong;
-      }
-    }
-    return value.is_object() ? Members(value.get_object(), schema, where) : "";
-  }
-
-  std::string Members(const json::object& value, const json::object& schema,
-                      const std::string& where) const {
-    if (const json::value* required = schema.if_contains("required"); required != nullptr) {
-      for (const json::value& name : required->as_array()) {
-        if (!value.contains(name.as_string())) return where + ": " + ToText(name) + " is required";
-      }
-    }
-    const json::value* properties = schema.if_contains("properties");
-    const json::value* others = schema.if_contains("additionalProperties");
-    for (const auto& [name, member] : value) {
-      const json::value* known =
-          properties == nullptr ? nullptr : properties->as_object().if_contains(name);
-      if (known == nullptr) known = others;
-      if (known == nullptr && properties == nullptr) continue;
-      if (known == nullptr) return where + "." + std::string(name) + " is not in the definition";
-      const std::string wrong =
-          Differs(member, known->as_object(), where + "." + std::string(name));
-      if (!wrong.empty()) return wrong;
-    }
-    return "";
-  }
-
-  json::object all_;
+  const json::object all_;
 };
 
 // A job that asks for all there is.
@@ -105,7 +51,7 @@ DesiredJob FullJob() {
   return job;
 }
 
-TEST(Schema, AllThatIsSentIsInTheDefinitions) {
+TEST(KubernetesSchema, AllThatIsSentIsInTheDefinitions) {
   const Definitions definitions;
   const ObjectOptions options{.program = "/opt/shoal", .launcher_image = "launcher:1"};
   const DesiredJob job = FullJob();

@@ -4,11 +4,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "base/file.h"
+#include "engine/own_host.h"
 
 namespace shoal::engine {
 namespace {
@@ -30,6 +34,25 @@ Result<uint16_t> FreePort() {
   if (!fd.valid() || ::bind(fd.get(), raw, size) != 0 || ::getsockname(fd.get(), raw, &size) != 0)
     return ErrnoStatus(errno, "cannot find a free port");
   return ntohs(address.sin_port);
+}
+
+// That a task is said to be on: the first ones get the first hosts, without those it is not to
+// have.
+Result<std::string> HostFor(const DesiredTask& task) {
+  const char* names = std::getenv("SHOAL_APART_HOSTS");
+  if (names == nullptr) {
+    TRY(CheckOwnHost("local-apart", task));
+    return OwnHost();
+  }
+  std::vector<std::string> hosts;
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
+    const auto& not_there = task.excluded_hosts;
+    if (std::find(not_there.begin(), not_there.end(), name) == not_there.end())
+      hosts.push_back(name);
+  }
+  if (hosts.empty()) return FailedPrecondition("there is no host that it may be made on any more");
+  return hosts[static_cast<size_t>(task.index) % hosts.size()];
 }
 
 }  // namespace
@@ -67,6 +90,7 @@ Result<DesiredTask> TaskApart(const std::string& job_dir, const DesiredTask& tas
                           {kSeedMark, (ApartDir(job_dir) / "seed").string()},
                           {kIndexMark, std::to_string(task.index)}};
   DesiredTask filled = task;
+  TRY_ASSIGN(filled.env[kNodeVariable], HostFor(task));
   for (std::string& word : filled.argv) word = FillMarks(word, values);
   for (auto& [variable, value] : filled.env) value = FillMarks(value, values);
   if (filled.work_dir.empty()) filled.work_dir = dir.string();

@@ -5,6 +5,9 @@
 //   JOBDIR/apart/seed/<name>                        DesiredJob::seed
 //   JOBDIR/apart/port                               the coordinator's
 //   JOBDIR/apart/<role>-<index>.<incarnation>/      a task's own
+//
+// SHOAL_APART_HOSTS of the engine's environment names the hosts that they are said to be on, with
+// commas between; without it there is this machine alone.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "engine/job_files.h"
 #include "engine/local/apart.h"
+#include "engine/own_host.h"
 #include "engine/spawn.h"
 #include "engine/task_process.h"
 #include "host/usage.h"
@@ -169,24 +170,18 @@ Status LocalJob::Apply(const DesiredJob& desired) {
   }
   if (options_->apart) TRY(MakeApart(desired));
   const TimePoint now = options_->clock->Now();
-  std::set<Key> named;
-  for (const DesiredTask& wish : desired.tasks) {
-    const Key key{wish.role, wish.index};
-    named.insert(key);
-    auto [it, fresh] = tasks_.try_emplace(key);
-    Task& task = it->second;
+  const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
     if (fresh) order_.push_back(key);
     // No longer wanted, and ended, but not forgotten yet: as if it had been.
-    const bool again = !fresh && !task.wanted && !task.pidfd.valid();
-    task.wanted = true;
-    task.desired = wish;
-    if (fresh || again || task.phase == TaskPhase::kRefused) task.BeginAnew(now);
-  }
-  for (auto& [key, task] : tasks_) {
-    if (named.contains(key)) continue;
-    task.wanted = false;
-    Ask(&task, now + options_->remove_grace);
-  }
+    const bool again = !fresh && !task->wanted && !task->pidfd.valid();
+    task->wanted = true;
+    task->desired = wish;
+    if (fresh || again || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+  };
+  MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
+    task->wanted = false;
+    Ask(task, now + options_->remove_grace);
+  });
   dirty_ = true;
   return Status::Ok();
 }
@@ -264,6 +259,8 @@ Result<Spawned> LocalJob::SpawnTask(const Key& key, const Task& task) const {
   DesiredTask desired = task.desired;
   if (options_->apart) {
     TRY_ASSIGN(desired, TaskApart(dir_, task.desired, task.incarnation));
+  } else {
+    TRY(CheckOwnHost("local", task.desired));
   }
   return Spawn(SpawnSpecOf({id_, dir_, key.first, key.second, task.incarnation}, desired,
                            options_->environment));

@@ -10,8 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,30 +22,24 @@
 #include "engine/job_files.h"
 #include "engine/marathon/app_spec.h"
 #include "engine/marathon/inside.h"
+#include "engine/orders.h"
+#include "engine/orders_watch.h"
 #include "engine/process_exec.h"
-#include "engine/slurm/orders.h"
-#include "engine/slurm/task_table.h"
 #include "engine/spawn.h"
 #include "engine/task_process.h"
+#include "engine/task_table.h"
 #include "net/address.h"
 
 namespace shoal::engine::marathon {
 namespace {
 
 namespace fs = std::filesystem;
-using slurm::Line;
-using slurm::LineReader;
-using slurm::Orders;
-using slurm::Sign;
-using slurm::TaskTable;
 using std::chrono::milliseconds;
 
-// Where the kernel does not tell of changes, as those that other hosts make on a network file
-// system.
-constexpr milliseconds kLookAgain{1000};
 // Before Mesos kills what it told to end (taskKillGracePeriodSeconds of the app).
 constexpr milliseconds kMarathonsPatience{20'000};
 constexpr size_t kLogTail = 4096;
+constexpr int kExcluded = 1;  // its exit code: Marathon is to put another instance elsewhere
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -70,7 +62,9 @@ class Holder {
     SetLogName("marathon-holder");
     TRY(Prepare());
     for (;;) {
+      LeaveExcluded();
       if (!place_ && !told_to_end_) TakePlace();
+      if (!place_ && !told_to_end_ && IsExcluded()) return kExcluded;
       Act();
       Write();
       if (told_to_end_ && !child_) return 0;
@@ -92,22 +86,13 @@ class Holder {
   };
 
   Status Prepare() {
-    auto orders = slurm::ReadOrders(job_dir_);
+    TRY_ASSIGN(watch_, OrdersWatch::Make(job_dir_, {SIGTERM, SIGINT, SIGHUP}));
+    auto orders = ReadOrders(job_dir_);
     if (!orders.ok())
       return orders.status().With("the agent " + Variable("HOST") +
                                   " does not see the job's directory; put SHOAL_HOME on a file "
                                   "system that all agents mount at the same path");
     orders_ = std::move(*orders);
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
-    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-    signals_.Reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    changes_.Reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (!signals_.valid() || !changes_.valid())
-      return ErrnoStatus(errno, "the holder has no descriptors");
-    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir_).c_str(), IN_MOVED_TO);
-    LookForOrders(true);
     return MakeDirectories(PlacesDir(job_dir_), 0700);
   }
 
@@ -117,13 +102,37 @@ class Holder {
 
   void TakePlace() {
     if (orders_.stop) return;
-    for (const slurm::OrderedTask& task : orders_.tasks) {
-      if (task.task.role == role_ && Take(task)) return;
+    for (const OrderedTask& task : orders_.tasks) {
+      if (task.task.role == role_ && !ExcludedHere(task) && Take(task)) return;
     }
   }
 
+  // A task that is not to run on this agent any more leaves the place to another agent's holder,
+  // which goes on as after a loss.
+  void LeaveExcluded() {
+    if (!place_ || child_ || told_to_end_ || orders_.stop) return;
+    const OrderedTask* const wanted = Wanted();
+    if (wanted == nullptr || !ExcludedHere(*wanted)) return;
+    Write();
+    LogWarning("{} {} is not to run on this agent, {}, any more", role_, place_->index,
+               Variable("HOST"));
+    place_.reset();
+  }
+
+  static bool ExcludedHere(const OrderedTask& ordered) {
+    const auto& hosts = ordered.task.excluded_hosts;
+    return std::find(hosts.begin(), hosts.end(), Variable("HOST")) != hosts.end();
+  }
+
+  // There is, or will be, something of the role to do that is not to be done here.
+  bool IsExcluded() const {
+    return std::any_of(orders_.tasks.begin(), orders_.tasks.end(), [&](const auto& ordered) {
+      return ordered.task.role == role_ && ExcludedHere(ordered);
+    });
+  }
+
   // False if somebody else holds it.
-  bool Take(const slurm::OrderedTask& wanted) {
+  bool Take(const OrderedTask& wanted) {
     const int index = wanted.task.index;
     const fs::path path = PlacePath(job_dir_, role_, index);
     auto file = OpenFile(path, O_RDWR | O_CREAT | O_APPEND, 0600);
@@ -150,12 +159,12 @@ class Holder {
   // Gives it up when it is named no more and its task has ended.
   void LeavePlace() {
     if (!place_ || child_ || orders_.stop || told_to_end_ || Wanted() != nullptr) return;
-    Append(slurm::EncodeLine({Sign::kClosed, {}, round_, TaskId()}));
+    Append(EncodeLine({Sign::kClosed, {}, round_, TaskId()}));
     place_.reset();
   }
 
-  const slurm::OrderedTask* Wanted() const {
-    for (const slurm::OrderedTask& task : orders_.tasks) {
+  const OrderedTask* Wanted() const {
+    for (const OrderedTask& task : orders_.tasks) {
       if (task.task.role == role_ && task.task.index == place_->index) return &task;
     }
     return nullptr;
@@ -164,7 +173,7 @@ class Holder {
   void TakeOrders() {
     if (!place_ || told_to_end_) return;
     Orders mine = orders_;
-    std::erase_if(mine.tasks, [&](const slurm::OrderedTask& task) {
+    std::erase_if(mine.tasks, [&](const OrderedTask& task) {
       return task.task.role != role_ || task.task.index != place_->index;
     });
     if (!mine.tasks.empty()) round_ = mine.tasks[0].round;
@@ -174,34 +183,14 @@ class Holder {
   // ---- What happens ----
 
   void Wait() {
-    pollfd polls[3] = {{signals_.get(), POLLIN, 0},
-                       {changes_.get(), POLLIN, 0},
-                       {child_ ? child_->process.pidfd.get() : -1, POLLIN, 0}};
-    auto timeout = kLookAgain;
-    if (next_)
-      timeout =
-          std::clamp(std::chrono::ceil<milliseconds>(*next_ - Now()), milliseconds(0), kLookAgain);
-    (void)::poll(polls, 3, static_cast<int>(timeout.count()));
-    if (child_ && polls[2].revents != 0) TakeEnd();
-    signalfd_siginfo signal{};
-    while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) OnToldToEnd();
-    char events[4096];
-    bool told = false;
-    while (::read(changes_.get(), events, sizeof events) > 0) told = true;
-    LookForOrders(told);
-  }
-
-  // `told`: by the kernel. Two changes within its clock's step have one time.
-  void LookForOrders(bool told) {
-    std::error_code error;
-    const auto changed = fs::last_write_time(slurm::OrdersPath(job_dir_), error);
-    if (error || (!told && changed == orders_time_)) return;
-    auto orders = slurm::ReadOrders(job_dir_);
-    if (!orders.ok()) return LogError("{}", orders.status().message());
-    orders_time_ = changed;
-    if (orders->number == orders_.number) return;
-    orders_ = std::move(*orders);
-    TakeOrders();
+    std::vector<pollfd> polls = {{child_ ? child_->process.pidfd.get() : -1, POLLIN, 0}};
+    watch_.Wait(&polls, next_ ? std::optional<Duration>(*next_ - Now()) : std::nullopt);
+    if (child_ && polls[0].revents != 0) TakeEnd();
+    for (size_t told = watch_.TakeSignals().size(); told > 0; --told) OnToldToEnd();
+    if (auto orders = watch_.TakeOrders(orders_.number)) {
+      orders_ = std::move(*orders);
+      TakeOrders();
+    }
   }
 
   // Marathon ends this Mesos task. What still runs is made again by another one, should it be
@@ -255,6 +244,8 @@ class Holder {
         task.env.emplace("SHOAL_COORDINATOR_PORT", port);
     }
     std::vector<std::string> env = WithoutMarathon(OwnEnvironment());
+    if (const std::string host = Variable("HOST"); !host.empty())
+      env.push_back(std::string(kNodeVariable) + "=" + host);
     if (task.resources.gpu > 0) env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Mesos leases them
     const TaskPlace place{orders_.job_id, job_dir_, role_, life.key.second, life.incarnation};
     auto process = Spawn(SpawnSpecOf(place, task, std::move(env)));
@@ -271,7 +262,7 @@ class Holder {
     if (!place_) return;
     std::string text;
     for (TaskEvent& event : place_->table.TakeEvents())
-      text += slurm::EncodeLine({Sign::kTask, std::move(event), round_, TaskId()});
+      text += EncodeLine({Sign::kTask, std::move(event), round_, TaskId()});
     Append(text);
   }
 
@@ -284,14 +275,12 @@ class Holder {
   const std::string job_dir_;
   const std::string role_;
   Orders orders_;
-  fs::file_time_type orders_time_{};
   std::optional<Place> place_;
   std::optional<Child> child_;
   int64_t round_ = 0;
   std::optional<TimePoint> next_;
   bool told_to_end_ = false;
-  UniqueFd signals_;
-  UniqueFd changes_;
+  OrdersWatch watch_;
 };
 
 }  // namespace

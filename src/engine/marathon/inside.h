@@ -22,7 +22,7 @@ Result<int> RunHolder(const std::string& job_dir, const std::string& role);
 // ---- What engine and holders share: files of the job's directory (docs/formats/marathon.md) ----
 
 // Who of a role holds the place `index` has this file locked (flock); a line for each start and
-// end of its task (slurm/orders.h), of which `node` is the Mesos task and `order` the round.
+// end of its task (engine/orders.h), of which `node` is the Mesos task and `order` the round.
 std::filesystem::path PlacesDir(const std::string& job_dir);
 std::filesystem::path PlacePath(const std::string& job_dir, const std::string& role, int index);
 

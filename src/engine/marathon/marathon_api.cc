@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "engine/marathon/app_spec.h"
+#include "net/http_status.h"
 
 namespace shoal::engine::marathon {
 namespace {
@@ -71,23 +72,12 @@ Status MarathonApi::Refusal(const net::HttpRequest& request, const net::HttpRepl
   const std::string text = "Marathon at " + url() + " answers " + request.method + " " +
                            request.target + " with " + std::to_string(reply.status) + ": " +
                            complaint;
-  switch (reply.status) {
-    case 400:
-    case 422:
-      return InvalidArgument(text);
-    case 401:
-      return Unauthenticated(text +
-                             "; set SHOAL_MARATHON_TOKEN, SHOAL_MARATHON_USER or "
-                             "SHOAL_MARATHON_CREDENTIALS");
-    case 403:
-      return PermissionDenied(text);
-    case 404:
-      return NotFound(text);
-    case 409:
-      return FailedPrecondition(text);
-    default:
-      return reply.status >= 500 ? Unavailable(text) : Internal(text);
-  }
+  const Code code = net::CodeOfHttp(reply.status);
+  if (code == Code::kAlreadyExists) return FailedPrecondition(text);
+  if (code != Code::kUnauthenticated) return Status(code, text);
+  return Unauthenticated(text +
+                         "; set SHOAL_MARATHON_TOKEN, SHOAL_MARATHON_USER or "
+                         "SHOAL_MARATHON_CREDENTIALS");
 }
 
 Result<net::HttpReply> MarathonApi::Call(const net::HttpRequest& request, int also) const {

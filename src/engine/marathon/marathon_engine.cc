@@ -90,6 +90,7 @@ class MarathonEngine final : public PublishingEngine {
     std::unique_ptr<MarathonJob> job;
     Cluster* cluster = nullptr;
     std::set<std::string> deployments;  // that we began
+    bool sent = false;                  // … one of them before Marathon was asked last
   };
 
   void ReadHolders();
@@ -185,6 +186,8 @@ void MarathonEngine::LookAt(const std::string& job_id) {
     const auto held = jobs_.find(job_id);
     if (held == jobs_.end() || held->second.job->stopping() || held->second.job->over()) return;
     api = held->second.cluster->api.get();
+    // A group that is sent while we ask is not gone because the answer has none.
+    held->second.sent = !held->second.deployments.empty();
     running = held->second.job->Running();
     waits = held->second.job->Waits();
   }
@@ -220,7 +223,7 @@ std::vector<TaskEvent> MarathonEngine::TakeApps(
   if (held == jobs_.end() || held->second.job->stopping()) return {};
   MarathonJob* const job = held->second.job.get();
   std::vector<TaskEvent> events = job->Read();
-  if (apps.empty() && !held->second.deployments.empty()) {
+  if (apps.empty() && held->second.sent) {
     const std::vector<TaskEvent> over =
         job->OverWith("its group " + marathon::GroupId(job->settings().marathon, job_id) +
                       " is gone from Marathon; somebody else removed it");
@@ -268,7 +271,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   TRY(marathon::CheckSettings(desired));
   TRY_ASSIGN(Cluster* const cluster, ClusterOf(desired.marathon));
-  slurm::Orders orders;
+  Orders orders;
   orders.grace = options_.remove_grace;
   orders.restart = options_.restart;
   orders.program = options_.program;

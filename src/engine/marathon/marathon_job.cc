@@ -45,11 +45,11 @@ Result<std::unique_ptr<MarathonJob>> MarathonJob::Make(const std::string& id,
 Result<std::unique_ptr<MarathonJob>> MarathonJob::Find(const std::string& id,
                                                        const std::string& dir) {
   std::unique_ptr<MarathonJob> job(new MarathonJob(id, dir));
-  TRY_ASSIGN(job->orders_, slurm::ReadOrders(dir));
+  TRY_ASSIGN(job->orders_, ReadOrders(dir));
   if (job->orders_.job_id != id)
-    return DataLoss(slurm::OrdersPath(dir).string() + " is of the job " + job->orders_.job_id);
+    return DataLoss(OrdersPath(dir).string() + " is of the job " + job->orders_.job_id);
   DesiredJob desired{id, dir, {}};
-  for (const slurm::OrderedTask& task : job->orders_.tasks) {
+  for (const OrderedTask& task : job->orders_.tasks) {
     Place& place = job->PlaceOf({task.task.role, task.task.index});
     place.round = task.round;
     place.named = true;
@@ -65,7 +65,7 @@ MarathonJob::Place& MarathonJob::PlaceOf(const Key& key) {
   return places_.try_emplace(key, PlacePath(dir_, key.first, key.second)).first->second;
 }
 
-Status MarathonJob::Order(const DesiredJob& desired, slurm::Orders rest) {
+Status MarathonJob::Order(const DesiredJob& desired, Orders rest) {
   rest.job_id = id_;
   rest.number = orders_.number + 1;
   std::set<Key> named;
@@ -90,7 +90,7 @@ Status MarathonJob::Order(const DesiredJob& desired, slurm::Orders rest) {
                            {"url", settings_.marathon.url},
                            {"authorities", settings_.marathon.authorities}};
   TRY(WriteFileAtomically(SettingsPath(dir_), ToText(place) + "\n", 0600, false));
-  return slurm::WriteOrders(dir_, orders_);
+  return WriteOrders(dir_, orders_);
 }
 
 Status MarathonJob::OrderStop(std::chrono::milliseconds grace) {
@@ -98,7 +98,7 @@ Status MarathonJob::OrderStop(std::chrono::milliseconds grace) {
   orders_.grace = grace;
   orders_.tasks.clear();
   ++orders_.number;
-  return slurm::WriteOrders(dir_, orders_);
+  return WriteOrders(dir_, orders_);
 }
 
 std::vector<TaskEvent> MarathonJob::Read() {
@@ -109,15 +109,15 @@ std::vector<TaskEvent> MarathonJob::Read() {
       LogWarning("job {}: {}", id_, lines.status().message());
       continue;
     }
-    for (const slurm::Line& line : *lines) Take(line, key, &place, &events);
+    for (const Line& line : *lines) Take(line, key, &place, &events);
   }
   return events;
 }
 
-void MarathonJob::Take(const slurm::Line& line, const Key& key, Place* place,
+void MarathonJob::Take(const Line& line, const Key& key, Place* place,
                        std::vector<TaskEvent>* events) {
   const TaskEvent& told = line.event;
-  if (line.sign != slurm::Sign::kTask || told.role != key.first || told.index != key.second) return;
+  if (line.sign != Sign::kTask || told.role != key.first || told.index != key.second) return;
   mesos_tasks_.insert(line.node);
   // Its loss was told on Marathon's word, or its end at a stop.
   const bool known =
@@ -234,7 +234,7 @@ std::vector<TaskEvent> MarathonJob::EndAll() {
 
 void MarathonJob::RemoveRecords() const {
   std::error_code error;
-  fs::remove(slurm::OrdersPath(dir_), error);
+  fs::remove(OrdersPath(dir_), error);
   fs::remove(SettingsPath(dir_), error);
   fs::remove_all(PlacesDir(dir_), error);
 }

@@ -15,7 +15,7 @@
 #include "engine/engine.h"
 #include "engine/marathon/app_spec.h"
 #include "engine/marathon/decode.h"
-#include "engine/slurm/orders.h"
+#include "engine/orders.h"
 
 namespace shoal::engine::marathon {
 
@@ -33,7 +33,7 @@ class MarathonJob {
   static Result<std::unique_ptr<MarathonJob>> Find(const std::string& id, const std::string& dir);
 
   // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
-  Status Order(const DesiredJob& desired, slurm::Orders rest);
+  Status Order(const DesiredJob& desired, Orders rest);
   // Writes that all is to end.
   Status OrderStop(std::chrono::milliseconds grace);
 
@@ -80,7 +80,7 @@ class MarathonJob {
   };
   struct Place {
     explicit Place(std::filesystem::path path) : reader(std::move(path)) {}
-    slurm::LineReader reader;
+    LineReader reader;
     std::optional<Seen> seen;  // nothing before its first line
     int round = 0;
     bool named = false;
@@ -88,7 +88,7 @@ class MarathonJob {
 
   MarathonJob(std::string id, std::string dir) : id_(std::move(id)), dir_(std::move(dir)) {}
   Place& PlaceOf(const Key& key);
-  void Take(const slurm::Line& line, const Key& key, Place* place, std::vector<TaskEvent>* events);
+  void Take(const Line& line, const Key& key, Place* place, std::vector<TaskEvent>* events);
   TaskEvent EventOf(const Key& key, const Place& place, const std::string& reason) const;
   // Mesos tasks that end before they take a place: the role is given up after some.
   std::vector<TaskEvent> CountFailures(const App& app);
@@ -97,7 +97,7 @@ class MarathonJob {
   const std::string id_;
   const std::string dir_;
   DesiredJob settings_;
-  slurm::Orders orders_;
+  Orders orders_;
   std::map<Key, Place> places_;
   std::map<std::string, RoleNeed> needs_;                // of each role that was ever named
   std::map<std::string, int> instances_;                 // of its app, as it is sent

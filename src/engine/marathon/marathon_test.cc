@@ -181,14 +181,14 @@ class JobTest : public testing::Test {
     job_ = std::move(*made);
   }
   void Order(int workers) {
-    slurm::Orders orders;
+    Orders orders;
     orders.program = "/opt/shoal";
     ASSERT_TRUE(job_->Order(Job(dir_.path(), workers), orders).ok());
   }
   void Write(const std::string& role, int index, int incarnation, TaskPhase phase,
              const std::string& mesos_task) {
-    slurm::Line line{slurm::Sign::kTask, {"", role, index, incarnation, phase, {}}, 0, mesos_task};
-    text_[{role, index}] += slurm::EncodeLine(line);
+    Line line{Sign::kTask, {"", role, index, incarnation, phase, {}}, 0, mesos_task};
+    text_[{role, index}] += EncodeLine(line);
     ASSERT_TRUE(
         WriteFileAtomically(PlacePath(dir_.path(), role, index), text_[{role, index}]).ok());
   }

@@ -1,6 +1,7 @@
-// `shoal slurm agent DIR`: what the batch script becomes on the first node of the allocation. It
-// makes the tasks of engine/orders.json exist, as steps (srun) on the nodes that it chooses, and
-// writes to engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
+// `shoal slurm agent DIR [AHEAD]`: what the batch script becomes on the first node of the
+// allocation, or what an salloc runs on the controller's machine (ADR 87). It makes the tasks of
+// engine/orders.json exist, as steps (srun) on the nodes that it chooses, and writes to
+// engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
 //
 //   orders.json ─inotify, else each second─▶ TaskTable ─Due─▶ Steps (srun, pipes) ─▶ events.jsonl
 //
@@ -8,26 +9,27 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/inotify.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <set>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/job_files.h"
+#include "engine/orders_watch.h"
 #include "engine/records.h"
 #include "engine/slurm/batch_script.h"
+#include "engine/slurm/commands.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/own_address.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/steps.h"
-#include "engine/slurm/task_table.h"
+#include "engine/task_table.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -36,9 +38,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr const char* kCoordinator = "coordinator";
-// Where the kernel does not tell of changes, as those that other nodes make on a network file
-// system.
-constexpr milliseconds kLookAgain{1000};
 // Before Slurm kills what it told to end (KillWait is 30 s unless the site says otherwise).
 constexpr milliseconds kSlurmsPatience{20'000};
 
@@ -51,8 +50,12 @@ std::string Variable(const char* name) {
 
 class Agent {
  public:
-  explicit Agent(std::string job_dir)
-      : job_dir_(std::move(job_dir)), placement_({}, {}), table_("") {}
+  Agent(std::string job_dir, std::optional<std::chrono::seconds> ahead)
+      : job_dir_(std::move(job_dir)),
+        ahead_(ahead),
+        parent_(::getppid()),
+        placement_({}, {}),
+        table_("") {}
 
   Result<int> Run() {
     TRY(Prepare());
@@ -61,8 +64,11 @@ class Agent {
       Act();
       Write();
       Wait();
+      if (look_at_time_ && Now() >= *look_at_time_) LookAtTime();
     }
     Tell(Sign::kClosed, "");
+    // Where salloc would give the allocation back, and is gone.
+    if (ahead_ && ::getppid() != parent_) (void)commands_.Cancel(number_);
     return 0;
   }
 
@@ -71,17 +77,17 @@ class Agent {
 
   Status Prepare() {
     SetLogName("slurm-agent");
+    TRY_ASSIGN(watch_, OrdersWatch::Make(job_dir_, {SIGTERM, SIGINT, SIGUSR1}));
     TRY_ASSIGN(orders_, ReadOrders(job_dir_));
     table_ = TaskTable(orders_.job_id);
-    TRY_ASSIGN(const std::vector<std::string> nodes, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
+    TRY_ASSIGN(nodes_, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
     TRY_ASSIGN(const std::vector<int> cells, ExpandCounts(Variable("SLURM_TASKS_PER_NODE")));
-    placement_ = Placement(nodes, cells);
+    placement_ = Placement(nodes_, cells);
     const std::string here = Variable("SLURMD_NODENAME");
-    if (std::find(nodes.begin(), nodes.end(), here) != nodes.end()) own_node_ = here;
-    address_ = OwnAddress(nodes);
-    TRY(Watch());
+    if (std::find(nodes_.begin(), nodes_.end(), here) != nodes_.end()) own_node_ = here;
     TRY(Continue());
     TRY_ASSIGN(lines_, OpenFile(LinesPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    if (ahead_) TRY(BeAttended());
     StepCallbacks callbacks;
     callbacks.on_started = [this](const Life& life) { table_.Started(life, Now()); };
     callbacks.on_ended = [this](const Life& life, TaskEnd end, const std::string& words) {
@@ -104,17 +110,23 @@ class Agent {
     return Status::Ok();
   }
 
-  Status Watch() {
-    sigset_t signals;
-    ::sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, signal);
-    ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-    signals_.Reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-    changes_.Reset(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (!signals_.valid() || !changes_.valid())
-      return ErrnoStatus(errno, "the agent has no descriptors");
-    (void)::inotify_add_watch(changes_.get(), EngineDir(job_dir_).c_str(), IN_MOVED_TO);
-    return Status::Ok();
+  // Nobody signals that the time is nearly over.
+  Status BeAttended() {
+    constexpr std::chrono::seconds kFirstLook{2};
+    number_ = std::atoll(Variable("SLURM_JOB_ID").c_str());
+    look_at_time_ = Now() + kFirstLook;
+    return WriteAllocation(job_dir_, {number_, true});
+  }
+
+  // It can be changed while the job runs.
+  void LookAtTime() {
+    constexpr std::chrono::seconds kAgain{60};
+    look_at_time_ = Now() + kAgain;
+    const auto left = commands_.TimeLeft(number_);
+    if (!left.ok()) return LogInfo("{}", left.status().message());
+    if (!*left) return;
+    if (**left <= *ahead_) return OnTimeLimit();
+    look_at_time_ = std::min(*look_at_time_, Now() + (**left - *ahead_));
   }
 
   // What an earlier agent of this job left, before Slurm put the job into its queue again.
@@ -143,36 +155,18 @@ class Agent {
   // ---- What happens ----
 
   void Wait() {
-    std::vector<pollfd> polls = {{signals_.get(), POLLIN, 0}, {changes_.get(), POLLIN, 0}};
+    std::vector<pollfd> polls;
     steps_->AddPolls(&polls);
-    auto timeout = kLookAgain;
-    if (next_) {
-      const auto left = std::chrono::ceil<milliseconds>(*next_ - Now());
-      timeout = std::clamp(left, milliseconds(0), kLookAgain);
+    std::optional<TimePoint> next = next_;
+    if (look_at_time_) next = std::min(next.value_or(*look_at_time_), *look_at_time_);
+    watch_.Wait(&polls, next ? std::optional<Duration>(*next - Now()) : std::nullopt);
+    for (const int signal : watch_.TakeSignals()) OnSignal(signal);
+    if (auto orders = watch_.TakeOrders(orders_.number)) {
+      orders_ = std::move(*orders);
+      table_.Take(orders_, Now());
+      if (orders_.stop) closing_ = true;
     }
-    (void)::poll(polls.data(), polls.size(), static_cast<int>(timeout.count()));
-    signalfd_siginfo signal{};
-    while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal)
-      OnSignal(static_cast<int>(signal.ssi_signo));
-    char events[4096];
-    bool told = false;
-    while (::read(changes_.get(), events, sizeof events) > 0) told = true;
-    LookForOrders(told);
     steps_->Handle();
-  }
-
-  // `told`: by the kernel. Two changes within its clock's step have one time.
-  void LookForOrders(bool told) {
-    std::error_code error;
-    const auto changed = fs::last_write_time(OrdersPath(job_dir_), error);
-    if (error || (!told && changed == orders_time_)) return;
-    auto orders = ReadOrders(job_dir_);
-    if (!orders.ok()) return LogError("{}", orders.status().message());
-    orders_time_ = changed;
-    if (orders->number == orders_.number) return;
-    orders_ = std::move(*orders);
-    table_.Take(orders_, Now());
-    if (orders_.stop) closing_ = true;
   }
 
   void OnSignal(int signal) {
@@ -231,7 +225,9 @@ class Agent {
     AskRequeue();
   }
 
-  static void AskRequeue() {
+  void AskRequeue() {
+    Tell(Sign::kAnother, "");
+    if (ahead_) return;  // whoever ordered the job submits it when we have ended
     auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, OwnEnvironment());
     if (!ran.ok() || ran->exit_code != 0)
       LogError("scontrol requeue: {}", ran.ok() ? ran->err : ran.status().message());
@@ -267,6 +263,9 @@ class Agent {
     next_ = due.next;
     for (const Life& life : due.term) steps_->Signal(life, SIGTERM);
     for (const Life& life : due.kill) steps_->Signal(life, SIGKILL);
+    // sruns take their time: the coordinator is there before their tasks are.
+    std::stable_partition(due.start.begin(), due.start.end(),
+                          [](const Life& life) { return life.key.first != kCoordinator; });
     while (!due.start.empty()) StartSome(&due.start);
   }
 
@@ -305,6 +304,7 @@ class Agent {
       const job::Resources resources = table_.Find(spec.lives[0].key)->task.resources;
       spec.words = StepWords(resources, spec.lives.size(), base.string() + ".nodes", overlap);
     }
+    if (ahead_) spec.number = std::to_string(number_);
     if (written.ok()) return steps_->Start(spec);
     for (const Life& life : spec.lives) {
       Release(life);
@@ -321,7 +321,8 @@ class Agent {
     }
     const OrderedTask& ordered = *table_.Find(life.key);
     const job::Resources& resources = ordered.task.resources;
-    const auto taken = placement_.Take(life.key.first, ordered.per_cell, ordered.beside);
+    const std::vector<std::string>& avoided = ordered.task.excluded_hosts;
+    const auto taken = placement_.Take(life.key.first, ordered.per_cell, ordered.beside, avoided);
     *fresh = taken && (taken->fresh || resources.gpu > 0);
     if (taken) {
       cells_[life] = taken->cell;
@@ -329,13 +330,20 @@ class Agent {
       return true;
     }
     if (resources.gpu == 0 && resources.memory_bytes == 0) {
-      if (const auto cell = placement_.TakeAnyway(life.key.first)) {
+      if (const auto cell = placement_.TakeAnyway(life.key.first, avoided)) {
         cells_[life] = *cell;
         return true;
       }
     }
     if (lost_node_ && orders_.requeue) {
       RequeueForRoom();
+      return false;
+    }
+    if (!avoided.empty()) {
+      table_.Refused(life,
+                     "the allocation has no room for it on its other nodes: Slurm gives a job "
+                     "what it asks for at its start; let the role's `max` say how many "
+                     "tasks there may be, one host's more than its replicas");
       return false;
     }
     table_.Refused(life,
@@ -367,7 +375,8 @@ class Agent {
     cells_.erase(found);
   }
 
-  JobRecords RecordsOf(const std::vector<Life>& lives) const {
+  JobRecords RecordsOf(const std::vector<Life>& lives) {
+    if (lives[0].key.first == kCoordinator && address_.empty()) address_ = OwnAddress(nodes_);
     JobRecords records;
     records.job_id = orders_.job_id;
     for (const Life& life : lives) {
@@ -377,10 +386,22 @@ class Agent {
       if (life.key.first == kCoordinator) {
         record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
         record.desired.env.emplace("SHOAL_BATCH", "1");
+        if (ahead_) TakeOpenPort(&record.desired);
       }
       records.tasks.push_back(std::move(record));
     }
     return records;
+  }
+
+  // A firewall of the login node lets the nodes reach the ports of its sruns, and perhaps no
+  // others.
+  void TakeOpenPort(DesiredTask* coordinator) const {
+    const auto range = commands_.SrunPorts();
+    if (!range.ok()) return LogInfo("{}", range.status().message());
+    if (range->first == 0) return;
+    std::random_device any;
+    std::uniform_int_distribution<int> port(range->first, range->last);
+    coordinator->env.emplace("SHOAL_COORDINATOR_PORT", std::to_string(port(any)));
   }
 
   // ---- What is told ----
@@ -426,8 +447,14 @@ class Agent {
   static constexpr size_t kNoCell = static_cast<size_t>(-1);
 
   const std::string job_dir_;
+  // On the controller's machine: so long before the end of the allocation's time the tasks save.
+  const std::optional<std::chrono::seconds> ahead_;
+  const pid_t parent_;
+  const Commands commands_{OwnEnvironment()};
+  int64_t number_ = 0;  // of the allocation, with ahead_
+  std::optional<TimePoint> look_at_time_;
+  std::vector<std::string> nodes_;
   Orders orders_;
-  fs::file_time_type orders_time_{};
   Placement placement_;
   std::string own_node_;  // empty if it is none of the allocation's: a front end
   TaskTable table_;
@@ -435,8 +462,7 @@ class Agent {
   std::unique_ptr<Steps> steps_;
   std::map<Life, size_t> cells_;  // of what is started
   std::map<Life, size_t> held_;   // … by a step that is not over
-  UniqueFd signals_;
-  UniqueFd changes_;
+  OrdersWatch watch_;
   UniqueFd lines_;
   std::optional<TimePoint> next_;
   int step_number_ = 0;
@@ -447,6 +473,8 @@ class Agent {
 
 }  // namespace
 
-Result<int> RunAgent(const std::string& job_dir) { return Agent(job_dir).Run(); }
+Result<int> RunAgent(const std::string& job_dir, std::optional<std::chrono::seconds> ahead) {
+  return Agent(job_dir, ahead).Run();
+}
 
 }  // namespace shoal::engine::slurm

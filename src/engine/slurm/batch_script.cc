@@ -34,9 +34,10 @@ std::string TimeText(std::chrono::milliseconds time) {
   return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
 }
 
-class Directives {
+// What a job asks Slurm for, as words of sbatch and salloc.
+class Request {
  public:
-  void Add(const std::string& word) { text_ += "#SBATCH " + word + "\n"; }
+  void Add(const std::string& word) { words_.push_back(word); }
   // Nothing if the value is empty.
   void Add(const char* option, const char* field, const std::string& value) {
     if (value.empty()) return;
@@ -45,14 +46,14 @@ class Directives {
     Add(std::string(option) + "=" + value);
   }
   const Status& status() const { return status_; }
-  const std::string& text() const { return text_; }
+  std::vector<std::string> Take() { return std::move(words_); }
 
  private:
-  std::string text_;
+  std::vector<std::string> words_;
   Status status_;
 };
 
-void AddResources(const CellPlan& plan, const job::Slurm& slurm, Directives* lines) {
+void AddResources(const CellPlan& plan, const job::Slurm& slurm, Request* lines) {
   const Cell& cell = plan.cell;
   lines->Add(fmt::format("--ntasks={}", cell.count));
   lines->Add(fmt::format("--cpus-per-task={}", cell.cpus));
@@ -67,20 +68,15 @@ void AddResources(const CellPlan& plan, const job::Slurm& slurm, Directives* lin
   }
 }
 
-}  // namespace
-
-std::string CommentOf(const std::string& job_id) { return std::string(kComment) + job_id; }
-
-std::string JobOfComment(std::string_view comment) {
-  if (!comment.starts_with(kComment)) return "";
-  const std::string id(comment.substr(kComment.size()));
-  return CheckName("job id", id).ok() ? id : "";
+std::string Ahead(const job::Slurm& slurm) {
+  return std::to_string(std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535));
 }
 
-Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
-                                 const std::string& program) {
+// Whatever the allocation comes by.
+Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const CellPlan& plan,
+                                           const std::string& program) {
   const job::Slurm& slurm = desired.slurm;
-  Directives lines;
+  Request lines;
   lines.Add("--job-name=" + desired.job_id);
   lines.Add("--comment=" + CommentOf(desired.job_id));
   AddResources(plan, slurm, &lines);
@@ -91,14 +87,10 @@ Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan
   lines.Add("--reservation", "reservation", slurm.reservation);
   if (slurm.time.count() > 0) lines.Add("--time=" + TimeText(slurm.time));
   if (slurm.exclusive) lines.Add("--exclusive");
-  lines.Add(slurm.requeue ? "--requeue" : "--no-requeue");
   lines.Add("--no-kill");
-  const int64_t ahead = std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535);
-  lines.Add(fmt::format("--signal=B:USR1@{}", ahead));
   // By which the directory is found again from the job's id alone.
   TRY(CheckWord("the job's directory", desired.job_dir));
   lines.Add("--chdir=" + desired.job_dir);
-  lines.Add("--output=/dev/null");
   for (const std::string& option : slurm.options) {
     TRY(CheckWord("slurm.options", option));
     if (!option.starts_with("--"))
@@ -112,12 +104,42 @@ Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan
       return InvalidArgument("got the path \"" + *text +
                              "\", expected an absolute one without line breaks");
   }
+  return lines.Take();
+}
+
+}  // namespace
+
+std::string CommentOf(const std::string& job_id) { return std::string(kComment) + job_id; }
+
+std::string JobOfComment(std::string_view comment) {
+  if (!comment.starts_with(kComment)) return "";
+  const std::string id(comment.substr(kComment.size()));
+  return CheckName("job id", id).ok() ? id : "";
+}
+
+Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
+                                 const std::string& program) {
+  TRY_ASSIGN(std::vector<std::string> words, RequestOf(desired, plan, program));
+  words.emplace_back(desired.slurm.requeue ? "--requeue" : "--no-requeue");
+  words.push_back("--signal=B:USR1@" + Ahead(desired.slurm));
+  words.emplace_back("--output=/dev/null");
+  std::string lines;
+  for (const std::string& word : words) lines += "#SBATCH " + word + "\n";
   return fmt::format(
       "#!/bin/sh\n{}dir={}\n"
       "# Every node of the allocation must see it.\n"
       "[ -r \"$dir/engine/orders.json\" ] || exit {}\n"
       "exec {} slurm agent \"$dir\" 2>>\"$dir/engine/slurm.log\"\n",
-      lines.text(), Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
+      lines, Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
+}
+
+Result<std::vector<std::string>> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
+                                             const std::string& program) {
+  TRY_ASSIGN(const std::vector<std::string> request, RequestOf(desired, plan, program));
+  std::vector<std::string> words = {"salloc", "--immediate=1", "--kill-command=TERM"};
+  words.insert(words.end(), request.begin(), request.end());
+  words.insert(words.end(), {program, "slurm", "agent", desired.job_dir, Ahead(desired.slurm)});
+  return words;
 }
 
 std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,

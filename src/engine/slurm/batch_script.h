@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -16,6 +17,11 @@ inline constexpr int kDirectoryNotSeen = 72;  // the job's directory is not ther
 // a line break or an option of the file is none.
 Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
                                  const std::string& program);
+
+// The words of an salloc that asks for the same, at once or not at all, with the job's agent on
+// this machine. Errors as RenderScript.
+Result<std::vector<std::string>> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
+                                             const std::string& program);
 
 // The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
 // the nodes of a file (one line a task). `overlap`: on processors that steps hold already.

@@ -108,6 +108,10 @@ bool IsActive(const std::string& state) {
   return IsPending(state) || kActive.contains(state);
 }
 
+bool IsSlurmsOwnEnd(const std::string& state) {
+  return state == "PREEMPTED" || state == "NODE_FAIL" || state == "BOOT_FAIL";
+}
+
 bool LostItsHead(const QueuedJob& job) {
   if (job.state != "RUNNING" || job.batch_host.empty() || job.batch_host == "n/a") return false;
   const auto nodes = ExpandHosts(job.nodes);
@@ -209,6 +213,40 @@ Capacity ParseNodes(std::string_view text) {
   return capacity;
 }
 
+std::optional<std::chrono::seconds> ParseTimeLeft(std::string_view text) {
+  constexpr int64_t kMostDays = 100'000;
+  text = text.substr(0, text.find('\n'));
+  int64_t days = 0;
+  if (const size_t dash = text.find('-'); dash != std::string_view::npos) {
+    if (!ToInt(text.substr(0, dash), &days) || days < 0 || days > kMostDays) return std::nullopt;
+    text.remove_prefix(dash + 1);
+  }
+  int64_t seconds = 0;
+  do {
+    int64_t part = 0;
+    if (!ToInt(Next(&text, ':'), &part) || part < 0 || part > kMostDays) return std::nullopt;
+    seconds = seconds * 60 + part;
+    if (seconds > kMostDays * 86'400) return std::nullopt;
+  } while (!text.empty());
+  return std::chrono::seconds(days * 86'400 + seconds);
+}
+
+PortRange ParseSrunPorts(std::string_view text) {
+  constexpr std::string_view kField = "SrunPortRange";
+  const size_t at = text.find(kField);
+  if (at == std::string_view::npos) return {};
+  std::string_view rest = text.substr(at + kField.size());
+  rest = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(rest.find_first_of("0123456789"), rest.size()));
+  std::string_view last = rest.substr(std::min(rest.find('-') + 1, rest.size()));
+  last = last.substr(0, last.find(' '));
+  int64_t low = 0;
+  int64_t high = 0;
+  if (!ToInt(rest.substr(0, rest.find('-')), &low) || !ToInt(last, &high)) return {};
+  if (low <= 0 || high < low || high > UINT16_MAX) return {};
+  return {static_cast<int>(low), static_cast<int>(high)};
+}
+
 Result<std::string> Commands::Run(const std::vector<std::string>& argv,
                                   const std::string& input) const {
   auto ran = RunCommand(argv, env_, input);
@@ -222,6 +260,12 @@ Result<std::string> Commands::Run(const std::vector<std::string>& argv,
   if (ran->exit_code == 0) return std::move(ran->out);
   std::string said = Clean(ran->err.empty() ? ran->out : ran->err);
   if (said.empty()) said = "it ended with code " + std::to_string(ran->exit_code);
+  if (said.find("Could not establish a configuration source") != std::string::npos)
+    return Unavailable(
+        argv[0] +
+        " finds no configuration of Slurm on this machine: no /etc/slurm/slurm.conf, no file that "
+        "SLURM_CONF names, no server of configurations (slurmd --conf-server); run shoal on a "
+        "login node of the cluster, or set SLURM_CONF");
   const bool mute = said.find("Unable to contact") != std::string::npos ||
                     said.find("Connection refused") != std::string::npos ||
                     said.find("timed out") != std::string::npos;
@@ -246,6 +290,17 @@ Result<std::vector<QueuedJob>> Commands::Queue() const {
              Run({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
                   std::string("--format=") + kQueueFormat}));
   return ParseQueue(out);
+}
+
+Result<std::optional<std::chrono::seconds>> Commands::TimeLeft(int64_t number) const {
+  TRY_ASSIGN(const std::string out,
+             Run({"squeue", "--noheader", "--format=%L", "--jobs=" + std::to_string(number)}));
+  return ParseTimeLeft(out);
+}
+
+Result<PortRange> Commands::SrunPorts() const {
+  TRY_ASSIGN(const std::string out, Run({"scontrol", "show", "config"}));
+  return ParseSrunPorts(out);
 }
 
 Result<EndedJob> Commands::ShowEnded(int64_t number) const {

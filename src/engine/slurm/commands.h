@@ -2,7 +2,9 @@
 // forms that all versions from 20.11 on have, bounded and checked.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +34,10 @@ bool IsActive(const std::string& state);
 // Whether it waits in the queue.
 bool IsPending(const std::string& state);
 
+// Whether a job in this state was ended for reasons of the cluster's, not by its own time or
+// people: batch jobs are then started again.
+bool IsSlurmsOwnEnd(const std::string& state);
+
 // Whether it runs on without the node of its batch script. A job that outlives the death of a node
 // (--no-kill) outlives that of its first, too (22.05, seen), which nobody then looks after.
 bool LostItsHead(const QueuedJob& job);
@@ -56,6 +62,17 @@ Capacity ParseNodes(std::string_view text);
 // "gpu:2", "gpu:a100:4(S:0-1),shard:8" → 2, 4.
 int CountGpus(std::string_view gres);
 
+// "1-02:03:04", "5:00", "0:07" → seconds; nothing if there is no limit or it is not known.
+std::optional<std::chrono::seconds> ParseTimeLeft(std::string_view text);
+
+// The ports at which sruns of login nodes listen, where a firewall leaves only those open: of
+// `scontrol show config`; first 0: any.
+struct PortRange {
+  int first = 0;
+  int last = 0;
+};
+PortRange ParseSrunPorts(std::string_view text);
+
 // Runs the commands. Thread-safe. Each error is one sentence.
 class Commands {
  public:
@@ -64,6 +81,9 @@ class Commands {
 
   // The number of the job.
   Result<int64_t> Submit(const std::string& script) const;
+  // What is left of its time, where there is a limit.
+  Result<std::optional<std::chrono::seconds>> TimeLeft(int64_t number) const;
+  Result<PortRange> SrunPorts() const;
   // All jobs of this user, those that ended some minutes ago included.
   Result<std::vector<QueuedJob>> Queue() const;
   Result<EndedJob> ShowEnded(int64_t number) const;

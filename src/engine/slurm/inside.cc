@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/file.h"
+#include "base/json.h"
+#include "engine/job_files.h"
 #include "engine/process_exec.h"
 #include "engine/restart_rules.h"
 #include "engine/stream_pump.h"
@@ -29,7 +32,8 @@ Result<int> ToNumber(const std::string& word, int most) {
 
 Status Usage() {
   return InvalidArgument(
-      "shoal slurm is started by the Slurm engine: agent DIR, step FILE, exec JOB ROLE INDEX -- "
+      "shoal slurm is started by the Slurm engine: agent DIR [AHEAD], step FILE [NUMBER], exec JOB "
+      "ROLE INDEX -- "
       "COMMAND, pipe JOB ROLE INDEX PORT");
 }
 
@@ -72,11 +76,47 @@ Result<int> RunPipe(const std::vector<std::string>& words) {
 
 Result<int> RunHelper(const std::vector<std::string>& words) {
   (void)::signal(SIGPIPE, SIG_IGN);
-  if (words.size() == 2 && words[0] == "agent") return RunAgent(words[1]);
-  if (words.size() == 2 && words[0] == "step") return RunStepTask(words[1]);
+  if (words.size() == 2 && words[0] == "agent") return RunAgent(words[1], std::nullopt);
+  if (words.size() == 3 && words[0] == "agent") {
+    TRY_ASSIGN(const int ahead, ToNumber(words[2], INT32_MAX));
+    return RunAgent(words[1], std::chrono::seconds(ahead));
+  }
+  if ((words.size() == 2 || words.size() == 3) && words[0] == "step")
+    return RunStepTask(words[1], words.size() == 3 ? words[2] : "");
   if (!words.empty() && words[0] == "exec") return RunExec(words);
   if (!words.empty() && words[0] == "pipe") return RunPipe(words);
   return Usage();
+}
+
+std::filesystem::path LinesPath(const std::string& job_dir) {
+  return EngineDir(job_dir) / "events.jsonl";
+}
+
+std::filesystem::path NumberPath(const std::string& job_dir) {
+  return EngineDir(job_dir) / "slurm.json";
+}
+
+std::filesystem::path ScriptPath(const std::string& job_dir) {
+  return EngineDir(job_dir) / "batch.sh";
+}
+
+Status WriteAllocation(const std::string& job_dir, const Allocation& allocation) {
+  const json::object object{
+      {"version", 1}, {"job", allocation.number}, {"attended", allocation.attended}};
+  return WriteFileAtomically(NumberPath(job_dir), ToText(object) + "\n", 0600, false);
+}
+
+Allocation ReadAllocation(const std::string& job_dir) {
+  constexpr size_t kMaxFile = 4096;
+  const auto text = ReadFile(NumberPath(job_dir), kMaxFile);
+  if (!text.ok()) return {};
+  const auto object = ParseJsonObject(*text);
+  if (!object.ok()) return {};
+  return {std::max<int64_t>(0, GetIntOr(*object, "job", 0)), GetBoolOr(*object, "attended", false)};
+}
+
+std::filesystem::path AgentLogPath(const std::string& job_dir) {
+  return EngineDir(job_dir) / "slurm.log";
 }
 
 std::vector<std::string> WithoutSlurm(const std::vector<std::string>& environment) {

@@ -1,12 +1,19 @@
 // What runs inside an allocation, as `shoal slurm …`; started by the batch script and by sruns, not
 // by people:
 //
-//   agent DIR                     the batch step: holds the job's steps (agent.cc)
-//   step FILE                     one task of a step: starts a launcher, tells how it ends
-//   (step_task.cc) exec JOB ROLE INDEX [--terminal R C] -- COMMAND…   a command beside a task's
-//   program pipe JOB ROLE INDEX PORT      its port, at standard input and output
+//   agent DIR [AHEAD]    holds the job's steps (agent.cc): as the batch step; with AHEAD under an
+//                        salloc on the controller's machine, and so many seconds before the
+//                        allocation's time is over the tasks save
+//   step FILE [NUMBER]   one task of a step: starts a launcher, tells how it ends (step_task.cc);
+//                        NUMBER: of the allocation that it gives back if the agent is gone
+//   exec JOB ROLE INDEX [--env NAME=VALUE]… -- COMMAND…   a command beside a task's program
+//   pipe JOB ROLE INDEX PORT                              its port, at standard input and output
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +29,29 @@ inline const std::string kPipeRefused = "-";
 Result<int> RunHelper(const std::vector<std::string>& words);
 
 // RunHelper's, each in a file of its own.
-Result<int> RunAgent(const std::string& job_dir);
-Result<int> RunStepTask(const std::string& file);
+Result<int> RunAgent(const std::string& job_dir, std::optional<std::chrono::seconds> ahead);
+// `number`: empty: none.
+Result<int> RunStepTask(const std::string& file, const std::string& number);
 
 // The environment without what Slurm says to its own and to MPI: programs must not take their
 // launcher's step for theirs.
 std::vector<std::string> WithoutSlurm(const std::vector<std::string>& environment);
+
+// ---- What engine and agent share: files of the job's directory (docs/formats/slurm.md) ----
+
+// agent → engine: what became of the tasks (engine/orders.h).
+std::filesystem::path LinesPath(const std::string& job_dir);
+// engine or agent → a later engine: the job's allocation.
+std::filesystem::path NumberPath(const std::string& job_dir);
+// The batch script: what Slurm is asked for when the job is to go on in another allocation.
+std::filesystem::path ScriptPath(const std::string& job_dir);
+struct Allocation {
+  int64_t number = 0;     // in Slurm; 0: none is known
+  bool attended = false;  // an salloc holds it, on the controller's machine
+};
+Status WriteAllocation(const std::string& job_dir, const Allocation& allocation);
+Allocation ReadAllocation(const std::string& job_dir);
+// What the agent and the sruns themselves said.
+std::filesystem::path AgentLogPath(const std::string& job_dir);
 
 }  // namespace shoal::engine::slurm

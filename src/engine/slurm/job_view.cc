@@ -48,10 +48,7 @@ Result<std::unique_ptr<JobView>> JobView::Find(const std::string& id, const std:
     return DataLoss(OrdersPath(dir).string() + " is of the job " + job->orders_.job_id);
   for (const OrderedTask& task : job->orders_.tasks)
     job->rounds_[{task.task.role, task.task.index}] = task.round;
-  if (const auto text = ReadFile(NumberPath(dir), 4096); text.ok()) {
-    const auto object = ParseJsonObject(*text);
-    if (object.ok()) job->number_ = std::max<int64_t>(0, GetIntOr(*object, "job", 0));
-  }
+  job->allocation_ = ReadAllocation(dir);
   (void)job->Read();
   return job;
 }
@@ -88,10 +85,19 @@ Status JobView::OrderStop(std::chrono::milliseconds grace) {
   return WriteOrders(dir_, orders_);
 }
 
-Status JobView::Submitted(int64_t number) {
-  number_ = number;
-  const json::object object{{"version", 1}, {"job", number}};
-  return WriteFileAtomically(NumberPath(dir_), ToText(object) + "\n", 0600, false);
+Status JobView::KeepScript(const std::string& script) const {
+  return WriteFileAtomically(ScriptPath(dir_), script, 0600, false);
+}
+
+Result<std::string> JobView::Script() const {
+  constexpr size_t kMaxFile = 1 << 20;
+  return ReadFile(ScriptPath(dir_), kMaxFile);
+}
+
+Status JobView::Submitted(const Allocation& allocation) {
+  allocation_ = allocation;
+  looks_without_ = looks_delayed_ = looks_headless_ = 0;
+  return WriteAllocation(dir_, allocation);
 }
 
 std::vector<TaskEvent> JobView::Read() {
@@ -104,10 +110,11 @@ std::vector<TaskEvent> JobView::Read() {
   for (Line& line : *lines) {
     if (line.sign == Sign::kBegun) {
       begun_ = true;
-      closed_ = false;
+      closed_ = another_ = false;
       head_ = line.node;
     }
     if (line.sign == Sign::kClosed) closed_ = true;
+    if (line.sign == Sign::kAnother) another_ = true;
     if (line.sign != Sign::kTask) continue;
     Seen& seen = seen_[{line.event.role, line.event.index}];
     seen = {line.event.incarnation, line.event.phase, line.node};
@@ -167,7 +174,8 @@ std::vector<TaskEvent> JobView::EndAll() {
 
 void JobView::RemoveRecords() const {
   std::error_code error;
-  for (const fs::path& path : {OrdersPath(dir_), LinesPath(dir_), NumberPath(dir_)})
+  for (const fs::path& path :
+       {OrdersPath(dir_), LinesPath(dir_), NumberPath(dir_), ScriptPath(dir_)})
     fs::remove(path, error);
   for (fs::directory_iterator it(EngineDir(dir_), error), end; !error && it != end;
        it.increment(error)) {

@@ -12,8 +12,9 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/orders.h"
 #include "engine/slurm/commands.h"
-#include "engine/slurm/orders.h"
+#include "engine/slurm/inside.h"
 
 namespace shoal::engine::slurm {
 
@@ -30,7 +31,10 @@ class JobView {
   Status Order(const DesiredJob& desired, Orders rest);
   // Writes that all is to end.
   Status OrderStop(std::chrono::milliseconds grace);
-  Status Submitted(int64_t number);
+  // What it is submitted by, now or later.
+  Status KeepScript(const std::string& script) const;
+  Result<std::string> Script() const;
+  Status Submitted(const Allocation& allocation);
 
   // What the agent told since the last call.
   std::vector<TaskEvent> Read();
@@ -45,10 +49,17 @@ class JobView {
   std::vector<TaskStatus> List() const;
   std::string NodeOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
-  int64_t number() const { return number_; }
+  int64_t number() const { return allocation_.number; }
   bool stopping() const { return orders_.stop; }
-  bool begun() const { return begun_; }    // an agent runs, or ran
-  bool closed() const { return closed_; }  // the last one has ended in order
+  bool begun() const { return begun_; }  // an agent runs, or ran
+  // The last one has ended in order, and there is to be no other.
+  bool closed() const { return closed_ && !another_; }
+  // Slurm is to start it, now or again.
+  bool waits() const { return !begun_ || closed_ || another_; }
+  // An agent that an salloc ran has ended, and wants to be followed by one in another allocation.
+  bool wants_another() const { return another_ && allocation_.attended && (closed_ || vanished()); }
+  // … or so does what ended it, if Slurm would start a batch job again.
+  void WantAnother() { another_ = allocation_.attended && orders_.requeue; }
   bool over() const { return over_; }
   // It has left the queue for so many looks that nothing more is to be expected of its agent.
   bool vanished() const { return looks_without_ >= 2; }
@@ -68,7 +79,7 @@ class JobView {
   const std::string dir_;
   Orders orders_;
   std::map<Key, int> rounds_;  // of each task that was ever named
-  int64_t number_ = 0;         // in Slurm
+  Allocation allocation_;
   LineReader reader_;
   struct Seen {
     int incarnation = 0;
@@ -80,6 +91,7 @@ class JobView {
   std::string waits_;  // why, as it was told last
   bool begun_ = false;
   bool closed_ = false;
+  bool another_ = false;
   bool over_ = false;
   int looks_without_ = 0;
   int looks_delayed_ = 0;

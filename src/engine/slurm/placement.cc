@@ -58,6 +58,10 @@ void CountDown(std::map<std::string, int>* counts, const std::string& role) {
   if (found != counts->end() && --found->second <= 0) counts->erase(found);
 }
 
+bool IsIn(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // Reads a number with its leading zeros: the width is kept.
 bool Number(std::string_view text, int64_t* value) {
   constexpr size_t kMaxDigits = 9;
@@ -191,15 +195,16 @@ Placement::Placement(const std::vector<std::string>& nodes, const std::vector<in
   }
 }
 
-std::optional<size_t> Placement::Choose(const std::string& role, int per_cell, bool beside,
-                                        bool fresh) const {
+std::optional<size_t> Placement::Choose(const std::string& role, const Need& need,
+                                        const Nodes& avoided) const {
+  const auto& [per_cell, beside, fresh] = need;
   std::optional<size_t> best;
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Place& place = cells_[i];
     const int used = CountIn(place.used, role);
     const int taken = fresh ? std::max(used, CountIn(place.held, role)) : used;
     const bool others = fresh && place.owner.empty() && !place.held.empty() && !beside;
-    if (place.lost || taken >= per_cell || others) continue;
+    if (place.lost || taken >= per_cell || others || IsIn(avoided, place.node)) continue;
     if (beside) {  // where fewest of them are
       if (!best || used < CountIn(cells_[*best].used, role)) best = i;
     } else if (place.owner == role) {
@@ -211,12 +216,12 @@ std::optional<size_t> Placement::Choose(const std::string& role, int per_cell, b
   return best;
 }
 
-std::optional<Placement::Taken> Placement::Take(const std::string& role, int per_cell,
-                                                bool beside) {
+std::optional<Placement::Taken> Placement::Take(const std::string& role, int per_cell, bool beside,
+                                                const Nodes& avoided) {
   Taken taken;
-  auto cell = Choose(role, per_cell, beside, true);
+  auto cell = Choose(role, {per_cell, beside, true}, avoided);
   taken.fresh = cell.has_value();
-  if (!cell) cell = Choose(role, per_cell, beside, false);
+  if (!cell) cell = Choose(role, {per_cell, beside, false}, avoided);
   if (!cell) return std::nullopt;
   taken.cell = *cell;
   ++cells_[*cell].used[role];
@@ -225,11 +230,11 @@ std::optional<Placement::Taken> Placement::Take(const std::string& role, int per
   return taken;
 }
 
-std::optional<size_t> Placement::TakeAnyway(const std::string& role) {
+std::optional<size_t> Placement::TakeAnyway(const std::string& role, const Nodes& avoided) {
   std::optional<size_t> best;
   int least = 0;
   for (size_t i = 0; i < cells_.size(); ++i) {
-    if (cells_[i].lost) continue;
+    if (cells_[i].lost || IsIn(avoided, cells_[i].node)) continue;
     int used = 0;
     for (const auto& [one, count] : cells_[i].used) used += count;
     if (best && used >= least) continue;

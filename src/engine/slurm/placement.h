@@ -57,9 +57,12 @@ class Placement {
     size_t cell = 0;
     bool fresh = true;
   };
-  std::optional<Taken> Take(const std::string& role, int per_cell, bool beside);
+  // Neither is on a node of `avoided`.
+  using Nodes = std::vector<std::string>;
+  std::optional<Taken> Take(const std::string& role, int per_cell, bool beside,
+                            const Nodes& avoided = {});
   // The least used cell that there is, be it full.
-  std::optional<size_t> TakeAnyway(const std::string& role);
+  std::optional<size_t> TakeAnyway(const std::string& role, const Nodes& avoided = {});
   // The task has ended.
   void Release(size_t cell, const std::string& role);
   // … and the step that held its place.
@@ -77,8 +80,14 @@ class Placement {
     std::map<std::string, int> used;
     std::map<std::string, int> held;  // by steps
   };
-  std::optional<size_t> Choose(const std::string& role, int per_cell, bool beside,
-                               bool fresh) const;
+  // `role` needs a place of these kinds.
+  struct Need {
+    int per_cell = 1;
+    bool beside = false;
+    bool fresh = true;
+  };
+  std::optional<size_t> Choose(const std::string& role, const Need& need,
+                               const Nodes& avoided) const;
 
   std::vector<Place> cells_;
 };

@@ -16,8 +16,10 @@
 #include "engine/coordinator_place.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
+#include "engine/slurm/at_once.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
+#include "engine/slurm/inside.h"
 #include "engine/slurm/job_view.h"
 #include "engine/slurm/slurm_exec.h"
 #include "engine/task_process.h"
@@ -98,6 +100,7 @@ class SlurmEngine final : public PublishingEngine {
   void ReadAgents();
   void LookAtQueue();
   std::vector<TaskEvent> LookAtJobs(const std::vector<QueuedJob>& queue);
+  std::vector<TaskEvent> SubmitAgain();
   void EndVanished();
   // At most one question each second, whoever asks.
   Result<std::vector<QueuedJob>> AskQueue();
@@ -154,7 +157,7 @@ void SlurmEngine::LookAtQueue() {
       std::unique_lock lock(mu_);
       changed_.wait(lock, [this] { return ending_ || !jobs_.empty(); });
       bool waits = false;
-      for (const auto& [id, job] : jobs_) waits = waits || !job->begun() || job->closed();
+      for (const auto& [id, job] : jobs_) waits = waits || job->waits();
       const milliseconds gap = waits ? kQueueGap : kQuietGap;
       if (changed_.wait_for(lock, gap, [this] { return ending_; })) return;
       if (jobs_.empty()) continue;
@@ -165,6 +168,7 @@ void SlurmEngine::LookAtQueue() {
       continue;
     }
     Publish(LookAtJobs(*queue));
+    Publish(SubmitAgain());
     EndVanished();
   }
 }
@@ -201,6 +205,27 @@ std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& que
   return events;
 }
 
+// Whose agents under salloc have ended: as batch jobs, which may wait.
+std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
+  std::vector<TaskEvent> events;
+  std::lock_guard lock(mu_);
+  for (auto& [id, job] : jobs_) {
+    if (!job->wants_another() || job->stopping() || job->over()) continue;
+    const auto submit = [&]() -> Status {
+      TRY_ASSIGN(const std::string script, job->Script());
+      TRY_ASSIGN(const int64_t number, commands_.Submit(script));
+      LogInfo("job {} goes on as Slurm's job {}", id, number);
+      return job->Submitted({number, false});
+    };
+    const Status submitted = submit();
+    if (submitted.ok()) continue;
+    const std::vector<TaskEvent> over =
+        job->OverWith("it cannot go on in another allocation: " + submitted.message());
+    events.insert(events.end(), over.begin(), over.end());
+  }
+  return events;
+}
+
 void SlurmEngine::EndVanished() {
   std::map<std::string, int64_t> vanished;
   {
@@ -216,6 +241,8 @@ void SlurmEngine::EndVanished() {
       std::lock_guard lock(mu_);
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second->stopping()) continue;
+      if (ended.ok() && slurm::IsSlurmsOwnEnd(ended->state)) job->second->WantAnother();
+      if (job->second->wants_another()) continue;
       const std::string why = ended.ok() ? slurm::DescribeEnd(*ended, job->second->dir())
                                          : "Slurm does not know it any more";
       events = job->second->OverWith("Slurm's job " + std::to_string(number) + " is over: " + why);
@@ -243,6 +270,8 @@ Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
   TRY_ASSIGN(std::string text, slurm::RenderScript(desired, plan, options_.program));
+  if (desired.attended)
+    text += "\n# First of all the same is asked for at once, by salloc --immediate.";
   text += "\n# Submitted by `sbatch --parsable`, removed by `scancel --name=" + desired.job_id +
           "`.\n# Steps that it starts in its allocation, all tasks of a role by one:\n";
   std::map<std::string, size_t> counts;
@@ -274,7 +303,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   }
   if (job->stopping()) return FailedPrecondition("job " + desired.job_id + " is being stopped");
   if (job->over()) return FailedPrecondition("job " + desired.job_id + " is over in Slurm");
-  slurm::Orders orders;
+  Orders orders;
   orders.grace = options_.remove_grace;
   orders.restart = options_.restart;
   orders.program = options_.program;
@@ -284,8 +313,15 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
     TRY(job->Order(desired, std::move(orders)));
     if (job->number() != 0) return Status::Ok();
+    TRY(job->KeepScript(script));
+    if (desired.attended && slurm::MayAskAtOnce(commands_.environment())) {
+      TRY_ASSIGN(const auto words, slurm::AtOnceWords(desired, plan, options_.program));
+      const auto got = slurm::AllocateAtOnce(words, commands_.environment(), job->dir());
+      if (got.ok()) return job->Submitted({*got, true});
+      LogInfo("job {}: {}; it is submitted as a batch job", desired.job_id, got.status().message());
+    }
     TRY_ASSIGN(const int64_t number, commands_.Submit(script));
-    return job->Submitted(number);
+    return job->Submitted({number, false});
   };
   const Status submitted = submit();
   if (!submitted.ok() && job->number() == 0) {
@@ -320,7 +356,7 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
   std::lock_guard lock(mu_);
   std::unique_ptr<JobView>& job = jobs_[job_id];
   if (job == nullptr) job = std::move(*found);
-  if (job->number() != queued->number) TRY(job->Submitted(queued->number));
+  if (job->number() != queued->number) TRY(job->Submitted({queued->number, false}));
   changes_.Add(EngineDir(job->dir()));
   changed_.notify_all();
   changes_.Wake();

@@ -7,14 +7,15 @@
 
 #include "base/file.h"
 #include "engine/child.h"
+#include "engine/orders.h"
+#include "engine/slurm/at_once.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/job_view.h"
-#include "engine/slurm/orders.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/step_line.h"
-#include "engine/slurm/task_table.h"
+#include "engine/task_table.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -161,6 +162,143 @@ TEST(Script, AsksForWhatTheJobFileSays) {
 
 // ---- what Slurm says ----
 
+TEST(Script, AtOnceTheSameIsAskedFor) {
+  DesiredJob job = JobOf({Task("coordinator", 0), Task("worker", 0)});
+  job.slurm.partition = "batch";
+  job.slurm.save_before = milliseconds(90'000);
+  const auto plan = PlanCells(job);
+  const auto words = AtOnceWords(job, *plan, "/opt/shoal");
+  ASSERT_TRUE(words.ok());
+  const std::string script = RenderScript(job, *plan, "/opt/shoal").value();
+  for (const std::string& word : *words) {
+    const bool own = word == "--immediate=1" || word == "--kill-command=TERM";
+    if (!word.starts_with("--") || own) continue;
+    EXPECT_THAT(script, HasSubstr("#SBATCH " + word + "\n"));
+  }
+  EXPECT_THAT(*words, testing::Contains("--partition=batch"));
+  const std::vector<std::string> agent(words->end() - 5, words->end());
+  EXPECT_THAT(agent, ElementsAre("/opt/shoal", "slurm", "agent", "/shared/job-1", "90"));
+  EXPECT_FALSE(MayAskAtOnce({"PATH=/bin", "SBATCH_PARTITION=x"}));
+  EXPECT_TRUE(MayAskAtOnce({"PATH=/bin", "SLURM_CONF=/x"}));
+}
+
+// What comes of an salloc that is this script; its first word is the job's directory.
+Result<int64_t> AllocateBy(const TempDir& dir, const std::string& script) {
+  EXPECT_TRUE(MakeDirectories(dir.path() / "engine", 0700).ok());
+  return AllocateAtOnce({"/bin/sh", "-c", script, "salloc", dir.path()}, OwnEnvironment(),
+                        dir.path(), milliseconds(300));
+}
+
+TEST(AtOnce, TheNumberIsTheAgents) {
+  const TempDir dir = TempDir::Create().value();
+  const auto number = AllocateBy(
+      dir,
+      R"(echo '{"version":1,"job":4711,"attended":true}' > "$1/engine/slurm.json"; pwd > "$1/at")");
+  ASSERT_TRUE(number.ok()) << number.status().message();
+  EXPECT_EQ(*number, 4711);
+  EXPECT_TRUE(ReadAllocation(dir.path()).attended);
+}
+
+TEST(AtOnce, ARefusalIsSaidInItsOwnWords) {
+  const TempDir dir = TempDir::Create().value();
+  const auto number = AllocateBy(
+      dir,
+      "echo 'salloc: error: Unable to allocate resources: Requested nodes are busy' >&2; exit 1");
+  EXPECT_EQ(number.status().code(), Code::kUnavailable);
+  EXPECT_THAT(number.status().message(), HasSubstr("Requested nodes are busy"));
+}
+
+TEST(AtOnce, OneThatDoesNotAnswerIsToldToGiveBackWhatItGets) {
+  const TempDir dir = TempDir::Create().value();
+  const auto number =
+      AllocateBy(dir, "trap 'echo revoked >&2; exit 1' TERM; while :; do sleep 0.02; done");
+  EXPECT_EQ(number.status().code(), Code::kUnavailable);
+  EXPECT_THAT(number.status().message(), HasSubstr("revoked"));
+}
+
+TEST(Queue, TheTimeThatIsLeftIsRead) {
+  using std::chrono::seconds;
+  EXPECT_EQ(ParseTimeLeft("0:07\n"), seconds(7));
+  EXPECT_EQ(ParseTimeLeft("59:01"), seconds(3541));
+  EXPECT_EQ(ParseTimeLeft("2:00:00"), seconds(7200));
+  EXPECT_EQ(ParseTimeLeft("1-02:03:04"), seconds(93784));
+  for (const char* text :
+       {"", "UNLIMITED\n", "INVALID", "NOT_SET", "1-", "-1:00", "1:x", "9999999999"})
+    EXPECT_EQ(ParseTimeLeft(text), std::nullopt) << text;
+}
+
+TEST(Ports, AreThoseOfSruns) {
+  const auto range = [](const char* text) {
+    const PortRange ports = ParseSrunPorts(text);
+    return std::pair(ports.first, ports.last);
+  };
+  EXPECT_EQ(
+      range("SlurmUser = root(0)\nSrunEpilog              = (null)\nSrunPortRange           = "
+            "60001-63000\nSrunProlog = (null)\n"),
+      std::pair(60001, 63000));
+  for (const char* text : {"", "SrunPortRange = 0-0\n", "SrunPortRange = 9-8", "SrunPortRange",
+                           "SrunPortRange = 1-70000", "SrunPortRange = x\n1-2"})
+    EXPECT_EQ(range(text), std::pair(0, 0)) << text;
+}
+
+class JobViewTest : public testing::Test {
+ protected:
+  void Begin(const Allocation& allocation) {
+    DesiredJob job = JobOf({Task("coordinator", 0), Task("worker", 0)});
+    job.job_dir = dir_.path();
+    view_ = JobView::Make(job.job_id, job.job_dir).value();
+    Orders rest;
+    rest.program = "/opt/shoal";
+    ASSERT_TRUE(view_->Order(job, rest).ok());
+    ASSERT_TRUE(view_->Submitted(allocation).ok());
+    Say(Sign::kBegun);
+  }
+  void Say(Sign sign) {
+    std::string text = ReadFile(LinesPath(dir_.path()), 1 << 20).value_or("");
+    text += EncodeLine({sign, {}, 1, ""});
+    ASSERT_TRUE(WriteFileAtomically(LinesPath(dir_.path()), text, 0600, false).ok());
+    (void)view_->Read();
+  }
+
+  TempDir dir_ = TempDir::Create().value();
+  std::unique_ptr<JobView> view_;
+};
+
+TEST_F(JobViewTest, AnAttendedJobThatSavedIsToBeSubmittedWhenItsAgentHasEnded) {
+  Begin({7, true});
+  EXPECT_FALSE(view_->waits());
+  Say(Sign::kAnother);
+  EXPECT_FALSE(view_->wants_another());  // it may still run tasks
+  EXPECT_FALSE(view_->closed());
+  Say(Sign::kClosed);
+  EXPECT_TRUE(view_->wants_another());
+  EXPECT_FALSE(view_->closed());  // a stop must still look for it
+  ASSERT_TRUE(view_->Submitted({8, false}).ok());
+  EXPECT_FALSE(view_->wants_another());
+  EXPECT_TRUE(view_->waits());
+  EXPECT_FALSE(view_->closed());
+  Say(Sign::kBegun);
+  EXPECT_FALSE(view_->waits());
+  Say(Sign::kClosed);
+  EXPECT_TRUE(view_->closed());
+  EXPECT_EQ(JobView::Find("job-1", dir_.path()).value()->number(), 8);
+}
+
+TEST_F(JobViewTest, WhatSlurmItselfEndsGoesOnOnlyWhereItMayBeRequeued) {
+  EXPECT_TRUE(IsSlurmsOwnEnd("PREEMPTED"));
+  EXPECT_FALSE(IsSlurmsOwnEnd("CANCELLED"));
+  Begin({7, true});
+  EXPECT_FALSE(view_->wants_another());
+  view_->WantAnother();
+  EXPECT_FALSE(view_->wants_another());  // it is in the queue
+  for (int look = 0; look < 2; ++look) (void)view_->Look(nullptr, TimePoint{});
+  EXPECT_TRUE(view_->wants_another());
+  Begin({7, false});
+  view_->WantAnother();
+  for (int look = 0; look < 2; ++look) (void)view_->Look(nullptr, TimePoint{});
+  EXPECT_FALSE(view_->wants_another());  // Slurm starts batch jobs again
+}
+
 TEST(Queue, IsReadLineByLine) {
   const auto jobs = ParseQueue(
       "7|PENDING|Resources|2026-11-22T11:06:57||n/a|/home/a/jobs/x|shoal:x-1\n"
@@ -221,13 +359,34 @@ TEST(Nodes, AreAddedUpOnceAndOnlyThoseThatWork) {
   EXPECT_EQ(capacity.gpu, 6);
 }
 
-TEST(CommandsTest, WithoutSlurmTheSentenceSaysWhatIsMissing) {
+// What `sbatch` of this directory makes of a job.
+Status SubmitWith(const std::string& directory) {
   const std::string path = std::getenv("PATH");
-  ::setenv("PATH", "/no/such/directory", 1);
-  const auto number = Commands({"PATH=/no/such/directory"}).Submit("#!/bin/sh\n");
+  ::setenv("PATH", directory.c_str(), 1);
+  const auto number = Commands({"PATH=" + directory}).Submit("#!/bin/sh\n");
   ::setenv("PATH", path.c_str(), 1);
-  EXPECT_EQ(number.status().code(), Code::kUnavailable);
-  EXPECT_THAT(number.status().message(), HasSubstr("there is no sbatch here"));
+  return number.status();
+}
+
+TEST(CommandsTest, WithoutSlurmTheSentenceSaysWhatIsMissing) {
+  const Status status = SubmitWith("/no/such/directory");
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("there is no sbatch here"));
+}
+
+TEST(CommandsTest, WithoutAConfigurationTheSentenceSaysWhereItIsLookedFor) {
+  const TempDir dir = TempDir::Create().value();
+  const std::string says =
+      "#!/bin/sh\n"
+      "echo 'sbatch: error: resolve_ctls_from_dns_srv: Unknown host' >&2\n"
+      "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
+      "exit 1\n";
+  ASSERT_TRUE(WriteFileAtomically(dir.path() / "sbatch", says, 0700, false).ok());
+  const Status status = SubmitWith(dir.path());
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("sbatch finds no configuration of Slurm"));
+  EXPECT_THAT(status.message(), HasSubstr("set SLURM_CONF"));
+  EXPECT_THAT(status.message(), Not(HasSubstr("fatal")));
 }
 
 TEST(ChildTest, OutputIsBoundedInTimeAndBytes) {

@@ -1,7 +1,8 @@
 // `shoal slurm step FILE`: one task of a step, under srun (or, for the coordinator, under the agent
 // itself). Starts what the file says for its place in the step, tells its start and its end, and
 // hands on the signals that the agent asks for. It ends when its task has, and kills it if the
-// agent is gone.
+// agent is gone. Where nobody but the agent would give the allocation back (an salloc on a machine
+// that is not of it), it does that too.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "engine/child.h"
 #include "engine/records.h"
 #include "engine/slurm/inside.h"
@@ -24,7 +26,8 @@ namespace shoal::engine::slurm {
 namespace {
 
 constexpr size_t kMaxFile = 64 << 20;
-constexpr int kOrphanGrace_ms = 10'000;  // to end in order, when the agent is gone
+constexpr int kOrphanGrace_ms = 10'000;   // to end in order, when the agent is gone
+constexpr int kHearPatience_ms = 30'000;  // until the agent has heard of an end
 
 void Say(const StepLine& line) { (void)WriteAll(STDOUT_FILENO, EncodeStepLine(line)); }
 
@@ -47,7 +50,8 @@ class StepTask {
  public:
   StepTask(int number, Spawned spawned) : number_(number), spawned_(std::move(spawned)) {}
 
-  void Run(const UniqueFd& taken) {
+  // False if the agent was not there at the end.
+  bool Run(const UniqueFd& taken, bool answered) {
     ::fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
     int timeout = -1;
     bool heard = true;  // the agent still may say something
@@ -57,7 +61,10 @@ class StepTask {
                          {heard ? STDIN_FILENO : -1, POLLIN, 0}};
       const int ready = ::poll(polls, 3, timeout);
       if (ready == 0) Signal(SIGKILL);
-      if (polls[0].revents != 0) return TellEnd();
+      if (polls[0].revents != 0) {
+        TellEnd();
+        return !answered || (heard && AwaitAnswer());
+      }
       if (polls[1].revents != 0) HandOn(taken.get());
       if (polls[2].revents == 0 || Listen()) continue;
       heard = false;
@@ -68,6 +75,20 @@ class StepTask {
 
  private:
   void Signal(int signal) { (void)SignalProcess(spawned_.pidfd.get(), signal); }
+  void Obey(int signal) {
+    if (ended_) answered_ = signal == SIGKILL;
+    if (!ended_) Signal(signal);
+  }
+
+  // Of a task that has ended the agent says "kill" when it knows.
+  bool AwaitAnswer() {
+    ended_ = true;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    while (!answered_) {
+      if (::poll(&input, 1, kHearPatience_ms) <= 0 || !Listen()) return false;
+    }
+    return true;
+  }
 
   // Slurm's own SIGTERM (scancel, the end of the time) reaches everyone in the step; whom it did
   // not reach gets it here.
@@ -85,7 +106,7 @@ class StepTask {
     heard_.append(block, static_cast<size_t>(got));
     for (size_t end = heard_.find('\n'); end != std::string::npos; end = heard_.find('\n')) {
       const auto order = DecodeStepOrder(std::string_view(heard_).substr(0, end));
-      if (order && order->task == number_) Signal(order->signal);
+      if (order && order->task == number_) Obey(order->signal);
       heard_.erase(0, end + 1);
     }
     if (heard_.size() > sizeof block) heard_.clear();
@@ -101,11 +122,18 @@ class StepTask {
   const int number_;
   Spawned spawned_;
   std::string heard_;
+  bool ended_ = false;
+  bool answered_ = false;
 };
+
+void GiveBack(const std::string& number) {
+  const auto ran = RunCommand({"scancel", "--quiet", number}, OwnEnvironment());
+  if (!ran.ok()) LogWarning("{}", ran.status().message());
+}
 
 }  // namespace
 
-Result<int> RunStepTask(const std::string& file) {
+Result<int> RunStepTask(const std::string& file, const std::string& allocation) {
   const UniqueFd signals = TakeSignals();
   const int number = OwnNumber();
   const auto refuse = [&](const std::string& reason) {
@@ -131,10 +159,13 @@ Result<int> RunStepTask(const std::string& file) {
                         record.incarnation};
   std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
   env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/prepare.cc)
+  if (const char* const node = std::getenv("SLURMD_NODENAME"); node != nullptr)
+    env.emplace_back(std::string(kNodeVariable) + "=" + node);
   auto spawned = Spawn(SpawnSpecOf(place, record.desired, std::move(env)));
   if (!spawned.ok()) return refuse(spawned.status().message());
   Say({Word::kStarted, number, {}});
-  StepTask(number, std::move(*spawned)).Run(signals);
+  if (!StepTask(number, std::move(*spawned)).Run(signals, !allocation.empty()))
+    GiveBack(allocation);
   return 0;
 }
 

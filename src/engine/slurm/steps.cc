@@ -45,6 +45,7 @@ bool TakeLine(std::string* text, std::string* line) {
 void Steps::Start(const StepSpec& spec) {
   std::vector<std::string> argv = spec.words;
   argv.insert(argv.end(), {program_, "slurm", "step", spec.file});
+  if (!spec.number.empty()) argv.push_back(spec.number);
   auto child = StartChild(argv, spec.words.empty() ? OwnEnvironment() : env_);
   if (!child.ok()) {
     for (const TaskTable::Life& life : spec.lives)
@@ -53,6 +54,7 @@ void Steps::Start(const StepSpec& spec) {
   }
   Step step;
   step.child = std::move(*child);
+  step.answer = !spec.number.empty();
   for (const TaskTable::Life& life : spec.lives) step.members.push_back({life});
   steps_.push_back(std::move(step));
 }
@@ -135,6 +137,10 @@ void Steps::Take(Step* step, std::string_view line) {
       return callbacks_.on_started(member.life);
     case Word::kEnded:
       member.over = true;
+      if (step->answer) {
+        step->unsent += EncodeStepOrder({SIGKILL, said->task});
+        Send(step);
+      }
       return callbacks_.on_ended(member.life, said->end, "");
     case Word::kRefused:
       member.over = true;

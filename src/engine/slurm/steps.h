@@ -12,7 +12,7 @@
 
 #include "engine/child.h"
 #include "engine/slurm/step_line.h"
-#include "engine/slurm/task_table.h"
+#include "engine/task_table.h"
 
 namespace shoal::engine::slurm {
 
@@ -29,6 +29,9 @@ struct StepSpec {
   std::vector<std::string> words;  // of srun; empty: no srun, one task, here
   std::vector<TaskTable::Life> lives;
   std::string file;  // what `shoal slurm step` reads
+  // Of the allocation, which its tasks give back when nobody hears of their ends; empty: they do
+  // not.
+  std::string number = {};
 };
 
 // Not thread-safe; callbacks come from Start and Handle.
@@ -58,7 +61,8 @@ class Steps {
     std::string out;
     std::string err;
     std::string last_words;
-    std::string unsent;  // orders that srun has not taken yet
+    std::string unsent;   // orders that srun has not taken yet
+    bool answer = false;  // its tasks wait until we have heard of their ends
   };
   void ReadOut(Step* step);
   void ReadErr(Step* step);

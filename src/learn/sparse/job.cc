@@ -89,6 +89,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.servers = std::max(1, task.servers);
   setup.own_threads = task.OwnThreads();
   setup.sources = files.train;
+  setup.near = task.near;
   setup.held_out = files.held_out;
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();

@@ -60,12 +60,15 @@ Result<Data> ReadData(const WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const auto index = static_cast<uint64_t>(setup.index);
-  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(setup.sources));
+  const auto workers = static_cast<uint64_t>(setup.workers);
+  TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(const NearCorpus near,
+             BringPartNear(whole, index, threads, workers, setup.near, *setup.reporter));
+  const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
   Data data;
-  TRY_ASSIGN(data.train, LoadShards(corpus, index * threads, threads,
-                                    static_cast<uint64_t>(setup.workers) * threads, options,
+  TRY_ASSIGN(data.train, LoadShards(corpus, index * threads, threads, workers * threads, options,
                                     setup.params.normalize));
   for (const LoadedShard& shard : data.train) {
     data.extent = Larger(data.extent, {shard.set.feature_end, shard.set.field_end});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/near.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
 #include "learn/sparse/quality.h"
@@ -30,6 +31,7 @@ struct WorkerSetup {
   data::ExampleFormat format = data::ExampleFormat::kLibsvm;
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
+  NearOptions near;
   std::vector<std::string> held_out;        // read by worker 0; may be empty
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers

@@ -47,6 +47,7 @@ Status TrainAsWorker(Task& task) {
   setup.servers = std::max(1, task.servers);
   setup.own_threads = task.OwnThreads();
   setup.sources = task.sources;
+  setup.near = task.near;
   setup.output = task.output;
   setup.scratch = task.scratch;
   setup.checkpoints = !task.checkpoint_dir.empty();

@@ -203,8 +203,13 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
-  TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
   TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
+  TRY_ASSIGN(const NearCorpus near,
+             BringPartNear(whole, static_cast<uint64_t>(setup.index),
+                           static_cast<uint64_t>(setup.params.threads),
+                           static_cast<uint64_t>(setup.workers), setup.near, *setup.reporter));
+  const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::Vocabulary vocabulary, AgreeOnVocabulary(setup, corpus));
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));
   // A life that goes on keeps the number of threads it began with: the shards depend on it.

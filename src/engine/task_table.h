@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/slurm/orders.h"
+#include "engine/orders.h"
 #include "engine/task_state.h"
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 
 // Not thread-safe. All times are of one clock.
 class TaskTable {
@@ -79,4 +79,4 @@ class TaskTable {
   std::vector<TaskEvent> events_;
 };
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine

@@ -1,9 +1,8 @@
-// What the engine and its agent (the process that runs in a job's allocation) write for each other
-// into the job's directory, which both see (docs/formats/slurm.md):
+// What an engine and those who hold its tasks elsewhere (slurm/agent.cc, marathon/holder.cc) write
+// for each other into the job's directory, which both see (docs/formats/slurm.md):
 //
-//   engine/orders.json    engine → agent: the tasks that are to exist; replaced whole
-//   engine/events.jsonl   agent → engine: what became of them; appended, a line each
-//   engine/slurm.json     engine → a later engine: the job's number in Slurm
+//   engine/orders.json   engine → holders: the tasks that are to exist; replaced whole
+//   a file of lines      holder → engine: what became of them; appended, a line each
 #pragma once
 
 #include <chrono>
@@ -17,7 +16,7 @@
 #include "engine/engine.h"
 #include "engine/restart_rules.h"
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 
 struct OrderedTask {
   DesiredTask task;
@@ -48,6 +47,7 @@ enum class Sign : uint8_t {
   kRequeue,    // … they have, and Slurm was asked to start the job again
   kClosed,     // nothing runs any more, the agent ends
   kNote,       // `event.end.reason`, for people
+  kAnother,    // the job is to go on in another allocation
 };
 
 // One line of the agent's.
@@ -76,13 +76,8 @@ class LineReader {
 };
 
 std::filesystem::path OrdersPath(const std::string& job_dir);
-std::filesystem::path LinesPath(const std::string& job_dir);
-std::filesystem::path NumberPath(const std::string& job_dir);
-// What the agent and the sruns themselves said.
-std::filesystem::path AgentLogPath(const std::string& job_dir);
-
 Status WriteOrders(const std::string& job_dir, const Orders& orders);
 // NotFound if there are none.
 Result<Orders> ReadOrders(const std::string& job_dir);
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine

@@ -1,9 +1,9 @@
-#include "engine/slurm/task_table.h"
+#include "engine/task_table.h"
 
 #include <algorithm>
 #include <set>
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 
 void TaskTable::Replay(const TaskEvent& event) {
   const Key key{event.role, event.index};
@@ -171,4 +171,4 @@ bool TaskTable::AnyAlive() const {
                      [](const auto& entry) { return entry.second.alive; });
 }
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine

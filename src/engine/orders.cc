@@ -1,4 +1,4 @@
-#include "engine/slurm/orders.h"
+#include "engine/orders.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "engine/job_files.h"
 #include "engine/task_json.h"
 
-namespace shoal::engine::slurm {
+namespace shoal::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +23,8 @@ constexpr size_t kMaxTasks = job::kMaxTasks + 1;
 constexpr size_t kMaxLine = 64 << 10;
 constexpr size_t kMaxRead = 4 << 20;  // of one Read
 constexpr int kVersion = 1;
-constexpr const char* kSigns[] = {"task", "begun", "time-limit", "requeue", "closed", "note"};
+constexpr const char* kSigns[] = {"task",   "begun", "time-limit", "requeue",
+                                  "closed", "note",  "another"};
 
 Result<int64_t> GetBounded(const json::object& object, const char* field, int64_t least,
                            int64_t most) {
@@ -56,9 +57,7 @@ json::object EncodeTask(const OrderedTask& ordered) {
   return object;
 }
 
-Result<OrderedTask> DecodeTask(const json::value& value) {
-  if (!value.is_object()) return InvalidArgument("tasks: expected objects");
-  const json::object& object = value.get_object();
+Result<OrderedTask> DecodeTask(const json::object& object) {
   OrderedTask ordered;
   TRY_ASSIGN(ordered.task, DecodeDesired(object));
   TRY_ASSIGN(ordered.round, GetCount(object, "round"));
@@ -121,13 +120,7 @@ Result<Orders> DecodeOrders(std::string_view text) {
   TRY_ASSIGN(orders.program, GetString(object, "program"));
   if (orders.program.empty()) return InvalidArgument("program: is empty");
   TRY_ASSIGN(orders.requeue, GetBool(object, "requeue"));
-  const json::value* tasks = object.if_contains("tasks");
-  if (tasks == nullptr || !tasks->is_array()) return InvalidArgument("tasks: expected an array");
-  if (tasks->get_array().size() > kMaxTasks) return InvalidArgument("tasks: more than 100001");
-  for (const json::value& value : tasks->get_array()) {
-    TRY_ASSIGN(OrderedTask task, DecodeTask(value));
-    orders.tasks.push_back(std::move(task));
-  }
+  TRY_ASSIGN(orders.tasks, DecodeTasks<OrderedTask>(object, kMaxTasks, DecodeTask));
   return orders;
 }
 
@@ -200,9 +193,6 @@ Result<std::vector<Line>> LineReader::Read() {
 }
 
 fs::path OrdersPath(const std::string& job_dir) { return EngineDir(job_dir) / "orders.json"; }
-fs::path LinesPath(const std::string& job_dir) { return EngineDir(job_dir) / "events.jsonl"; }
-fs::path NumberPath(const std::string& job_dir) { return EngineDir(job_dir) / "slurm.json"; }
-fs::path AgentLogPath(const std::string& job_dir) { return EngineDir(job_dir) / "slurm.log"; }
 
 Status WriteOrders(const std::string& job_dir, const Orders& orders) {
   return WriteFileAtomically(OrdersPath(job_dir), EncodeOrders(orders), 0600, false);
@@ -216,4 +206,4 @@ Result<Orders> ReadOrders(const std::string& job_dir) {
   return orders;
 }
 
-}  // namespace shoal::engine::slurm
+}  // namespace shoal::engine

@@ -1,0 +1,48 @@
+// What apps of Marathon ask of Mesos that a job's block `marathon` asks too. Used by marathon.cc.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "dialect/import/importer.h"
+
+namespace shoal::dialect {
+
+// A job has one block for all of its roles: artifacts and secrets of all apps are kept, of the rest
+// what all apps say alike.
+class MarathonSettings {
+ public:
+  // Reads its fields of an app, and of its container.docker; `role` is what it became.
+  void ReadApp(Section* app, const std::string& role);
+  void ReadDocker(Section* docker, const std::string& role);
+  // A variable whose value is {"secret": NAME}; false if it is none.
+  bool ReadSecret(const std::string& variable, const job::Node& value, Section* env);
+  // When all apps are read.
+  void Settle(JobBuilder* builder);
+
+ private:
+  // What one app says of a field, as the block has it.
+  struct Said {
+    std::string role;
+    std::vector<std::string> value;
+    job::Place place;
+    std::string field;
+  };
+
+  void Say(Section* section, const std::string& name, const std::string& role,
+           std::vector<std::string> value, const char* field);
+  void ReadConstraints(Section* app, const std::string& role);
+  void ReadArtifacts(Section* app);
+  void ReadSources(Section* app);
+
+  std::map<std::string, std::vector<Said>> said_;  // by the field of the block
+  size_t apps_ = 0;
+  std::vector<std::string> fetch_;
+  job::Place fetch_place_;
+  std::string fetch_field_;
+  std::map<std::string, std::string> sources_;  // of this app's secrets
+  std::map<std::string, std::string> secrets_;  // variable → source
+};
+
+}  // namespace shoal::dialect

@@ -1,0 +1,123 @@
+#include "learn/near.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/log.h"
+#include "host/kept_file.h"
+#include "host/network_fs.h"
+
+namespace shoal::learn {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Cache {
+  fs::path root;
+  host::BlobCache blobs;
+};
+
+// Names in a directory for all users could be somebody else's, and lead to other content.
+Status CheckOwn(const fs::path& root) {
+  struct stat info {};
+  if (::stat(root.c_str(), &info) != 0) return ErrnoStatus(errno, root.string());
+  if (info.st_uid == ::geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0) return Status::Ok();
+  return PermissionDenied(root.string() + " is another user's, or others may write there");
+}
+
+Result<Cache> OpenCache(const NearOptions& options) {
+  fs::path root = options.cache;
+  if (root.empty()) root = host::CacheRoot(fmt::format("/var/tmp/shoal-{}", ::geteuid()));
+  TRY(MakeDirectories(root, 0700));
+  TRY(CheckOwn(root));
+  if (options.keep == CacheData::kAuto && host::IsOnNetwork(root))
+    return FailedPrecondition(root.string() + " is on a network file system itself");
+  TRY_ASSIGN(host::BlobCache blobs, host::BlobCache::Open(root));
+  return Cache{std::move(root), std::move(blobs)};
+}
+
+// How much of each file these shards read, by its place in the corpus. Compressed ones are read
+// from their beginning, so that counts as all.
+std::map<size_t, uint64_t> BytesOf(const data::Corpus& corpus,
+                                   const std::vector<data::Shard>& shards) {
+  std::map<size_t, uint64_t> bytes;
+  for (const data::Shard& shard : shards) {
+    for (const data::Segment& segment : shard.segments) {
+      const data::SourceFile& file = corpus.files()[segment.file];
+      uint64_t& sum = bytes[segment.file];
+      if (file.compression != data::Compression::kNone) {
+        sum = file.stored_bytes;
+      } else {
+        sum += std::min(segment.end, file.stored_bytes) - segment.begin;
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+NearCorpus BringNear(const data::Corpus& corpus, const std::vector<data::Shard>& shards,
+                     const NearOptions& options) {
+  const auto on_network = options.on_network ? options.on_network : host::IsOnNetwork;
+  NearCorpus near{corpus, {}, {}};
+  std::map<size_t, fs::path> places;
+  std::optional<Result<Cache>> cache;
+  for (const auto& [index, bytes] : BytesOf(corpus, shards)) {
+    const data::SourceFile& file = corpus.files()[index];
+    const bool remote = on_network(file.path);
+    uint64_t* from = remote ? &near.bytes.remote : &near.bytes.local;
+    const bool wanted =
+        options.keep == CacheData::kOn || (options.keep == CacheData::kAuto && remote);
+    if (wanted && bytes >= file.stored_bytes / 2) {
+      if (!cache) cache.emplace(OpenCache(options));
+      auto kept = cache->ok() ? host::KeepFile(file.path, (*cache)->root, &(*cache)->blobs)
+                              : Result<host::KeptFile>(cache->status());
+      if (kept.ok()) {
+        from = kept->fresh ? &near.bytes.copied : &near.bytes.kept;
+        places[index] = fmt::format("/proc/self/fd/{}", kept->fd.get());
+        near.kept.push_back(std::move(kept->fd));
+      } else {
+        LogWarning("{} is not kept on this host: {}", file.path.string(), kept.status().message());
+      }
+    }
+    *from += bytes;
+  }
+  near.corpus = corpus.At(places);
+  if (cache && cache->ok()) {
+    const auto left = host::BlobCache::Trim(std::move((*cache)->blobs), host::CacheLimit());
+    if (!left.ok()) LogWarning("the cache of data: {}", left.status().message());
+  }
+  return near;
+}
+
+Result<NearCorpus> BringPartNear(const data::Corpus& corpus, uint64_t index, uint64_t threads,
+                                 uint64_t workers, const NearOptions& options,
+                                 const Reporter& reporter) {
+  std::vector<data::Shard> shards;
+  for (uint64_t part = index * threads; part < (index + 1) * threads; ++part) {
+    TRY_ASSIGN(data::Shard shard, corpus.Cut(part, workers * threads));
+    shards.push_back(std::move(shard));
+  }
+  NearCorpus near = BringNear(corpus, shards, options);
+  const BytesRead& bytes = near.bytes;
+  LogInfo(
+      "data of this worker: {} bytes on this host's disks, {} in copies here, {} copied here "
+      "now, {} over the network",
+      bytes.local, bytes.kept, bytes.copied, bytes.remote);
+  if (bytes.kept + bytes.copied + bytes.remote > 0) {
+    reporter.Result(
+        {{fmt::format("bytes_read_by_worker_{}", index), json::object{{"local", bytes.local},
+                                                                      {"kept", bytes.kept},
+                                                                      {"copied", bytes.copied},
+                                                                      {"remote", bytes.remote}}}});
+  }
+  return near;
+}
+
+}  // namespace shoal::learn

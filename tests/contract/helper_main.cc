@@ -1,0 +1,17 @@
+// What runs in the allocations of the Slurm contract and in the Mesos tasks of Marathon's: `shoal
+// slurm …` and `shoal marathon …` without the rest of shoal.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "engine/marathon/inside.h"
+#include "engine/slurm/inside.h"
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const std::vector<std::string> words(argv + (argc > 1 ? 2 : 1), argv + argc);
+  const auto code = what == "slurm" ? shoal::engine::slurm::RunHelper(words)
+                                    : shoal::engine::marathon::RunHelper(words);
+  if (!code.ok()) std::fprintf(stderr, "%s\n", code.status().message().c_str());
+  return code.ok() ? *code : 2;
+}
