@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/cluster/docker.sh [-- COMMAND…]: a real Docker daemon (Debian's docker.io) of its own, in a scratch directory, without
+# tests/cluster/docker.sh [NAME… | -- COMMAND…]: a real Docker daemon (Debian's docker.io) of its own, in a scratch directory, without
 # bridge or firewall rules, with one image made of busybox and no registry: up in about a second, taken down whole at the end.
 # Without a command it runs the contract of engines over it and tests/cluster/docker_test.py, and prints a table.
 #
@@ -7,15 +7,10 @@
 #   $SHOAL_TEST_DOCKER/daemon stop | kill | start      stop: as a service is stopped; kill: SIGKILL
 # Ends with 77 where it cannot be done here, and says why.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/begin.bash"
 
-skip() { echo "skipped: $*"; exit 77; }
-[ "${1:-}" != -- ] || shift
-[ "$(id -u)" = 0 ] || skip "dockerd of this test runs as root; this is user $(id -un)"
-for program in dockerd containerd runc busybox; do
-  command -v $program >/dev/null || skip "there is no $program here; script/bootstrap cluster installs docker.io and busybox-static"
-done
+need_root "dockerd and its containers"
+need "script/bootstrap cluster installs docker.io and busybox-static" dockerd containerd runc busybox
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/shoal-docker.XXXXXX")
 export SHOAL_TEST_DOCKER=$scratch DOCKER_HOST=unix://$scratch/docker.sock SHOAL_TEST_IMAGE=shoal-test/busybox:1
@@ -99,9 +94,7 @@ fi
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
 code=0
-"$build/tests/contract/contract_docker_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
-python3 -B "$here/docker_test.py" 2>&1 | tee "$scratch/jobs.log" || code=1
-sum() { awk -v what="$1" '$0 ~ what { for (i = 1; i <= NF; ++i) if ($i ~ /^[0-9]+$/) { n += $i; break } } END { print n + 0 }' "$scratch"/*.log; }
-failed=$(($(sum '^\\[  FAILED  \\] [0-9]+ test') + $(sum '^jobs that went wrong: ')))
-echo "docker: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ tests') - $(sum '^jobs that went wrong: '))) passed, $failed failed"
+[ ${#words[@]} -gt 0 ] || "$build/tests/contract/contract_docker_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
+python3 -B "$here/docker_test.py" ${words[@]+"${words[@]}"} 2>&1 | tee "$scratch/jobs.log" || code=1
+tell_sum docker
 exit $code

@@ -15,16 +15,10 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
-import time
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCE = os.environ.get("SHOAL_SOURCE") or os.path.dirname(os.path.dirname(HERE))
-SHOAL = os.environ.get("SHOAL_BIN") or os.path.join(SOURCE, "build", "dev", "shoal")
-IMAGE = os.environ.get("SHOAL_TEST_IMAGE", "shoal-test/busybox:1")
-ROWS = []  # of the table at the end
+from cluster_jobs import SHOAL, ClusterJobs, main, until
 
 
 def api(method, path, body=None):
@@ -50,69 +44,21 @@ def of_role(role, index=0):
     return None
 
 
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > end:
-            return value
-        time.sleep(0.02)  # poll
+class DockerJobs(ClusterJobs):
+    ENGINE = "docker"
+    IMAGE = os.environ.get("SHOAL_TEST_IMAGE", "shoal-test/busybox:1")
 
+    def left(self):
+        return [one["Names"] for one in containers()]
 
-class DockerJobs(unittest.TestCase):
-    def setUp(self):
-        self.home = tempfile.mkdtemp(prefix="shoal-docker-test.")
-        self.env = dict(os.environ, SHOAL_HOME=os.path.join(self.home, "state"), SHOAL_LOG="error")
-        self.begun = time.monotonic()
-
-    def tearDown(self):
-        left = until(lambda: not containers(), 20) is False and containers()
-        for one in containers():
-            api("DELETE", f"/containers/{one['Id']}?force=true")
-        shutil.rmtree(self.home, ignore_errors=True)
-        self.assertFalse(left, "containers were left behind")
-
-    def path(self, name):
-        return os.path.join(self.home, name)
-
-    def row(self, what, said):
-        ROWS.append((what, f"{time.monotonic() - self.begun:.1f} s", said))
-
-    def write(self, text, name="job.yaml"):
-        with open(self.path(name), "w") as file:
-            file.write(text)
-        return self.path(name)
-
-    def job(self, script, workers=2, more="", resources=""):
-        return self.write(f"name: test\nimage: {IMAGE}\nroles:\n  worker:\n    replicas: {workers}\n{resources}"
-                          f"    command: [sh, -c, {json.dumps(script)}]\n{more}")
-
-    def start(self, *arguments):
-        return subprocess.Popen([SHOAL, *arguments], env=self.env, cwd=self.home, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-    def shoal(self, *arguments, code=0, seconds=110):
-        started = self.start(*arguments)
-        try:
-            out, _ = started.communicate(timeout=seconds)
-        finally:
-            started.kill()
-        self.assertEqual(started.returncode, code, out)
-        return out
-
-    def finish(self, started, code=0, seconds=110):
-        out, _ = started.communicate(timeout=seconds)
-        self.assertEqual(started.returncode, code, out)
-        return out
-
-    def logs(self):
-        return subprocess.run([SHOAL, "logs", "test"], env=self.env, capture_output=True, text=True).stdout
+    def clear(self):
+        remove_all()
 
     # ---- Jobs ----
 
     def test_a_program_of_an_image(self):
         """busybox alone: no libc, no loader; the launcher has to be static."""
-        out = self.shoal("run", "--engine", "docker",
+        out = self.shoal("run",
                          self.job("echo here is $SHOAL_INDEX of $SHOAL_ROLE; id -u; pwd"))
         self.assertIn("here is 0 of worker", out)
         self.assertIn("here is 1 of worker", out)
@@ -124,7 +70,7 @@ class DockerJobs(unittest.TestCase):
         os.mkdir(self.path("in"))
         with open(self.path("in/text"), "w") as file:
             file.write("from outside\n")
-        out = self.shoal("run", "--engine", "docker", self.job(
+        out = self.shoal("run", self.job(
             "pwd; cat text; touch nothing || echo read only; head -n 1 /sys/fs/cgroup/pids/pids.max || cat /sys/fs/cgroup/pids.max", 1,
             more="container: {volumes: [in:/in:ro], work_dir: /in, pids: 77}\n"))
         for words in ("from outside", "read only", "/in", "77"):
@@ -132,50 +78,21 @@ class DockerJobs(unittest.TestCase):
         self.row("volume read only, work_dir, pids", "as asked")
 
     def test_word2vec_is_the_same_as_locally(self):
-        corpus = self.path("text")
-        with open(corpus, "w") as file:
-            for i in range(40000):
-                file.write(f"w{i * 7919 % 997} w{i % 89} w{i % 13}" + ("\n" if i % 10 == 0 else " "))
-        digests = {}
-        for engine in ("local", "docker"):
-            job = self.write(f"""name: vectors
-framework: shoal
-learn: {{algorithm: word2vec, dim: 32, epochs: 2, min_count: 1, deterministic: true, seed: 3}}
-data: {{train: {{source: text, format: text, shard_by: worker}}}}
-roles: {{server: 1, worker: 2}}
-outputs: {{model: {engine}}}
-""")
-            self.shoal("run", "--engine", engine, job)
-            with open(self.path(engine + "/vectors.bin"), "rb") as file:
-                digests[engine] = file.read()
-        self.assertEqual(digests["local"], digests["docker"])
-        self.row("word2vec, deterministic, 2 workers + 1 server", "the same bytes as on the local engine")
+        self.check_word2vec()
 
     def test_exec_and_forward(self):
-        job = self.start("run", "--engine", "docker", self.job(
-            "while :; do echo -e 'HTTP/1.0 200 OK\\r\\n\\r\\nhello' | nc -l -p 18765 >/dev/null; done", 1))
+        job = self.start("run", self.job(
+            self.GREETER, 1))
         self.assertTrue(until(lambda: of_role("worker")))
-        said = lambda: subprocess.run([SHOAL, "exec", "test", "worker-0", "--", "sh", "-c", "echo $SHOAL_ROLE in $(pwd); exit 7"],
-                                      env=self.env, cwd=self.home, capture_output=True, text=True)
+        said = lambda: self.ask("exec", "test", "worker-0", "--", "sh", "-c", "echo $SHOAL_ROLE in $(pwd); exit 7")
         self.assertTrue(until(lambda: said().returncode == 7, 20), said())
         self.assertIn("worker in /work", said().stdout)
-        fed = subprocess.run([SHOAL, "exec", "test", "worker-0", "--", "wc", "-c"], env=self.env, cwd=self.home,
-                             input="x" * 300000, capture_output=True, text=True)
+        fed = self.ask("exec", "test", "worker-0", "--", "wc", "-c", input="x" * 300000)
         self.assertEqual(fed.stdout.strip(), "300000", fed.stderr)
         said = self.on_a_terminal("exec", "test", "worker-0", "--", "sh", "-c", "test -t 0 && stty size; read word; echo [$word]", typed="blue\r")
         self.assertIn("24 80", said)
         self.assertIn("[blue]", said)
-        forward = self.start("forward", "test", "worker-0", "0:18765")
-        port = int(forward.stdout.readline().split()[0].rsplit(":", 1)[1])
-
-        def fetch():
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as s:
-                s.sendall(b"GET / HTTP/1.0\r\n\r\n")
-                return b"hello" in s.makefile("rb").read()
-
-        self.assertTrue(until(fetch, 20))
-        forward.terminate()
-        forward.communicate(timeout=10)
+        self.check_forward()
         self.shoal("stop", "test")
         self.finish(job, 130)
         self.row("exec: environment, directory, exit code, 300 kB of input, terminal; forward", "as asked")
@@ -184,9 +101,9 @@ outputs: {{model: {engine}}}
         more = "container: {network: job}\nenv: {PEERS: '{{shoal.addresses.worker}}'}\n"
         said = ("test $SHOAL_INDEX = 1 || { nc -l -p $SHOAL_PORT >/dev/null; exit 0; }; test $(ls /sys/class/net | wc -l) = 2; "
                 "for _ in $(seq 200); do echo hello | nc -w 1 worker-0 $(echo $PEERS | sed 's/,.*//; s/.*://') && exit 0; sleep 0.05; done; exit 1")
-        file = self.write(f"name: test\nimage: {IMAGE}\nroles:\n  worker: {{replicas: 2, ports: [talk]}}\n{more}"
+        file = self.write(f"name: test\nimage: {self.IMAGE}\nroles:\n  worker: {{replicas: 2, ports: [talk]}}\n{more}"
                           f"command: [sh, -c, {json.dumps(said)}]\n")
-        self.shoal("run", "--engine", "docker", file)
+        self.shoal("run", file)
         self.assertEqual([one["Name"] for one in api("GET", "/networks") if one["Name"].startswith("shoal-")], [])
         self.row("a network of the job's own", "tasks talk by their names, see no other interface; it is removed with the job")
 
@@ -222,7 +139,7 @@ outputs: {{model: {engine}}}
         self.addCleanup(registry.wait)
         self.addCleanup(registry.kill)
         login = base64.urlsafe_b64encode(json.dumps({"username": "ann", "password": "s:cret", "serveraddress": server}).encode()).decode()
-        api("POST", f"/images/{IMAGE}/tag?repo={image}&tag=7")
+        api("POST", f"/images/{self.IMAGE}/tag?repo={image}&tag=7")
 
         def push():
             return "digest" in subprocess.run(
@@ -235,18 +152,18 @@ outputs: {{model: {engine}}}
         self.env["DOCKER_CONFIG"] = self.path("client")
         job = self.write(f"name: test\nimage: {image}:7\ncommand: [sh, -c, 'echo pulled']\nroles: {{worker: {{replicas: 1}}}}\n")
         self.write(json.dumps({"auths": {}}), "client/config.json")
-        refused = self.shoal("run", "--engine", "docker", job, code=1)
+        refused = self.shoal("run", job, code=1)
         self.assertRegex(refused, "image .* is not on this machine and could not be pulled: .*(no basic auth|unauthorized)")
         secret = base64.b64encode(b"ann:s:cret").decode()
         self.write(json.dumps({"auths": {server: {"auth": secret}}}), "client/config.json")
-        self.assertIn("pulled", self.shoal("run", "--engine", "docker", job))
+        self.assertIn("pulled", self.shoal("run", job))
         api("DELETE", f"/images/{image}:7")
         self.row("an image of a private registry", "pulled with what `docker login` stored; without it: " + refused.strip().splitlines()[-1][-60:])
 
     # ---- Faults ----
 
     def test_a_worker_that_is_killed_is_made_again(self):
-        job = self.start("run", "--engine", "docker", self.job(
+        job = self.start("run", self.job(
             "[ $SHOAL_ATTEMPT -gt 0 ] && echo again && exit 0; echo first; sleep 1000", 1))
         self.assertTrue(until(lambda: of_role("worker")))
         self.assertTrue(until(lambda: "first" in self.logs()))
@@ -255,7 +172,7 @@ outputs: {{model: {engine}}}
         self.row("a worker's container killed", "made again; succeeded")
 
     def test_a_coordinator_that_is_removed_is_made_again(self):
-        job = self.start("run", "--engine", "docker", self.job("sleep 6; echo done", 2))
+        job = self.start("run", self.job("sleep 6; echo done", 2))
         self.assertTrue(until(lambda: of_role("worker", 1)))
         api("DELETE", f"/containers/{of_role('coordinator')['Id']}?force=true")
         self.assertIn("done", self.finish(job))
@@ -263,7 +180,7 @@ outputs: {{model: {engine}}}
 
     def daemon_goes(self, how):
         daemon = os.path.join(os.environ["SHOAL_TEST_DOCKER"], "daemon")
-        job = self.start("run", "--engine", "docker", self.job("sleep 4; echo done", 2))
+        job = self.start("run", self.job("sleep 4; echo done", 2))
         self.assertTrue(until(lambda: of_role("worker", 1)))
         subprocess.run([daemon, how], check=True)
         until(lambda: job.poll() is not None, 1)  # the job does not end for that
@@ -279,31 +196,31 @@ outputs: {{model: {engine}}}
         self.daemon_goes("kill")
 
     def test_out_of_memory_is_told_from_a_kill(self):
-        out = self.shoal("run", "--engine", "docker", self.job(
+        out = self.shoal("run", self.job(
             "tail /dev/zero", 1, resources="    resources: {memory: 48Mi}\n    restart: {limit: 0}\n"), code=1)
         self.assertIn("exceeded its 48 MiB", out)
         self.row("a program over its memory limit", out.strip().splitlines()[-1])
 
     def test_an_image_that_is_nowhere(self):
         job = self.write("name: test\nimage: localhost:1/no/such:image\nroles: {worker: {replicas: 2, command: [\"true\"]}}\n")
-        out = self.shoal("run", "--engine", "docker", job, code=1)
+        out = self.shoal("run", job, code=1)
         self.assertRegex(out, r"image localhost:1/no/such:image is not on this machine and could not be pulled: ")
         self.row("image nowhere", out.strip().splitlines()[-1])
 
     def test_a_program_that_is_not_in_the_image(self):
-        out = self.shoal("run", "--engine", "docker", self.write(
-            f"name: test\nimage: {IMAGE}\nroles: {{worker: {{replicas: 1, command: [python3, x.py]}}}}\n"), code=1)
+        out = self.shoal("run", self.write(
+            f"name: test\nimage: {self.IMAGE}\nroles: {{worker: {{replicas: 1, command: [python3, x.py]}}}}\n"), code=1)
         self.assertIn("python3", out)
         self.row("program not in the image", out.strip().splitlines()[-1])
 
     def test_no_image(self):
-        out = self.shoal("run", "--engine", "docker",
+        out = self.shoal("run",
                          self.write("name: test\nroles: {worker: {replicas: 1, command: [python3, x.py]}}\n"), code=1)
         self.assertIn("image", out)
         self.row("no image", out.strip().splitlines()[-1])
 
     def test_a_controller_that_is_killed_leaves_nothing(self):
-        job = self.start("run", "--engine", "docker", self.job("sleep 1000", 2))
+        job = self.start("run", self.job("sleep 1000", 2))
         self.assertTrue(until(lambda: of_role("worker", 1)))
         job.send_signal(signal.SIGKILL)
         job.communicate()
@@ -314,7 +231,7 @@ outputs: {{model: {engine}}}
         self.row("the controller killed with -9", "programs stopped by the coordinator, cleared by the next command")
 
     def test_ctrl_c(self):
-        job = self.start("run", "--engine", "docker", self.job("trap 'echo saved; exit 0' TERM; echo trapped; while :; do sleep 1; done", 2))
+        job = self.start("run", self.job("trap 'echo saved; exit 0' TERM; echo trapped; while :; do sleep 1; done", 2))
         self.assertTrue(until(lambda: self.logs().count("trapped") == 2))
         job.send_signal(signal.SIGINT)
         self.finish(job, 130)
@@ -322,7 +239,7 @@ outputs: {{model: {engine}}}
 
     def test_no_daemon(self):
         self.env["DOCKER_HOST"] = "unix://" + self.path("nobody.sock")
-        out = self.shoal("run", "--engine", "docker", self.job("true"), code=1)
+        out = self.shoal("run", self.job("true"), code=1)
         self.assertIn("does not answer", out)
         self.assertIn("DOCKER_HOST=unix://PATH", out)
         self.row("no daemon", out.strip().splitlines()[-1])
@@ -335,7 +252,7 @@ outputs: {{model: {engine}}}
         self.assertNotIn("hush", out)
         self.assertIn("docker ps -aq --filter label=shoal.dev/job=test-ID | xargs -r docker rm -f", out)
         planned = [json.loads(part) for part in re.findall(r"^\{.*?^\}", out, re.S | re.M)]
-        job = self.start("run", "--engine", "docker", file)
+        job = self.start("run", file)
         self.assertTrue(until(lambda: of_role("worker")))
         made = api("GET", f"/containers/{of_role('worker')['Id']}/json")
         worker = [one for one in planned if one["Labels"]["shoal.dev/role"] == "worker"][0]
@@ -360,10 +277,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--remove-all"]:
         remove_all()
         sys.exit(0)
-    ended = unittest.main(exit=False, verbosity=1)
-    print("jobs that went wrong:", len(ended.result.failures) + len(ended.result.errors))
-    width = max([len(row[0]) for row in ROWS] + [1])
-    print("\n| what | time | what came of it |\n| --- | --- | --- |")
-    for what, seconds, said in ROWS:
-        print(f"| {what:{width}} | {seconds} | {said} |")
-    sys.exit(0 if ended.result.wasSuccessful() else 1)
+    sys.exit(main(DockerJobs))

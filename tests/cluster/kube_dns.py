@@ -1,42 +1,56 @@
 #!/usr/bin/env python3
 """kube_dns.py ADDRESS KUBECONFIG: answers A questions for pods' names below headless services, as a cluster's DNS does.
 
-Asks the API server for each name that it does not know (kubectl get endpoints), keeps answers for a second. Used by
-kubernetes.sh, whose cluster has no DNS of its own."""
+Follows the cluster's endpoints (kubectl get --watch), so that an answer is as fresh as the server's word. Used by kubernetes.sh,
+whose cluster has no DNS of its own."""
 import json
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 TTL = 1
-cache = {}
+tables = {}  # (namespace, service): {labels: [address]}
 
 
-def endpoints(namespace):
-    when, table = cache.get(namespace, (0, {}))
-    if time.monotonic() - when < TTL:
-        return table
-    table = {}
-    text = subprocess.run(['kubectl', '--kubeconfig', sys.argv[2], '-n', namespace, 'get', 'endpoints', '-o', 'json'],
-                          capture_output=True, timeout=5).stdout
-    for item in json.loads(text or '{"items": []}')['items']:
-        service = item['metadata']['name']
-        for subset in item.get('subsets') or []:
-            for address in (subset.get('addresses') or []) + (subset.get('notReadyAddresses') or []):
-                table.setdefault((service,), []).append(address['ip'])
-                if 'hostname' in address:
-                    table.setdefault((address['hostname'], service), []).append(address['ip'])
-    cache[namespace] = (time.monotonic(), table)
-    return table
+def read(item):
+    """What is said of one Endpoints object."""
+    service, table = item['metadata']['name'], {}
+    for subset in item.get('subsets') or []:
+        for address in (subset.get('addresses') or []) + (subset.get('notReadyAddresses') or []):
+            table.setdefault((service,), []).append(address['ip'])
+            if 'hostname' in address:
+                table.setdefault((address['hostname'], service), []).append(address['ip'])
+    return (item['metadata']['namespace'], service), table
+
+
+def follow():
+    decoder = json.JSONDecoder()
+    while True:
+        watch = subprocess.Popen(['kubectl', '--kubeconfig', sys.argv[2], 'get', 'endpoints', '-A', '--watch', '-o', 'json', '--output-watch-events'],
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        text = ''
+        while block := watch.stdout.read1(1 << 16):
+            text += block.decode()
+            while text := text.lstrip():
+                try:
+                    event, end = decoder.raw_decode(text)
+                except ValueError:  # not all of it yet
+                    break
+                text = text[end:]
+                key, table = read(event['object'])
+                tables[key] = table if event['type'] != 'DELETED' else {}
+        watch.wait()
+        time.sleep(0.5)  # poll: the server is away; what was known holds
 
 
 def lookup(labels):
     labels = [label.lower() for label in labels]
     if labels[-3:] != ['svc', 'cluster', 'local'] or len(labels) not in (5, 6):
         return None
-    return endpoints(labels[-4]).get(tuple(labels[:-4]))
+    return tables.get((labels[-4], labels[-5]), {}).get(tuple(labels[:-4]))
 
 
 def answer(packet):
@@ -57,6 +71,7 @@ def answer(packet):
 
 
 def main():
+    threading.Thread(target=follow, daemon=True).start()
     door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     door.bind((sys.argv[1], 53))
     while True:

@@ -4,27 +4,23 @@
 # directory, up in about 15 s, taken down whole at the end. Certificates and RBAC are as in a cluster; DNS is kube_dns.py; there
 # is no kube-proxy. Without a command it runs the contract of engines and tests/cluster/kubernetes_test.py.
 #
-# The command runs in the control plane's network namespace, and finds KUBECONFIG, SHOAL_TEST_KUBE (the scratch directory),
-# SHOAL_KUBE_LAUNCHER_IMAGE, SHOAL_TEST_IMAGE and, for faults:
+# The command runs in the control plane's network namespace, and finds KUBECONFIG (an administrator's), SHOAL_TEST_KUBE (the
+# scratch directory), SHOAL_TEST_KUBE_USER (the kubeconfig of a user who may do what deploy/kubernetes/rbac.yaml says; the API
+# server writes down all that this user asks, in $SHOAL_TEST_KUBE/log/audit.log), SHOAL_KUBE_LAUNCHER_IMAGE, SHOAL_TEST_IMAGE and, for faults:
 #   $SHOAL_TEST_KUBE/cluster node N cut | join | stop | start       its link, its kubelet
 #   $SHOAL_TEST_KUBE/cluster apiserver stop | start
 # Ends with 77 where it cannot be done here, and says why. The binaries: SHOAL_KUBE_BIN, or ~/.cache/shoal/kubebin/bin, which
 # tests/cluster/kubernetes_binaries.sh builds.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/begin.bash"
 
-skip() { echo "skipped: $*"; exit 77; }
-words=()
-if [ "${1:-}" = -- ]; then shift; else words=("$@"); set --; fi
 bin=${SHOAL_KUBE_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/shoal/kubebin/bin}
-[ "$(id -u)" = 0 ] || skip "kubelets of this test run as root; this is user $(id -un)"
+need_root kubelets
 for program in kube-apiserver kube-controller-manager kube-scheduler kubelet; do
   [ -x "$bin/$program" ] || skip "there is no $program in $bin; tests/cluster/kubernetes_binaries.sh builds it (about 15 minutes)"
 done
-for program in etcd containerd runc ctr kubectl busybox openssl ip nsenter; do
-  command -v $program >/dev/null || skip "there is no $program here; script/bootstrap cluster installs etcd-server, containerd, runc, kubernetes-client, busybox-static"
-done
+need "script/bootstrap cluster installs etcd-server, containerd, runc, kubernetes-client, busybox-static" \
+  etcd containerd runc ctr kubectl busybox openssl ip nsenter
 [ -x /usr/lib/cni/ptp ] || skip "there is no /usr/lib/cni/ptp; script/bootstrap cluster installs containernetworking-plugins"
 ip netns add "shk-probe-$$" 2>/dev/null && ip netns del "shk-probe-$$" || skip "network namespaces cannot be made here"
 
@@ -34,7 +30,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/shoal-kube.XXXXXX")
 chmod 755 "$scratch"
 name=shk-${scratch##*.}
 export SHOAL_TEST_KUBE=$scratch KUBECONFIG=$scratch/kubeconfig SHOAL_TEST_IMAGE=shoal.test/busybox:1
-export SHOAL_KUBE_LAUNCHER_IMAGE=shoal.test/launcher:1
+export SHOAL_KUBE_LAUNCHER_IMAGE=shoal.test/launcher:1 SHOAL_TEST_KUBE_USER=$scratch/user
 api=10.99.0.1
 mkdir -p "$scratch"/{etcd,certs,log,run}
 
@@ -69,6 +65,7 @@ case $1-$2-${3:-} in
       --client-ca-file="$scratch/certs/ca.crt" --service-account-key-file="$scratch/certs/sa.key" \
       --service-account-signing-key-file="$scratch/certs/sa.key" --service-account-issuer=https://kubernetes.default.svc \
       --api-audiences=api --authorization-mode=RBAC --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true \
+      --audit-policy-file="$scratch/audit.yaml" --audit-log-path="$scratch/log/audit.log" \
       --kubelet-preferred-address-types=InternalIP --kubelet-client-certificate="$scratch/certs/admin.crt" \
       --kubelet-client-key="$scratch/certs/admin.key" ;;
   apiserver-stop-) end apiserver KILL ;;
@@ -130,17 +127,28 @@ sign() { # NAME SUBJECT EXTENSIONS
   openssl req -newkey rsa:2048 -nodes -subj "$2" -keyout "$c/$1.key" -out "$c/$1.csr" 2>/dev/null
   openssl x509 -req -in "$c/$1.csr" -CA "$c/ca.crt" -CAkey "$c/ca.key" -CAcreateserial -days 2 -extfile <(echo "$3") -out "$c/$1.crt" 2>/dev/null
 }
-sign server /CN=kube-apiserver "subjectAltName=IP:$api,IP:10.0.0.1,DNS:kubernetes.default.svc"
+sign server /CN=kube-apiserver "subjectAltName=IP:$api,IP:10.0.0.1,IP:127.0.0.1,DNS:kubernetes.default.svc"
 sign admin /O=system:masters/CN=admin extendedKeyUsage=clientAuth
+sign user /CN=user extendedKeyUsage=clientAuth
 data() { base64 -w0 <"$c/$1"; }
-cat >"$KUBECONFIG" <<CONFIG
+config() { # USER
+  cat <<CONFIG
 apiVersion: v1
 kind: Config
 clusters: [{name: test, cluster: {server: "https://$api:6443", certificate-authority-data: $(data ca.crt)}}]
-users: [{name: admin, user: {client-certificate-data: $(data admin.crt), client-key-data: $(data admin.key)}}]
-contexts: [{name: test, context: {cluster: test, user: admin}}]
+users: [{name: $1, user: {client-certificate-data: $(data "$1.crt"), client-key-data: $(data "$1.key")}}]
+contexts: [{name: test, context: {cluster: test, user: $1}}]
 current-context: test
 CONFIG
+}
+config admin >"$KUBECONFIG"
+config user >"$SHOAL_TEST_KUBE_USER"
+cat >"$scratch/audit.yaml" <<'POLICY'
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata, users: [user]}, {level: None}]
+POLICY
 
 # --- networks ---
 ip netns add "$name-cp"
@@ -226,6 +234,9 @@ done
 ready=
 for _ in $(seq 300); do inside kubectl get --raw /readyz >/dev/null 2>&1 && ready=1 && break; sleep 0.2; done
 [ -n "$ready" ] || { tail -n 20 "$scratch/log/apiserver.log"; echo "the API server did not come up"; exit 1; }
+# In all namespaces: tests make some.
+sed 's/^kind: Role$/kind: ClusterRole/' "$root/deploy/kubernetes/rbac.yaml" | inside kubectl create -f - >/dev/null
+for role in shoal shoal-nodes; do inside kubectl create clusterrolebinding $role --clusterrole=$role --user=user >/dev/null; done
 run cp controllers "$bin/kube-controller-manager" --kubeconfig="$KUBECONFIG" --leader-elect=false --bind-address=127.0.0.1 \
   --service-account-private-key-file="$c/sa.key" --root-ca-file="$c/ca.crt" --use-service-account-credentials=true \
   --node-monitor-grace-period=16s --terminated-pod-gc-threshold=1000
@@ -250,7 +261,8 @@ if [ $# -gt 0 ]; then
 fi
 code=0
 if [ ${#words[@]} = 0 ] || [ "${words[0]}" = --slow ]; then
-  inside "$build/tests/contract/contract_kubernetes_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
+  KUBECONFIG=$SHOAL_TEST_KUBE_USER inside "$build/tests/contract/contract_kubernetes_test" --gtest_brief=1 | tee "$scratch/contract.log" || code=1
 fi
 inside python3 -B "$here/kubernetes_test.py" ${words[@]+"${words[@]}"} 2>&1 | tee "$scratch/jobs.log" || code=1
+tell_sum kubernetes
 exit $code

@@ -8,16 +8,10 @@
 #   $SHOAL_TEST_SLURM/node start n2
 # Ends with 77 where it cannot be done here, and says why.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
+. "$(dirname "$0")/begin.bash"
 
-skip() { echo "skipped: $*"; exit 77; }
-words=()
-if [ "${1:-}" = -- ]; then shift; else words=("$@"); set --; fi
-[ "$(id -u)" = 0 ] || skip "slurmctld and slurmd of this test run as root; this is user $(id -un)"
-for program in slurmctld slurmd munged sbatch; do
-  command -v $program >/dev/null || skip "there is no $program here; script/bootstrap installs slurm-wlm and munge"
-done
+need_root "slurmctld and slurmd"
+need "script/bootstrap installs slurm-wlm and munge" slurmctld slurmd munged sbatch
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/shoal-slurm.XXXXXX")
 chmod 755 "$scratch"

@@ -15,12 +15,12 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from harness import PATIENCE, Home, poll_until  # noqa: E402
+from harness import PATIENCE, TRAIN, Home, poll_until  # noqa: E402
 
 SCRATCH = os.environ.get("SHOAL_TEST_SLURM", "")
 FIGURES = []  # (what, measured, reach)
 WAIT = 60 * PATIENCE
-SLOW = {"node_killed", "first_node_killed", "time_limit"}
+SLOW = {"node_killed", "node_killed_batch", "first_node_killed", "time_limit", "time_limit_batch"}
 
 
 def call(*words):
@@ -64,18 +64,6 @@ def job_dir(home):
     return os.path.join(jobs, sorted(os.listdir(jobs))[0])
 
 
-TRAIN = """\
-name: vectors
-framework: shoal
-learn: {algorithm: word2vec, dim: 20, epochs: 3, min_count: 1, deterministic: true, seed: 7}
-data: {train: {source: %s, format: text, shard_by: worker}}
-roles:
-  server: {replicas: 1, follows: worker}
-  worker: {replicas: 2}
-outputs: {model: %s}
-%s"""
-
-
 def corpus(home, lines=3000):
     words = ["sea", "ship", "wave", "land", "tree", "leaf", "fish", "bird", "wind", "rain"]
     state, text = 12345, []
@@ -99,11 +87,25 @@ def test_digest(home):
     results = []
     for engine in ("local", "slurm"):
         out = home.path("out-" + engine)
-        path = home.write(engine + ".yaml", TRAIN % (source, out, ""))
+        path = home.write(engine + ".yaml", TRAIN % (source, out))
         finish(home.start("run", path, "--engine", engine))
         results.append(vectors(out))
     assert results[0] == results[1] and len(results[0]) > 100
     FIGURES.append(("word2vec in deterministic mode", "the local engine's bytes", "the same"))
+
+
+def test_excluded(home):
+    """A task leaves a node that a rule excludes for another one of its allocation; where there is none the job says so."""
+    text = ("name: picky\nroles:\n  worker:\n    replicas: 1\n@MAX@    resources: {cpu: 4}\n    restart: {backoff: 100ms}\n"
+            "    on_exit: [{code: 79, action: exclude_host}]\n    command: [sh, -c, 'test $SHOAL_ATTEMPT = 1 || exit 79']\n")
+    begun = time.monotonic()
+    out = finish(start(home, text.replace("@MAX@", "    max: 2\n")))
+    left = re.search(r"host (n[1-3]) is excluded for role worker: worker 0 exited with 79", out)
+    assert left, out
+    FIGURES.append(("a node that a rule excludes, to the end of the job", f"{time.monotonic() - begun:.1f} s", "on another node"))
+    quiet()
+    out = finish(start(home, text.replace("@MAX@", "")), 1)
+    assert "the allocation has no room for it on its other nodes" in out and "excluded for role worker: n" in out, out
 
 
 def test_start(home):
@@ -216,6 +218,63 @@ def test_stop(home):
     quiet()
 
 
+def of_ours(home, *words):
+    return [one for one in home.processes() if all(word in " ".join(one.argv) for word in words)]
+
+
+def attended(home, text):
+    """A job of the foreground: its agent runs here, under an salloc."""
+    running = start(home, text)
+    assert poll_until(lambda: "running" in home.run("jobs")[1], WAIT, 0.1), said(running)
+    assert len(of_ours(home, "slurm agent")) == 2, home.processes()  # salloc's words name it, too
+    return running
+
+
+LONG = "name: long\nframework: generic\nroles: {worker: {replicas: 3, command: [sleep, '%d']}}\n"
+
+
+def test_salloc_lost(home):
+    """What would give the allocation back is killed: the job goes on, and its agent does."""
+    running = attended(home, LONG % 2)
+    os.kill(of_ours(home, "salloc", "slurm agent")[0].pid, signal.SIGKILL)
+    finish(running)
+    quiet()
+
+
+def test_agent_lost(home):
+    """Nothing is left of a job whose agent is killed."""
+    running = attended(home, LONG % 1000)
+    agent = [one for one in of_ours(home, "slurm agent") if "salloc" not in one.argv[0]][0]
+    os.kill(agent.pid, signal.SIGKILL)
+    assert "is over" in finish(running, 1)
+    quiet()
+
+
+def test_login_node_lost(home):
+    """All that a job has on the login node dies at once: its nodes end it, and give the allocation back."""
+    running = attended(home, LONG % 1000)
+    begin = time.monotonic()
+    doomed = of_ours(home, "slurm agent") + of_ours(home, "srun") + of_ours(home, " coordinator ")
+    for one in doomed:
+        os.kill(one.pid, signal.SIGSTOP)
+    running.kill()
+    running.wait()
+    for one in doomed:
+        os.kill(one.pid, signal.SIGKILL)
+    quiet()
+    FIGURES.append(("the login node lost: its allocation is free again", f"{time.monotonic() - begin:.1f} s", ""))
+
+
+def test_controller_killed(home):
+    """A job of the foreground ends with its controller."""
+    running = attended(home, LONG % 1000)
+    running.kill()
+    running.wait()
+    begin = time.monotonic()
+    quiet()
+    FIGURES.append(("`kill -9` of `shoal run`: its allocation is free again", f"{time.monotonic() - begin:.1f} s", ""))
+
+
 COUNTER = """\
 import os, signal, sys, time
 path = sys.argv[1] + os.environ["SHOAL_INDEX"]
@@ -233,14 +292,17 @@ print("counted to", count, flush=True)
 """
 
 
-def counting(home, upto, more=""):
+KEEP = "on_controller_loss: keep\n"  # a batch job from the beginning: nothing of it is on the login node
+
+
+def counting(home, upto, more="", keep=""):
     return f"""\
 name: counting
 framework: generic
 roles: {{worker: {{replicas: 2, command: [python3, {home.write("counter.py", COUNTER)}, {home.path("count-")}, '{upto}']}}}}
 limits: {{stop_grace: 2s}}
 slurm: {{{more}}}
-"""
+{keep}"""
 
 
 def batch_node():
@@ -248,8 +310,13 @@ def batch_node():
 
 
 def is_down(name):
-    # Asked ten times a second Slurm's controller goes on saying "mixed*".
     return "down" in call("sinfo", "--noheader", "--Node", f"--nodes={name}", "--format=%T")
+
+
+def is_taken_out(name):
+    """Of the job, in the moment in which Slurm sets the node down; sinfo goes on saying "mixed*", sometimes for as long as the job runs."""
+    left = call("squeue", "--noheader", "--format=%N").strip()
+    return bool(left) and name not in call("scontrol", "show", "hostnames", left).split()
 
 
 def count_of(home, index=0):
@@ -259,18 +326,18 @@ def count_of(home, index=0):
         return 0
 
 
-def lose_node(home, which):
+def lose_node(home, which, keep):
     """Kills a node under a job; seconds from Slurm's word that it is down until the lost task counts again."""
     upto = 900
-    running = start(home, counting(home, upto, "nodes: 2"))
+    running = start(home, counting(home, upto, "nodes: 2", keep))
     assert poll_until(lambda: min(count_of(home, 0), count_of(home, 1)) > 10, WAIT, 0.1), said(running)
-    first = batch_node()
     nodes = call("scontrol", "show", "hostnames", call("squeue", "--noheader", "--format=%N").strip()).split()
+    first = batch_node() if keep else nodes[0]
     lost = first if which == "first" else [one for one in nodes if one != first][0]
     node("kill", lost)
     before = [count_of(home, 0), count_of(home, 1)]
     still = 0 if which == "first" else 1
-    down = poll_until(lambda: is_down(lost) and time.monotonic(), WAIT * 5, 1)
+    down = poll_until(lambda: (is_down(lost) or is_taken_out(lost)) and time.monotonic(), WAIT * 5, 0.5)
     assert down, call("sinfo")
     at = [count_of(home, i) for i in (0, 1)]
     again = poll_until(lambda: all(count_of(home, i) > at[i] + 1 for i in (0, 1)) and time.monotonic(), WAIT * 2, 0.05)
@@ -283,22 +350,38 @@ def lose_node(home, which):
 
 
 def test_node_killed(home):
-    """A node with a task dies: the task goes on in the same allocation."""
-    seconds = lose_node(home, "other")
+    """A node with a task dies, the first of an attended job: the task goes on in the same allocation."""
+    seconds = lose_node(home, "first", "")
     FIGURES.append(("a node killed: after Slurm's word until it goes on", f"{seconds:.1f} s", "15 s"))
+    assert seconds < 15 * PATIENCE
+
+
+def test_node_killed_batch(home):
+    """The same with an agent on another node of the allocation."""
+    seconds = lose_node(home, "other", KEEP)
+    FIGURES.append(("the same of a batch job", f"{seconds:.1f} s", "15 s"))
     assert seconds < 15 * PATIENCE
 
 
 def test_first_node_killed(home):
     """The node of the coordinator dies: Slurm puts the job into its queue again, and it goes on."""
-    seconds = lose_node(home, "first")
+    seconds = lose_node(home, "first", KEEP)
     FIGURES.append(("the coordinator's node killed: the same", f"{seconds:.1f} s", "15 s"))
     assert seconds < 15 * PATIENCE
 
 
 def test_time_limit(home):
-    """Before its time is over the job saves; it goes on in another allocation."""
-    running = start(home, counting(home, 900, "time: 1m, save_before: 55s"))
+    """Before its time is over the job saves; it goes on as a batch job."""
+    saves_in_time(home, "")
+
+
+def test_time_limit_batch(home):
+    """The same of a batch job, which Slurm puts into its queue again."""
+    saves_in_time(home, KEEP)
+
+
+def saves_in_time(home, keep):
+    running = start(home, counting(home, 900, "time: 1m, save_before: 55s", keep))
     assert poll_until(lambda: "nearly over" in said(running), WAIT * 2, 0.2), said(running)
     output = finish(running, seconds=WAIT * 6)
     assert [count_of(home, 0), count_of(home, 1)] == [900, 900], output

@@ -1,0 +1,30 @@
+# How each cluster's script begins; sourced by it. Sets here and root. The script's arguments become words (names of tests, --slow), or,
+# behind --, stay the command to run.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+# skip TEXT…: it cannot be done here, and why.
+skip() { echo "skipped: $*"; exit 77; }
+
+# need REMEDY PROGRAM…: all of these are installed.
+need() {
+  local remedy=$1 program
+  shift
+  for program in "$@"; do command -v "$program" >/dev/null || skip "there is no $program here; $remedy"; done
+}
+
+# need_root DAEMONS
+need_root() { [ "$(id -u)" = 0 ] || skip "$1 of this test run as root; this is user $(id -un)"; }
+
+words=()
+if [ "${1:-}" = -- ]; then shift; else words=("$@"); set --; fi
+
+# tell_sum NAME: the tests of $scratch/contract.log (GoogleTest's) and $scratch/jobs.log (cluster_jobs.py's), in one line that script/ci reads.
+tell_sum() {
+  local files=("$scratch"/contract.log "$scratch"/jobs.log)
+  sum() { { cat "${files[@]}" 2>/dev/null || true; } | awk -v what="$1" '$0 ~ what { for (i = 1; i <= NF; ++i) if ($i ~ /^[0-9]+$/) { n += $i; break } } END { print n + 0 }'; }
+  local wrong failed
+  wrong=$(sum '^jobs that went wrong: ')
+  failed=$(($(sum '^\\[  FAILED  \\] [0-9]+ test') + wrong))
+  echo "$1: $(($(sum '^\\[  PASSED  \\]') + $(sum '^Ran [0-9]+ test') - wrong)) passed, $failed failed"
+}

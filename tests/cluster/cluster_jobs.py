@@ -1,0 +1,151 @@
+"""What the tests of whole jobs on a real cluster share: the command, job files, what it said, and the table at the end."""
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from harness import DEFAULT_BINARY as SHOAL  # noqa: E402
+from harness import poll_until  # noqa: E402
+
+ROWS = []  # of the table at the end: (what, seconds, what came of it)
+
+
+def until(condition, seconds=60):
+    return poll_until(condition, seconds, 0.05)
+
+
+class ClusterJobs(unittest.TestCase):
+    """A state home of its own for each test. Sub-classes say ENGINE, IMAGE, and what is left on the cluster."""
+
+    ENGINE = ""
+    IMAGE = ""
+    GONE_IN = 20  # seconds, for what is left after a job
+
+    def left(self):
+        """Names of what the cluster still has of jobs."""
+        raise NotImplementedError
+
+    def clear(self):
+        """Removes that, so that the next test is not harmed."""
+        raise NotImplementedError
+
+    def setUp(self):
+        self.home = tempfile.mkdtemp(prefix=f"shoal-{self.ENGINE}-test.")
+        self.env = dict(os.environ, SHOAL_HOME=os.path.join(self.home, "state"), SHOAL_LOG="error", SHOAL_ENGINE=self.ENGINE)
+        self.begun = time.monotonic()
+        self.started = []
+
+    def tearDown(self):
+        for one in self.started:  # of a test that went wrong
+            if one.poll() is None:
+                one.kill()
+                print("was running still:", one.communicate()[0])
+        left = [] if until(lambda: not self.left(), self.GONE_IN) else self.left()
+        if left:
+            self.clear()
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.assertEqual(left, [], "was left behind")
+
+    def path(self, name):
+        return os.path.join(self.home, name)
+
+    def row(self, what, said):
+        ROWS.append((what, f"{time.monotonic() - self.begun:.1f} s", said))
+
+    def write(self, text, name="job.yaml"):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        return self.path(name)
+
+    def job(self, script, workers=2, more="", resources=""):
+        return self.write(f"name: test\nimage: {self.IMAGE}\nroles:\n  worker:\n    replicas: {workers}\n{resources}"
+                          f"    command: [sh, -c, {json.dumps(script)}]\n{more}")
+
+    def start(self, *arguments):
+        self.started.append(subprocess.Popen([SHOAL, *arguments], env=self.env, cwd=self.home, stdin=subprocess.DEVNULL,
+                                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return self.started[-1]
+
+    def finish(self, started, code=0, seconds=110):
+        """What it said, once it has ended with this code."""
+        try:
+            out, _ = started.communicate(timeout=seconds)
+        finally:
+            started.kill()
+        self.assertEqual(started.returncode, code, out)
+        return out
+
+    def shoal(self, *arguments, code=0, seconds=110):
+        return self.finish(self.start(*arguments), code, seconds)
+
+    def ask(self, *arguments, **options):
+        """A command beside a job that runs, to its end."""
+        return subprocess.run([SHOAL, *arguments], env=self.env, cwd=self.home, capture_output=True, text=True, check=False, **options)
+
+    def logs(self):
+        return self.ask("logs", "test").stdout
+
+    # A program that answers on a port.
+    GREETER = "while :; do echo -e 'HTTP/1.0 200 OK\\r\\n\\r\\nhello' | nc -l -p 18765 >/dev/null; done"
+
+    def check_forward(self):
+        """The port of a job of GREETER, here."""
+        forward = self.start("forward", "test", "worker-0", "0:18765")
+        said = forward.stdout.readline()
+        self.assertRegex(said, r"^[^ ]+:[0-9]+ ")
+        port = int(said.split()[0].rsplit(":", 1)[1])
+
+        def fetch():
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10) as s:
+                s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                return b"hello" in s.makefile("rb").read()
+
+        self.assertTrue(until(fetch, 20))
+        forward.terminate()
+        forward.communicate(timeout=10)
+
+    def check_word2vec(self, more=""):
+        """word2vec in deterministic mode gives the bytes that the local engine gives."""
+        corpus = self.path("text")
+        os.chmod(self.home, 0o755)
+        with open(corpus, "w") as file:
+            for i in range(40000):
+                file.write(f"w{i * 7919 % 997} w{i % 89} w{i % 13}" + ("\n" if i % 10 == 0 else " "))
+        digests = {}
+        for engine in ("local", self.ENGINE):
+            job = self.write(f"""name: test
+framework: shoal
+learn: {{algorithm: word2vec, dim: 32, epochs: 2, min_count: 1, deterministic: true, seed: 3}}
+data: {{train: {{source: {corpus}, format: text, shard_by: worker}}}}
+roles: {{server: 1, worker: 2}}
+outputs: {{model: {self.path(engine)}}}
+{more}""")
+            self.shoal("run", "--engine", engine, job)
+            with open(self.path(engine + "/vectors.bin"), "rb") as file:
+                digests[engine] = file.read()
+        self.assertEqual(digests["local"], digests[self.ENGINE])
+        self.row("word2vec, deterministic, 2 workers + 1 server", "the same bytes as on the local engine")
+
+
+def print_table():
+    width = max([len(row[0]) for row in ROWS] + [1])
+    print("\n| what | time | what came of it |\n| --- | --- | --- |")
+    for what, seconds, said in ROWS:
+        print(f"| {what:{width}} | {seconds} | {said} |")
+
+
+def main(tests):
+    """Runs the class's tests, or those that are named, and prints the table; the exit code."""
+    names = [name for name in sys.argv[1:] if not name.startswith("-")]
+    wanted = [f"{tests.__name__}.{name}" for name in names] or [tests.__name__]
+    ended = unittest.main(exit=False, verbosity=1, argv=[sys.argv[0], *wanted])
+    print("jobs that went wrong:", len(ended.result.failures) + len(ended.result.errors))
+    print_table()
+    return 0 if ended.result.wasSuccessful() else 1
