@@ -199,8 +199,8 @@ TEST_P(EngineContract, WhatRunsStaysOnAnExcludedHostAndWhatIsMadeAgainDoesNotCom
   EXPECT_EQ(harness_->Alive(job_), 1);
   harness_->Lose(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
-  EXPECT_THAT(Last().end.reason, AnyOf(HasSubstr("not to be used"), HasSubstr("excluded"),
-                                       HasSubstr("the only one")));
+  EXPECT_THAT(Last().end.reason,
+              AnyOf(HasSubstr("not to be used"), HasSubstr("excluded"), HasSubstr("the only one")));
   EXPECT_EQ(harness_->Alive(job_), 0);
   // There is room on it again, as far as this engine is concerned.
   ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
