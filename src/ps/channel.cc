@@ -423,13 +423,19 @@ Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
 
 void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   Status broken;
+  bool settled = false;
+  uint32_t ticket = kNoTicket;
   {
     std::lock_guard lock(mu_);
     // After a failure nobody waits, and the caller's memory may be gone.
     if (!failed_.ok()) return;
     broken = CheckAnswer(head, body);
+    // Most answers only say that a push is in.
+    settled = broken.ok() && head.type == FrameType::kAck && HasRows(SlotOf(head.id).head.type);
+    if (settled) ticket = Settle(&SlotOf(head.id));
   }
   if (!broken.ok()) return Break(broken);
+  if (settled) return Tell(ticket, Status::Ok());
   if (head.type == FrameType::kRefused && (head.flags & kRefusedMoved) != 0) return OnMoved(head);
 
   // The slot is the oldest one: nobody else changes it before it is given free below.
@@ -444,23 +450,31 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   if (pending.head.type == FrameType::kMarker) {
     hooks_.marker_answered(static_cast<int64_t>(pending.head.argument), false);
   }
-  uint32_t ticket = kNoTicket;
   {
     std::lock_guard lock(mu_);
     if (!failed_.ok()) return;
-    ticket = pending.ticket;
-    bytes_in_flight_ -= pending.bytes;
-    if (pending.part.coded != nullptr) {
-      spare_.push_back(std::move(pending.coded));
-      pending.part.coded = nullptr;
-    }
     if (head.type == FrameType::kRows) {
       counters_.rows_pulled += pending.part.n;
       counters_.bytes_pulled += AnswerBytes(pending.head);
     }
-    ++first_seq_;
-    progress_.notify_all();
+    ticket = Settle(&pending);
   }
+  Tell(ticket, status);
+}
+
+uint32_t Channel::Settle(Pending* oldest) {
+  const uint32_t ticket = oldest->ticket;
+  bytes_in_flight_ -= oldest->bytes;
+  if (oldest->part.coded != nullptr) {
+    spare_.push_back(std::move(oldest->coded));
+    oldest->part.coded = nullptr;
+  }
+  ++first_seq_;
+  progress_.notify_all();
+  return ticket;
+}
+
+void Channel::Tell(uint32_t ticket, const Status& status) {
   if (ticket != kNoTicket) tickets_->PartDone(ticket, status);
 }
 

@@ -147,6 +147,10 @@ class Channel final : public LinkHandler {
   void OnReply(const FrameHeader& head, std::string_view body);
   void OnMoved(const FrameHeader& head);
   Status CheckAnswer(const FrameHeader& head, std::string_view body);
+  // Under the lock. The oldest request is answered: its slot is free. Returns its ticket, to Tell
+  // without the lock.
+  uint32_t Settle(Pending* oldest);
+  void Tell(uint32_t ticket, const Status& status);
   void Break(const Status& why);
 
   const int server_;
