@@ -292,11 +292,14 @@ TEST(Mpi, WorkersOfOneMachineShareItsCoresAndStayOnIt) {
                    {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                    {"OMPI_MCA_mpi_yield_when_idle", "1"},
                    {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+                   {"I_MPI_PIN", "off"},
+                   {"I_MPI_HYDRA_IFACE", "lo"},
                    {"OMPI_MCA_oob_tcp_if_include", "127.0.0.0/8"},
                    {"OMPI_MCA_btl_tcp_if_include", "127.0.0.0/8"}});
   EXPECT_EQ(Added(job, cluster, Task("launcher", 0)), launcher);
-  EXPECT_EQ(Added(job, cluster, Task("worker", 2)),
-            (Environment{{"SHOAL_MPI_HOST", "127.0.0.1"}, {"UCX_NET_DEVICES", "lo"}}));
+  EXPECT_EQ(Added(job, cluster, Task("worker", 2)), (Environment{{"SHOAL_MPI_HOST", "127.0.0.1"},
+                                                                 {"UCX_NET_DEVICES", "lo"},
+                                                                 {"FI_TCP_IFACE", "lo"}}));
   EXPECT_EQ(Added(job, cluster, Task("web", 0)), Environment());
 }
 

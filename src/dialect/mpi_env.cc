@@ -35,6 +35,7 @@ constexpr Pair kShared[] = {
     {"OMPI_MCA_hwloc_base_binding_policy", "none"},
     {"OMPI_MCA_mpi_yield_when_idle", "1"},
     {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+    {"I_MPI_PIN", "off"},
 };
 
 // Nothing of a job on one machine is open to others.
@@ -42,8 +43,9 @@ constexpr Pair kLoopback[] = {
     {"OMPI_MCA_oob_tcp_if_include", "127.0.0.0/8"},
     {"OMPI_MCA_btl_tcp_if_include", "127.0.0.0/8"},
     {"HYDRA_IFACE", "lo"},
+    {"I_MPI_HYDRA_IFACE", "lo"},
 };
-constexpr Pair kLoopbackRank[] = {{"UCX_NET_DEVICES", "lo"}};
+constexpr Pair kLoopbackRank[] = {{"UCX_NET_DEVICES", "lo"}, {"FI_TCP_IFACE", "lo"}};
 
 template <size_t n>
 void AddDefaults(const Pair (&defaults)[n], Environment* env) {

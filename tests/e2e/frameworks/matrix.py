@@ -73,6 +73,9 @@ CASES = {
     "Open MPI (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "openmpi"}),
     # MPICH's mpiexec itself goes on waiting for ranks that wait for one that has exited without MPI_Abort.
     "MPICH (mpirun)": Case("mpi/ring.yaml", "mpi", 4, ends={}, settings={"MPI": "mpich"}, without=("wrong exit",)),
+    "Open MPI 5 (mpi4py)": Case("mpi/ring_python.yaml", "openmpi5", 4, ends={}),
+    "MPICH 5 (mpi4py)": Case("mpi/ring_python.yaml", "mpich5", 4, ends={}, without=("wrong exit",)),
+    "Intel MPI (mpi4py)": Case("mpi/ring_python.yaml", "intelmpi", 4, ends={}, settings={"MPIRUN_OPTIONS": "-genvnone"}),
     "Horovod (PyTorch, Gloo)": Case("horovod/train.yaml", "horovod", 3, ends={}),
     "Spark (pyspark)": Case("spark/pi.yaml", "spark", 1, ends={}, steps=40, exits="driver-0"),
     # As `ps` the service itself is killed: its clients ask again until it has come back.
