@@ -226,6 +226,9 @@ TEST(LastLine, IsTheLastWithText) {
   last.Feed("third\n\t\n");
   last.Feed("\n");
   EXPECT_EQ(last.text(), "third");
+  last.Feed(" ");
+  EXPECT_EQ(last.text(), "third");
+  last.Feed("\n");
   last.Feed("a\nb\n\nfourth\n \nfif");
   EXPECT_EQ(last.text(), "fif");
   last.Feed("\r\n\n");

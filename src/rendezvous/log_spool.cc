@@ -100,6 +100,8 @@ void LastLine::Feed(std::string_view bytes) {
   }
 }
 
+const std::string& LastLine::text() const { return HasText(current_) ? current_ : last_; }
+
 void LastLine::Clear() {
   current_.clear();
   last_.clear();

@@ -59,7 +59,7 @@ class LastLine {
  public:
   void Feed(std::string_view bytes);
   // Of the line under way if it has any text, else of the last complete one.
-  const std::string& text() const { return current_.empty() ? last_ : current_; }
+  const std::string& text() const;
   void Clear();
 
  private:
