@@ -10,6 +10,7 @@
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -293,6 +294,7 @@ class TaskLauncher final : public Launcher {
     TRY_ASSIGN(StartMessage start, StartFromJson(message));
     if (start.attempt <= attempt_ || run_ || stopping_) return Status::Ok();
     attempt_ = start.attempt;
+    if (const auto find = std::exchange(options_.find_isolation, {})) options_.isolation = find();
     ready_told_ = stolen_told_ = false;
     BeginLog(start.logs_at);
     results_.clear();
@@ -511,7 +513,7 @@ class TaskLauncher final : public Launcher {
 
   // Constant after construction.
   net::Loop* const loop_;
-  const LauncherOptions options_;
+  LauncherOptions options_;  // but for its isolation
   const std::string token_;
   const std::function<void(int)> on_end_;
   const std::string instance_ = RandomHex(8);
@@ -568,7 +570,9 @@ int RunLauncher(LauncherOptions options) {
   ::signal(SIGPIPE, SIG_IGN);
   net::Loop loop;
   int exit_code = kNotDelivered;
-  options.isolation = host::ProbeIsolation();
+  // To end its namespaces takes the kernel milliseconds: the coordinator is found meanwhile.
+  std::future<host::Isolation> probe = std::async(std::launch::async, host::ProbeIsolation);
+  options.find_isolation = [&probe] { return probe.get(); };
   options.copy_fd = STDOUT_FILENO;
   options.node = OwnNode();
   // What the job says, where the engine has put the job's file within our reach.

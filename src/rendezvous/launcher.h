@@ -33,6 +33,8 @@ struct LauncherOptions {
   Duration at_first{0};
   bool apart = false;  // it does not see the coordinator's directory: RunLauncher sets `at_first`
   host::Isolation isolation;
+  // Gives it instead, when the first program is to start: finding out takes a while.
+  std::function<host::Isolation()> find_isolation;
   // What the program prints goes here too, as far as it does not block; -1: no. Not into a file
   // when the log itself is written here.
   int copy_fd = -1;

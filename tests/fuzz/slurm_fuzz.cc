@@ -8,6 +8,7 @@
 #include "engine/orders.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
+#include "engine/slurm/grant.h"
 #include "engine/slurm/own_address.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/step_line.h"
@@ -32,6 +33,9 @@ void TryCommands(std::string_view text) {
   if (ended.ok()) Require(!slurm::DescribeEnd(*ended, "/job").empty());
   const slurm::PortRange ports = slurm::ParseSrunPorts(text);
   Require(ports.first >= 0 && ports.first <= ports.last && ports.last <= UINT16_MAX);
+  if (const auto file = slurm::SrunPortsOfFile(text)) Require(file->first <= file->last);
+  if (const auto grant = slurm::ParseGrant(text); grant.ok())
+    Require(grant->number > 0 && grant->salloc > 0 && !grant->nodes.empty());
   if (const auto left = slurm::ParseTimeLeft(text)) Require(left->count() >= 0);
   (void)slurm::NodeAddrOf(std::string(text));
   (void)slurm::FailedNodes(text);

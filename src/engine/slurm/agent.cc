@@ -1,6 +1,6 @@
 // `shoal slurm agent DIR [AHEAD]`: what the batch script becomes on the first node of the
-// allocation, or what an salloc runs on the controller's machine (ADR 87). It makes the tasks of
-// engine/orders.json exist, as steps (srun) on the nodes that it chooses, and writes to
+// allocation, or what runs beside an salloc on the controller's machine (ADR 87). It makes the
+// tasks of engine/orders.json exist, as steps (srun) on the nodes that it chooses, and writes to
 // engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
 //
 //   orders.json ─inotify, else each second─▶ TaskTable ─Due─▶ Steps (srun, pipes) ─▶ events.jsonl
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,10 +26,12 @@
 #include "engine/records.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
+#include "engine/slurm/grant.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/own_address.h"
 #include "engine/slurm/placement.h"
 #include "engine/slurm/steps.h"
+#include "engine/spawn.h"
 #include "engine/task_table.h"
 
 namespace shoal::engine::slurm {
@@ -51,14 +54,12 @@ std::string Variable(const char* name) {
 class Agent {
  public:
   Agent(std::string job_dir, std::optional<std::chrono::seconds> ahead)
-      : job_dir_(std::move(job_dir)),
-        ahead_(ahead),
-        parent_(::getppid()),
-        placement_({}, {}),
-        table_("") {}
+      : job_dir_(std::move(job_dir)), ahead_(ahead), placement_({}, {}), table_("") {}
 
   Result<int> Run() {
     TRY(Prepare());
+    if (ahead_ && !TakeGrant()) return 1;  // salloc has said why
+    TRY(Begin());
     Tell(Sign::kBegun, "", own_node_);
     while (!Done()) {
       Act();
@@ -68,7 +69,8 @@ class Agent {
     }
     Tell(Sign::kClosed, "");
     // Where salloc would give the allocation back, and is gone.
-    if (ahead_ && ::getppid() != parent_) (void)commands_.Cancel(number_);
+    if (ahead_ && (!salloc_.valid() || ProcessEnded(salloc_.get())))
+      (void)commands_.Cancel(number_);
     return 0;
   }
 
@@ -80,6 +82,26 @@ class Agent {
     TRY_ASSIGN(watch_, OrdersWatch::Make(job_dir_, {SIGTERM, SIGINT, SIGUSR1}));
     TRY_ASSIGN(orders_, ReadOrders(job_dir_));
     table_ = TaskTable(orders_.job_id);
+    return Status::Ok();
+  }
+
+  // Of the salloc that was started with us (at_once.cc). What Slurm says to a batch script by its
+  // environment is then said to us, too. False: there is none.
+  bool TakeGrant() {
+    constexpr milliseconds kPatience{10'000};
+    const auto grant = AwaitGrant(STDIN_FILENO, kPatience);
+    if (!grant.ok()) return false;
+    salloc_.Reset(
+        static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(grant->salloc), 0)));
+    number_ = grant->number;
+    ::setenv("SLURM_JOB_ID", std::to_string(number_).c_str(), 1);
+    ::setenv("SLURM_JOB_NODELIST", grant->nodes.c_str(), 1);
+    ::setenv("SLURM_TASKS_PER_NODE", grant->tasks_per_node.c_str(), 1);
+    ::setenv("SLURM_SUBMIT_HOST", grant->submit_host.c_str(), 1);
+    return true;
+  }
+
+  Status Begin() {
     TRY_ASSIGN(nodes_, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
     TRY_ASSIGN(const std::vector<int> cells, ExpandCounts(Variable("SLURM_TASKS_PER_NODE")));
     placement_ = Placement(nodes_, cells);
@@ -104,7 +126,8 @@ class Agent {
       held_.erase(held);
     };
     callbacks.on_nodes_failed = [this](const std::string& list) { OnNodesFailed(list); };
-    steps_ = std::make_unique<Steps>(orders_.program, SrunEnvironment(), std::move(callbacks));
+    launcher_ = QuickTwin(orders_.program);
+    steps_ = std::make_unique<Steps>(launcher_, SrunEnvironment(), std::move(callbacks));
     table_.Take(orders_, Now());
     if (orders_.stop) closing_ = true;
     return Status::Ok();
@@ -113,9 +136,17 @@ class Agent {
   // Nobody signals that the time is nearly over.
   Status BeAttended() {
     constexpr std::chrono::seconds kFirstLook{2};
-    number_ = std::atoll(Variable("SLURM_JOB_ID").c_str());
     look_at_time_ = Now() + kFirstLook;
-    return WriteAllocation(job_dir_, {number_, true});
+    TRY(WriteAllocation(job_dir_, {number_, true}));
+    return TellEngine();
+  }
+
+  // It waits for that.
+  Status TellEngine() const {
+    TRY(WriteAll(STDOUT_FILENO, std::to_string(number_) + "\n"));
+    TRY_ASSIGN(const UniqueFd nothing, OpenFile("/dev/null", O_WRONLY));
+    ::dup2(nothing.get(), STDOUT_FILENO);
+    return Status::Ok();
   }
 
   // It can be changed while the job runs.
@@ -155,12 +186,13 @@ class Agent {
   // ---- What happens ----
 
   void Wait() {
-    std::vector<pollfd> polls;
+    std::vector<pollfd> polls = {{ahead_ && !revoked_ ? STDIN_FILENO : -1, POLLIN, 0}};
     steps_->AddPolls(&polls);
     std::optional<TimePoint> next = next_;
     if (look_at_time_) next = std::min(next.value_or(*look_at_time_), *look_at_time_);
     watch_.Wait(&polls, next ? std::optional<Duration>(*next - Now()) : std::nullopt);
     for (const int signal : watch_.TakeSignals()) OnSignal(signal);
+    if (polls[0].revents != 0) OnRevoked();
     if (auto orders = watch_.TakeOrders(orders_.number)) {
       orders_ = std::move(*orders);
       table_.Take(orders_, Now());
@@ -174,6 +206,12 @@ class Agent {
     // Slurm ends the allocation. The coordinator must not take that for its tasks' own ends.
     LogWarning("Slurm ends the allocation");
     EndForAnother();
+  }
+
+  // Nobody writes there: Slurm has ended the allocation, and salloc its command.
+  void OnRevoked() {
+    revoked_ = true;
+    OnSignal(SIGTERM);
   }
 
   // Everything ends, to be started again by another agent, should there be one.
@@ -383,6 +421,8 @@ class Agent {
       TaskRecord record;
       record.desired = table_.Find(life.key)->task;
       record.incarnation = life.incarnation;
+      if (life.key.first != kCoordinator && record.desired.argv[0] == orders_.program)
+        record.desired.argv[0] = launcher_;
       if (life.key.first == kCoordinator) {
         record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
         record.desired.env.emplace("SHOAL_BATCH", "1");
@@ -449,9 +489,10 @@ class Agent {
   const std::string job_dir_;
   // On the controller's machine: so long before the end of the allocation's time the tasks save.
   const std::optional<std::chrono::seconds> ahead_;
-  const pid_t parent_;
   const Commands commands_{OwnEnvironment()};
   int64_t number_ = 0;  // of the allocation, with ahead_
+  UniqueFd salloc_;     // a pidfd, with ahead_
+  bool revoked_ = false;
   std::optional<TimePoint> look_at_time_;
   std::vector<std::string> nodes_;
   Orders orders_;
@@ -459,6 +500,7 @@ class Agent {
   std::string own_node_;  // empty if it is none of the allocation's: a front end
   TaskTable table_;
   std::string address_;
+  std::string launcher_;  // what steps run, and launchers are
   std::unique_ptr<Steps> steps_;
   std::map<Life, size_t> cells_;  // of what is started
   std::map<Life, size_t> held_;   // … by a step that is not over

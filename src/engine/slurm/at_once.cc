@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <thread>
+#include <array>
+#include <charconv>
 
 #include "base/file.h"
-#include "engine/child.h"
 #include "engine/job_files.h"
 #include "engine/slurm/inside.h"
 #include "engine/spawn.h"
@@ -17,13 +19,19 @@ namespace shoal::engine::slurm {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
-constexpr int kLook_ms = 1;
-constexpr int kEndPatience_ms = 2'000;
+constexpr milliseconds kEndPatience{2'000};
 
-bool Ended(const Child& child, int timeout_ms) {
+bool Ended(const Child& child, milliseconds time) {
   pollfd ended{child.pidfd.get(), POLLIN, 0};
-  return ::poll(&ended, 1, timeout_ms) > 0;
+  return ::poll(&ended, 1, static_cast<int>(time.count())) > 0;
+}
+
+void End(const Child& child) {
+  (void)SignalProcess(child.pidfd.get(), SIGTERM);
+  if (!Ended(child, kEndPatience)) (void)SignalProcess(child.pidfd.get(), SIGKILL);
+  (void)Reap(child);
 }
 
 std::string LastWords(const std::string& job_dir) {
@@ -33,6 +41,32 @@ std::string LastWords(const std::string& job_dir) {
   return text.substr(text.rfind('\n') + 1);
 }
 
+// The number that an agent says when it has its allocation; 0 if it ends, or says nothing in time.
+int64_t HearNumber(int fd, milliseconds patience) {
+  const auto deadline = SteadyClock::now() + patience;
+  std::string text;
+  while (text.find('\n') == std::string::npos) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now());
+    pollfd readable{fd, POLLIN, 0};
+    if (left.count() <= 0) return 0;
+    if (::poll(&readable, 1, static_cast<int>(left.count())) <= 0) continue;
+    char block[64];
+    const ssize_t got = ::read(fd, block, sizeof block);
+    if (got <= 0 || text.size() > sizeof block) return 0;
+    text.append(block, static_cast<size_t>(got));
+  }
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Result<std::array<UniqueFd, 2>> MakeSocketPair() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return ErrnoStatus(errno, "cannot make a pair of sockets");
+  return std::array{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
 }  // namespace
 
 bool MayAskAtOnce(const std::vector<std::string>& environment) {
@@ -40,32 +74,31 @@ bool MayAskAtOnce(const std::vector<std::string>& environment) {
                       [](const std::string& entry) { return entry.starts_with("SBATCH_"); });
 }
 
-Result<int64_t> AllocateAtOnce(const std::vector<std::string>& words,
-                               const std::vector<std::string>& environment,
-                               const std::string& job_dir, std::chrono::milliseconds patience) {
-  TRY_ASSIGN(const UniqueFd nothing, OpenFile("/dev/null", O_RDWR));
+Result<AtOnce> AllocateAtOnce(const AtOnceRequest& request,
+                              const std::vector<std::string>& environment,
+                              const std::string& job_dir, milliseconds patience) {
   TRY_ASSIGN(const UniqueFd log,
              OpenFile(AgentLogPath(job_dir), O_WRONLY | O_CREAT | O_APPEND, 0600));
+  TRY_ASSIGN(auto between, MakeSocketPair());
+  TRY_ASSIGN(auto told, MakeSocketPair());
+  AtOnce at_once;
   // Where it starts is what Slurm says of the job's directory, whatever --chdir says (22.05).
-  TRY_ASSIGN(Child child,
-             StartWithFds(words, environment, {nothing.get(), nothing.get(), log.get()}, job_dir));
-  const auto deadline = SteadyClock::now() + patience;
-  bool ended = false;
-  while (SteadyClock::now() < deadline) {
-    ended = Ended(child, kLook_ms);
-    const int64_t number = ReadAllocation(job_dir).number;
-    if (number != 0) {  // and if it has ended, so has the job
-      std::thread([child = std::move(child)] { (void)Reap(child); }).detach();
-      return number;
-    }
-    if (ended) break;
+  TRY_ASSIGN(at_once.salloc,
+             StartWithFds(request.salloc, environment,
+                          {between[1].get(), between[1].get(), log.get()}, job_dir));
+  auto agent = StartWithFds(request.agent, environment,
+                            {between[0].get(), told[1].get(), log.get()}, job_dir);
+  between = {};
+  told[1].Reset();
+  if (agent.ok()) {
+    at_once.agent = std::move(*agent);
+    at_once.number = HearNumber(told[0].get(), patience);
+    if (at_once.number != 0) return at_once;
   }
-  if (!ended) {
-    (void)SignalProcess(child.pidfd.get(), SIGTERM);  // it gives back what it has got
-    if (!Ended(child, kEndPatience_ms)) (void)SignalProcess(child.pidfd.get(), SIGKILL);
-  }
-  (void)Reap(child);
-  return Unavailable("there is no allocation at once: " + LastWords(job_dir));
+  End(at_once.salloc);  // it gives back what it has got, which ends the agent
+  if (agent.ok()) End(at_once.agent);
+  return Unavailable("there is no allocation at once: " +
+                     (agent.ok() ? LastWords(job_dir) : agent.status().message()));
 }
 
 }  // namespace shoal::engine::slurm

@@ -8,18 +8,27 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/child.h"
+#include "engine/slurm/batch_script.h"
 
 namespace shoal::engine::slurm {
 
 // Whether somebody who set `environment` for sbatch would get the same of salloc.
 bool MayAskAtOnce(const std::vector<std::string>& environment);
 
-// Runs an salloc (AtOnceWords) whose agent then lives on this machine, whatever becomes of us. Its
-// number in Slurm, once the agent has written it; else Unavailable says why, and there is no
-// allocation. Blocks for some 15 ms, at most `patience` and 2 s.
-Result<int64_t> AllocateAtOnce(const std::vector<std::string>& words,
-                               const std::vector<std::string>& environment,
-                               const std::string& job_dir,
-                               std::chrono::milliseconds patience = std::chrono::seconds(3));
+// What was started for an allocation that is there.
+struct AtOnce {
+  int64_t number = 0;  // in Slurm
+  Child salloc;        // both live on whatever becomes of us; to be reaped once they have ended
+  Child agent;
+};
+
+// Starts an salloc and, beside it, the agent for which it is (grant.h). The agent has written the
+// allocation's number when this returns; else Unavailable says why, and there is no allocation.
+// Blocks for some 10 ms, at most `patience` and 2 s.
+Result<AtOnce> AllocateAtOnce(const AtOnceRequest& request,
+                              const std::vector<std::string>& environment,
+                              const std::string& job_dir,
+                              std::chrono::milliseconds patience = std::chrono::seconds(3));
 
 }  // namespace shoal::engine::slurm

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "engine/restart_rules.h"
+#include "engine/slurm/grant.h"
+#include "engine/slurm/inside.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -133,13 +135,15 @@ Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan
       lines, Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
 }
 
-Result<std::vector<std::string>> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
-                                             const std::string& program) {
+Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
+                                  const std::string& program) {
   TRY_ASSIGN(const std::vector<std::string> request, RequestOf(desired, plan, program));
-  std::vector<std::string> words = {"salloc", "--immediate=1", "--kill-command=TERM"};
-  words.insert(words.end(), request.begin(), request.end());
-  words.insert(words.end(), {program, "slurm", "agent", desired.job_dir, Ahead(desired.slurm)});
-  return words;
+  AtOnceRequest at_once;
+  at_once.salloc = {"salloc", "--immediate=1", "--kill-command=TERM"};
+  at_once.salloc.insert(at_once.salloc.end(), request.begin(), request.end());
+  at_once.salloc.insert(at_once.salloc.end(), {"/bin/sh", "-c", kTellGrant});
+  at_once.agent = {QuickTwin(program), "slurm", "agent", desired.job_dir, Ahead(desired.slurm)};
+  return at_once;
 }
 
 std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,

@@ -18,10 +18,14 @@ inline constexpr int kDirectoryNotSeen = 72;  // the job's directory is not ther
 Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
                                  const std::string& program);
 
-// The words of an salloc that asks for the same, at once or not at all, with the job's agent on
-// this machine. Errors as RenderScript.
-Result<std::vector<std::string>> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
-                                             const std::string& program);
+// The same, asked for at once or not at all, with the job's agent on this machine.
+struct AtOnceRequest {
+  std::vector<std::string> salloc;  // tells the allocation as grant.h has it, and holds it
+  std::vector<std::string> agent;
+};
+// Errors as RenderScript.
+Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
+                                  const std::string& program);
 
 // The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
 // the nodes of a file (one line a task). `overlap`: on processors that steps hold already.

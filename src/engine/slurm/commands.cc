@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cstdlib>
 #include <set>
 
+#include "base/file.h"
 #include "engine/child.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/placement.h"
@@ -247,6 +250,23 @@ PortRange ParseSrunPorts(std::string_view text) {
   return {static_cast<int>(low), static_cast<int>(high)};
 }
 
+std::optional<PortRange> SrunPortsOfFile(std::string_view text) {
+  PortRange ports;
+  while (!text.empty()) {
+    std::string line(Next(&text, '\n'));
+    line = line.substr(0, line.find('#'));
+    std::transform(line.begin(), line.end(), line.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const size_t first = line.find_first_not_of(" \t");
+    if (first == std::string::npos) continue;
+    if (line.compare(first, 7, "include") == 0) return std::nullopt;
+    constexpr std::string_view kField = "srunportrange";
+    if (line.compare(first, kField.size(), kField) == 0)
+      ports = ParseSrunPorts("SrunPortRange" + line.substr(first + kField.size()));
+  }
+  return ports;
+}
+
 Result<std::string> Commands::Run(const std::vector<std::string>& argv,
                                   const std::string& input) const {
   auto ran = RunCommand(argv, env_, input);
@@ -299,6 +319,16 @@ Result<std::optional<std::chrono::seconds>> Commands::TimeLeft(int64_t number) c
 }
 
 Result<PortRange> Commands::SrunPorts() const {
+  // Where it is read here it need not be asked for: jobs wait for this.
+  constexpr size_t kMaxFile = 16 << 20;
+  const char* const named = std::getenv("SLURM_CONF");
+  for (const char* path : {named, "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf"}) {
+    if (path == nullptr || *path == '\0') continue;
+    const auto text = ReadFile(path, kMaxFile);
+    if (!text.ok()) continue;
+    if (const auto ports = SrunPortsOfFile(*text)) return *ports;
+    break;
+  }
   TRY_ASSIGN(const std::string out, Run({"scontrol", "show", "config"}));
   return ParseSrunPorts(out);
 }

@@ -72,6 +72,8 @@ struct PortRange {
   int last = 0;
 };
 PortRange ParseSrunPorts(std::string_view text);
+// The same of slurm.conf; nothing if that takes in other files.
+std::optional<PortRange> SrunPortsOfFile(std::string_view text);
 
 // Runs the commands. Thread-safe. Each error is one sentence.
 class Commands {

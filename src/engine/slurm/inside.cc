@@ -88,6 +88,11 @@ Result<int> RunHelper(const std::vector<std::string>& words) {
   return Usage();
 }
 
+std::string QuickTwin(const std::string& program) {
+  const std::filesystem::path twin = std::filesystem::path(program).parent_path() / "shoal-task";
+  return ::access(twin.c_str(), X_OK) == 0 ? twin.string() : program;
+}
+
 std::filesystem::path LinesPath(const std::string& job_dir) {
   return EngineDir(job_dir) / "events.jsonl";
 }

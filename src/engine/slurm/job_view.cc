@@ -95,9 +95,14 @@ Result<std::string> JobView::Script() const {
 }
 
 Status JobView::Submitted(const Allocation& allocation) {
+  TRY(Granted(allocation));
+  return WriteAllocation(dir_, allocation);
+}
+
+Status JobView::Granted(const Allocation& allocation) {
   allocation_ = allocation;
   looks_without_ = looks_delayed_ = looks_headless_ = 0;
-  return WriteAllocation(dir_, allocation);
+  return Status::Ok();
 }
 
 std::vector<TaskEvent> JobView::Read() {

@@ -35,6 +35,8 @@ class JobView {
   Status KeepScript(const std::string& script) const;
   Result<std::string> Script() const;
   Status Submitted(const Allocation& allocation);
+  // Likewise, where its agent has written that already.
+  Status Granted(const Allocation& allocation);
 
   // What the agent told since the last call.
   std::vector<TaskEvent> Read();

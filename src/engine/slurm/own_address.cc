@@ -1,6 +1,14 @@
 #include "engine/slurm/own_address.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
 
 #include "engine/child.h"
 #include "net/address.h"
@@ -19,6 +27,29 @@ std::string AddressOfNode(const std::string& node) {
   return AddressTowards(address.empty() ? node : address);
 }
 
+// Of a machine with one interface that others reach, its address of IPv4, which is what Slurm
+// speaks unless it is told otherwise: nobody needs to be asked.
+std::string OnlyAddress() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "";
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
+  std::set<std::string> interfaces;
+  std::vector<std::string> addresses;
+  for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
+    const bool runs = (one->ifa_flags & IFF_RUNNING) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!runs || one->ifa_addr == nullptr) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family == AF_INET || family == AF_INET6) interfaces.insert(one->ifa_name);
+    if (family != AF_INET) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    sockaddr_in v4{};
+    std::memcpy(&v4, one->ifa_addr, sizeof v4);
+    if (::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text) != nullptr)
+      addresses.emplace_back(text);
+  }
+  return interfaces.size() == 1 && addresses.size() == 1 ? addresses[0] : "";
+}
+
 bool Reachable(const std::string& address) { return !address.empty() && !net::IsLoopback(address); }
 
 }  // namespace
@@ -34,6 +65,9 @@ std::string NodeAddrOf(const std::string& text) {
 std::string OwnAddress(const std::vector<std::string>& nodes) {
   const char* const self = std::getenv("SLURMD_NODENAME");
   const std::string own = self != nullptr ? self : "";
+  if (own.empty()) {
+    if (const std::string only = OnlyAddress(); !only.empty()) return only;
+  }
   std::string address = AddressOfNode(own);
   if (Reachable(address)) return address;
   if (!nodes.empty() && nodes.back() != own) {

@@ -22,6 +22,7 @@
 #include "engine/slurm/inside.h"
 #include "engine/slurm/job_view.h"
 #include "engine/slurm/slurm_exec.h"
+#include "engine/spawn.h"
 #include "engine/task_process.h"
 
 namespace shoal::engine {
@@ -119,6 +120,7 @@ class SlurmEngine final : public PublishingEngine {
   std::mutex mu_;
   std::condition_variable changed_;                       // something was read, or we end
   std::map<std::string, std::unique_ptr<JobView>> jobs_;  // guarded by mu_
+  std::vector<Child> children_;                           // guarded by mu_: of AllocateAtOnce
   bool ending_ = false;                                   // guarded by mu_
   int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
   std::thread reader_;
@@ -138,7 +140,10 @@ void SlurmEngine::ReadAgents() {
         std::vector<TaskEvent> read = job->Read();
         events.insert(events.end(), read.begin(), read.end());
       }
-      if (!jobs_.empty()) timeout = kReadAgain;
+      std::erase_if(children_, [](const Child& child) {
+        return ProcessEnded(child.pidfd.get()) && (Reap(child), true);
+      });
+      if (!jobs_.empty() || !children_.empty()) timeout = kReadAgain;
       ++publishing_;
     }
     Publish(events);
@@ -315,9 +320,13 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     if (job->number() != 0) return Status::Ok();
     TRY(job->KeepScript(script));
     if (desired.attended && slurm::MayAskAtOnce(commands_.environment())) {
-      TRY_ASSIGN(const auto words, slurm::AtOnceWords(desired, plan, options_.program));
-      const auto got = slurm::AllocateAtOnce(words, commands_.environment(), job->dir());
-      if (got.ok()) return job->Submitted({*got, true});
+      TRY_ASSIGN(const auto request, slurm::AtOnceWords(desired, plan, options_.program));
+      auto got = slurm::AllocateAtOnce(request, commands_.environment(), job->dir());
+      if (got.ok()) {
+        children_.push_back(std::move(got->salloc));
+        children_.push_back(std::move(got->agent));
+        return job->Granted({got->number, true});
+      }
       LogInfo("job {}: {}; it is submitted as a batch job", desired.job_id, got.status().message());
     }
     TRY_ASSIGN(const int64_t number, commands_.Submit(script));

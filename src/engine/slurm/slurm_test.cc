@@ -11,6 +11,7 @@
 #include "engine/slurm/at_once.h"
 #include "engine/slurm/batch_script.h"
 #include "engine/slurm/commands.h"
+#include "engine/slurm/grant.h"
 #include "engine/slurm/inside.h"
 #include "engine/slurm/job_view.h"
 #include "engine/slurm/placement.h"
@@ -167,53 +168,76 @@ TEST(Script, AtOnceTheSameIsAskedFor) {
   job.slurm.partition = "batch";
   job.slurm.save_before = milliseconds(90'000);
   const auto plan = PlanCells(job);
-  const auto words = AtOnceWords(job, *plan, "/opt/shoal");
-  ASSERT_TRUE(words.ok());
+  const auto request = AtOnceWords(job, *plan, "/opt/shoal");
+  ASSERT_TRUE(request.ok());
   const std::string script = RenderScript(job, *plan, "/opt/shoal").value();
-  for (const std::string& word : *words) {
+  for (const std::string& word : request->salloc) {
     const bool own = word == "--immediate=1" || word == "--kill-command=TERM";
     if (!word.starts_with("--") || own) continue;
     EXPECT_THAT(script, HasSubstr("#SBATCH " + word + "\n"));
   }
-  EXPECT_THAT(*words, testing::Contains("--partition=batch"));
-  const std::vector<std::string> agent(words->end() - 5, words->end());
-  EXPECT_THAT(agent, ElementsAre("/opt/shoal", "slurm", "agent", "/shared/job-1", "90"));
+  EXPECT_THAT(request->salloc, testing::Contains("--partition=batch"));
+  EXPECT_EQ(request->salloc.back(), kTellGrant);
+  EXPECT_THAT(request->agent, ElementsAre("/opt/shoal", "slurm", "agent", "/shared/job-1", "90"));
   EXPECT_FALSE(MayAskAtOnce({"PATH=/bin", "SBATCH_PARTITION=x"}));
   EXPECT_TRUE(MayAskAtOnce({"PATH=/bin", "SLURM_CONF=/x"}));
 }
 
-// What comes of an salloc that is this script; its first word is the job's directory.
-Result<int64_t> AllocateBy(const TempDir& dir, const std::string& script) {
+// What comes of an salloc and an agent that are these scripts.
+Result<AtOnce> AllocateBy(const TempDir& dir, const std::string& salloc, const std::string& agent) {
   EXPECT_TRUE(MakeDirectories(dir.path() / "engine", 0700).ok());
-  return AllocateAtOnce({"/bin/sh", "-c", script, "salloc", dir.path()}, OwnEnvironment(),
-                        dir.path(), milliseconds(300));
+  AtOnceRequest request;
+  request.salloc = {"/bin/sh", "-c", salloc};
+  request.agent = {"/bin/sh", "-c", agent};
+  return AllocateAtOnce(request, OwnEnvironment(), dir.path(), milliseconds(300));
 }
 
-TEST(AtOnce, TheNumberIsTheAgents) {
+TEST(AtOnce, TheAgentHearsOfTheAllocationAndHoldsItByItsInput) {
   const TempDir dir = TempDir::Create().value();
-  const auto number = AllocateBy(
-      dir,
-      R"(echo '{"version":1,"job":4711,"attended":true}' > "$1/engine/slurm.json"; pwd > "$1/at")");
-  ASSERT_TRUE(number.ok()) << number.status().message();
-  EXPECT_EQ(*number, 4711);
-  EXPECT_TRUE(ReadAllocation(dir.path()).attended);
+  const std::string salloc =
+      std::string(
+          "exec env SLURM_JOB_ID=4711 SLURM_JOB_NODELIST='n[1-3]' SLURM_TASKS_PER_NODE='2(x3)' "
+          "SLURM_SUBMIT_HOST=login /bin/sh -c '") +
+      kTellGrant + "'";
+  const auto at_once = AllocateBy(dir, salloc, "read line; echo \"$line\" > heard; echo 4711");
+  ASSERT_TRUE(at_once.ok()) << at_once.status().message();
+  EXPECT_EQ(at_once->number, 4711);
+  std::string heard = ReadFile(dir.path() / "heard", 4096).value();
+  heard.pop_back();
+  const auto grant = ParseGrant(heard);
+  ASSERT_TRUE(grant.ok()) << grant.status().message();
+  EXPECT_EQ(grant->number, 4711);
+  EXPECT_EQ(grant->nodes, "n[1-3]");
+  EXPECT_EQ(grant->tasks_per_node, "2(x3)");
+  EXPECT_EQ(grant->submit_host, "login");
+  EXPECT_EQ(Reap(at_once->agent), 0);
+  EXPECT_EQ(Reap(at_once->salloc), 0);  // its command ends when the agent has
 }
 
 TEST(AtOnce, ARefusalIsSaidInItsOwnWords) {
   const TempDir dir = TempDir::Create().value();
-  const auto number = AllocateBy(
+  const auto at_once = AllocateBy(
       dir,
-      "echo 'salloc: error: Unable to allocate resources: Requested nodes are busy' >&2; exit 1");
-  EXPECT_EQ(number.status().code(), Code::kUnavailable);
-  EXPECT_THAT(number.status().message(), HasSubstr("Requested nodes are busy"));
+      "echo 'salloc: error: Unable to allocate resources: Requested nodes are busy' >&2; exit 1",
+      "read line; exit 1");
+  EXPECT_EQ(at_once.status().code(), Code::kUnavailable);
+  EXPECT_THAT(at_once.status().message(), HasSubstr("Requested nodes are busy"));
 }
 
 TEST(AtOnce, OneThatDoesNotAnswerIsToldToGiveBackWhatItGets) {
   const TempDir dir = TempDir::Create().value();
-  const auto number =
-      AllocateBy(dir, "trap 'echo revoked >&2; exit 1' TERM; while :; do sleep 0.02; done");
-  EXPECT_EQ(number.status().code(), Code::kUnavailable);
-  EXPECT_THAT(number.status().message(), HasSubstr("revoked"));
+  const auto at_once =
+      AllocateBy(dir, "trap 'echo revoked >&2; exit 1' TERM; while :; do sleep 0.02; done",
+                 "read line; exit 1");
+  EXPECT_EQ(at_once.status().code(), Code::kUnavailable);
+  EXPECT_THAT(at_once.status().message(), HasSubstr("revoked"));
+}
+
+TEST(Grant, IsCheckedWordByWord) {
+  EXPECT_EQ(ParseGrant("7 8 n1 1 ").value().submit_host, "");
+  for (const char* line : {"", "7", "7 8", "7 8 n1", "x 8 n1 1", "0 8 n1 1", "7 -1 n1 1",
+                           "7 8 n1 1 login more", "7 8  1"})
+    EXPECT_FALSE(ParseGrant(line).ok()) << line;
 }
 
 TEST(Queue, TheTimeThatIsLeftIsRead) {
@@ -239,6 +263,17 @@ TEST(Ports, AreThoseOfSruns) {
   for (const char* text : {"", "SrunPortRange = 0-0\n", "SrunPortRange = 9-8", "SrunPortRange",
                            "SrunPortRange = 1-70000", "SrunPortRange = x\n1-2"})
     EXPECT_EQ(range(text), std::pair(0, 0)) << text;
+}
+
+TEST(Ports, AreReadWhereSlurmsConfigurationIs) {
+  const auto range = [](const char* text) {
+    const auto ports = SrunPortsOfFile(text);
+    return ports ? std::pair(ports->first, ports->last) : std::pair(-1, -1);
+  };
+  EXPECT_EQ(range("ClusterName=a\n  srunportRange = 60001-63000 # open\n"),
+            std::pair(60001, 63000));
+  EXPECT_EQ(range("#SrunPortRange=1-2\nSlurmctldPort=1-2\n"), std::pair(0, 0));
+  EXPECT_EQ(range("SrunPortRange=1-2\nInclude /etc/slurm/more.conf\n"), std::pair(-1, -1));
 }
 
 class JobViewTest : public testing::Test {
