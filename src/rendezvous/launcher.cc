@@ -29,6 +29,7 @@
 #include "rendezvous/log_spool.h"
 #include "rendezvous/output_sender.h"
 #include "rendezvous/protocol.h"
+#include "rendezvous/service_place.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -77,7 +78,7 @@ class TaskLauncher final : public Launcher {
 
   void Open() {
     LinkOptions link;
-    link.find = [dir = options_.job_dir] { return ReadCoordinatorFile(dir); };
+    link.find = [dir = options_.job_dir] { return FindCoordinator(dir); };
     link.token = token_;
     link.give_up_after = options_.coordinator_timeout;
     link.at_first = options_.at_first;
@@ -444,7 +445,7 @@ class TaskLauncher final : public Launcher {
     if (shares_ || gone_ || !std::filesystem::exists(directory, error)) return;
     ended_.back().storing = true;
     sender_ = OutputSender::Start(loop_,
-                                  {[dir = options_.job_dir] { return ReadCoordinatorFile(dir); },
+                                  {[dir = options_.job_dir] { return FindCoordinator(dir); },
                                    token_, key, directory, options_.coordinator_timeout},
                                   [this](const Status& status) { OutputsStored(status); });
     link_->Send("heartbeat", Heartbeat());  // what takes time now

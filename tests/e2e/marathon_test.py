@@ -14,6 +14,7 @@ import harness
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "marathon"))
 import marathon_double  # noqa: E402
+import mesos_dns  # noqa: E402
 
 FIGURES = []
 TRUE = 'name: four\nframework: generic\nroles: {worker: {replicas: 4, command: ["true"]}}\n'
@@ -119,6 +120,22 @@ class EndToEnd(MarathonTest):
         self.assertEqual(self.launches(), 4)
         FIGURES.append(("word2vec in deterministic mode", "the local engine's bytes"))
         FIGURES.append(("from the verdict to the last Mesos task gone", f"{(gone - max(verdicts)) * 1000:.0f} ms"))
+
+    def test_the_coordinator_is_found_by_its_srv_record(self):
+        """Where launchers do not see its file: the first look of each is made to fail."""
+        dns = mesos_dns.MesosDns(self.marathon.scheduler)
+        self.addCleanup(dns.close)
+        self.run_job(TRUE, env={"SHOAL_MESOS_DNS": dns.address, "SHOAL_FAULTS": "launcher.find=EACCES@1"})
+        self.nothing_is_left()
+        found = [name for name, kind, answers in dns.asked if kind == mesos_dns.SRV and answers == 1]
+        self.assertTrue(found, dns.asked)
+        self.assertRegex(found[0], r"^_coordinator\._coordinator-four-[-0-9a-f]+-shoal\._tcp\.marathon\.mesos$")
+
+    def test_without_a_name_server_the_coordinator_is_found_by_its_file(self):
+        dns = mesos_dns.MesosDns(self.marathon.scheduler)
+        dns.close()
+        self.run_job(TRUE, env={"SHOAL_MESOS_DNS": dns.address, "SHOAL_FAULTS": "launcher.find=EACCES@1"})
+        self.nothing_is_left()
 
     def test_a_lost_agent_is_made_good(self):
         process = self.start_job(SLEEP % 3)

@@ -63,11 +63,15 @@ std::string Containerizer(const DesiredJob& job) {
   return asked;
 }
 
-json::object Environment(const job::Marathon& settings) {
+json::object Environment(const DesiredJob& job) {
+  const job::Marathon& settings = job.marathon;
   json::object env;
   for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION"}) {
     if (const char* value = std::getenv(name); value != nullptr) env[name] = value;
   }
+  const std::string service = CoordinatorService(settings, job.job_id);
+  if (const char* asked = std::getenv(kDnsVariable); asked != nullptr && !service.empty())
+    env[kServiceVariable] = service + "@" + asked;
   size_t number = 0;
   for (const auto& [name, source] : settings.secrets)
     env[name] = json::object{{"secret", "secret" + std::to_string(number++)}};
@@ -148,7 +152,7 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
       {"id", AppId(GroupId(settings, job.job_id), role)},
       {"cmd", "exec " + word + " marathon hold " + Quote(job.job_dir) + " " + Quote(role)},
       {"instances", need.instances},
-      {"env", Environment(settings)},
+      {"env", Environment(job)},
       {"labels", {{kJobLabel, job.job_id}, {kRoleLabel, role}, {kDirLabel, job.job_dir}}},
       {"backoffSeconds", Seconds(settings.backoff)},
       {"maxLaunchDelaySeconds", Seconds(settings.longest_backoff)},
@@ -203,6 +207,22 @@ std::string GroupId(const job::Marathon& settings, const std::string& job_id) {
 
 std::string AppId(const std::string& group, const std::string& role) {
   return group + "/" + PathPart(role);
+}
+
+std::string CoordinatorService(const job::Marathon& settings, const std::string& job_id) {
+  constexpr size_t kLongestLabel = 62;  // with its '_' a label of DNS
+  std::string task;
+  std::string part;
+  for (const char c : AppId(GroupId(settings, job_id), kCoordinator) + "/") {
+    if (c != '/') {
+      part += c;
+      continue;
+    }
+    if (!part.empty()) task = part + (task.empty() ? "" : "-" + task);
+    part.clear();
+  }
+  if (task.size() > kLongestLabel) return "";
+  return std::string("_") + kCoordinator + "._" + task + "._tcp.marathon.mesos";
 }
 
 Status CheckSettings(const DesiredJob& desired) {

@@ -35,6 +35,14 @@ std::string PathPart(const std::string& name);
 std::string GroupId(const job::Marathon& settings, const std::string& job_id);
 std::string AppId(const std::string& group, const std::string& role);
 
+// The SRV record that Mesos-DNS makes of the coordinator's port; empty if the name would be too
+// long for one.
+std::string CoordinatorService(const job::Marathon& settings, const std::string& job_id);
+// Who is asked for it: HOST:PORT, numeric, or "machine" (net/srv.h). Not set: nobody.
+inline constexpr const char* kDnsVariable = "SHOAL_MESOS_DNS";
+// What launchers are told (rendezvous/service_place.h).
+inline constexpr const char* kServiceVariable = "SHOAL_COORDINATOR_SERVICE";
+
 // InvalidArgument names the field of the job file.
 Status CheckSettings(const DesiredJob& desired);
 

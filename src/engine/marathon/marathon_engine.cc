@@ -23,6 +23,7 @@
 #include "engine/marathon/marathon_job.h"
 #include "engine/process_exec.h"
 #include "host/cgroup.h"
+#include "net/srv.h"
 
 namespace shoal::engine {
 namespace {
@@ -449,15 +450,22 @@ Status MarathonEngine::RemoveGroup(MarathonApi* api, const std::string& job_id) 
 }
 
 Result<Endpoint> MarathonEngine::Dial(const std::string& job_id) {
-  std::string dir;
+  std::string dir, service;
   {
     std::lock_guard lock(mu_);
     const auto job = jobs_.find(job_id);
     if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
     dir = job->second.job->dir();
+    service = marathon::CoordinatorService(job->second.job->settings().marathon, job_id);
   }
-  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
-  return place.endpoint;
+  const auto place = ReadCoordinatorPlace(job_id, dir);
+  if (place.ok()) return place->endpoint;
+  const char* const dns = std::getenv(marathon::kDnsVariable);
+  if (dns == nullptr || service.empty()) return place.status();
+  constexpr std::chrono::seconds kDnsPatience{1};
+  TRY_ASSIGN(const auto found, net::FindService(service, dns, kDnsPatience));
+  const net::Service& first = found.front();
+  return Endpoint{first.address.empty() ? first.target : first.address, first.port};
 }
 
 Result<std::string> MarathonEngine::TaskLog(const std::string& job_id, const std::string& role,

@@ -47,6 +47,16 @@ TEST(AppSpec, NamesBecomePartsOfPaths) {
   EXPECT_LT(PathPart(std::string(200, 'a')).size(), 64u);
 }
 
+TEST(AppSpec, TheCoordinatorHasANameInMesosDns) {
+  job::Marathon settings;
+  EXPECT_EQ(CoordinatorService(settings, "job-1"),
+            "_coordinator._coordinator-job-1-shoal._tcp.marathon.mesos");
+  settings.group = "/ml/jobs";
+  EXPECT_EQ(CoordinatorService(settings, "job-1"),
+            "_coordinator._coordinator-job-1-jobs-ml._tcp.marathon.mesos");
+  EXPECT_EQ(CoordinatorService(settings, std::string(48, 'a')), "");  // no label of DNS
+}
+
 TEST(AppSpec, ARoleIsAnApp) {
   DesiredJob job = Job("/nfs/it's", 3);
   job.tasks[2].resources = {2, (int64_t{1} << 30) + 1, 1};
