@@ -6,6 +6,7 @@
 # The command finds SLURM_CONF, SHOAL_TEST_SLURM (the scratch directory) and, to kill a node and bring it back:
 #   $SHOAL_TEST_SLURM/node kill n2    its slurmd and all its steps, with SIGKILL, as if its power had failed
 #   $SHOAL_TEST_SLURM/node start n2
+# SHOAL_TEST_SLURM_SUITE=trixie takes the Slurm of another release of Debian (slurm_release.sh): bullseye has 20.11, trixie 24.11.
 # Ends with 77 where it cannot be done here, and says why.
 set -euo pipefail
 . "$(dirname "$0")/begin.bash"
@@ -42,6 +43,13 @@ take_down() {
 }
 trap take_down EXIT
 trap 'exit 130' INT TERM
+
+plugins=
+if [ -n "${SHOAL_TEST_SLURM_SUITE:-}" ]; then
+  release=$("$here/slurm_release.sh" "$SHOAL_TEST_SLURM_SUITE")
+  export PATH=$release/programs:$PATH
+  plugins=PluginDir=$release/usr/lib/x86_64-linux-gnu/slurm-wlm
+fi
 
 mkdir -p "$scratch"/{state,log,run,munge,dev,spool-n1,spool-n2,spool-n3}
 chmod 755 "$scratch/munge"
@@ -89,6 +97,7 @@ GresTypes=gpu
 NodeName=n[1-3] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 3)) CPUs=4 RealMemory=4000 $gpus State=UNKNOWN
 PartitionName=main Nodes=n[1-3] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 PartitionName=small Nodes=n1 MaxTime=60 State=UP
+$plugins
 CONF
 printf 'CgroupAutomount=no\n' >"$scratch/cgroup.conf"
 cat >"$scratch/node" <<'NODE'
