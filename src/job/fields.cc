@@ -425,8 +425,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->marathon.force_pull = v.text == "true"; }},
 
   {.path = "kubernetes", .type = Type::kSection, .fallback = "see its fields",
-   .doc = "What `--engine kubernetes` asks the cluster for beyond the roles' resources "
-          "(docs/engines/kubernetes.md); other engines ignore it."},
+   .doc = "What `--engine kubernetes` asks for beyond the roles' resources (docs/engines/kubernetes.md); others ignore it."},
   {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current one",
    .doc = "Which cluster, and as whom: a context of the kubeconfig.",
    .apply = [](V v, T t) { t.job->kubernetes.context = v.text; }},
@@ -448,16 +447,26 @@ constexpr Field kFields[] = {
   {.path = "kubernetes.service_account", .type = Type::kText, .most = 253, .fallback = "the namespace's default",
    .doc = "The service account of the pods. Its token is not put into them.",
    .apply = [](V v, T t) { t.job->kubernetes.service_account = v.text; }},
-  {.path = "kubernetes.image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none",
-   .doc = "Secrets with which images are pulled.",
+  {.path = "kubernetes.image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none", .doc = "Secrets with which images are pulled.",
    .apply = [](V v, T t) { t.job->kubernetes.image_pull_secrets = v.texts; }},
   {.path = "kubernetes.priority_class", .type = Type::kText, .most = 253, .fallback = "the cluster's default",
    .doc = "The priority class of the pods.",
    .apply = [](V v, T t) { t.job->kubernetes.priority_class = v.text; }},
   {.path = "kubernetes.volumes", .type = Type::kTexts, .most = 64, .fallback = "none",
-   .doc = "What the pods see: `pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET` or "
-          "`empty:SIZE:/TARGET`, with `:ro` behind it read only.",
+   .doc = "`pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET` or `empty:SIZE:/TARGET`; `:ro` behind: read only.",
    .apply = [](V v, T t) { t.job->kubernetes.volumes = v.texts; }},
+  {.path = "kubernetes.affinity", .type = Type::kPodValue, .choices = "Affinity", .fallback = "none",
+   .doc = "By which nodes and pods the pods run, in Kubernetes' words; `{{shoal.job}}` is the job's ID, as in `shoal.dev/job`.",
+   .apply = [](V v, T t) { t.job->kubernetes.affinity = v.text; }},
+  {.path = "kubernetes.topology_spread", .type = Type::kPodValue, .choices = "[TopologySpreadConstraint]", .fallback = "none",
+   .doc = "How the pods are spread over nodes and zones: Kubernetes' `topologySpreadConstraints`.",
+   .apply = [](V v, T t) { t.job->kubernetes.topology_spread = v.text; }},
+  {.path = "kubernetes.security_context", .type = Type::kPodValue, .choices = "PodSecurityContext", .fallback = "container.user",
+   .doc = "As whom the pods run, in Kubernetes' words: `{runAsNonRoot: true, runAsUser: 1000, fsGroup: 100}`.",
+   .apply = [](V v, T t) { t.job->kubernetes.security_context = v.text; }},
+  {.path = "kubernetes.container_security_context", .type = Type::kPodValue, .choices = "SecurityContext", .fallback = "no gain of privileges",
+   .doc = "Likewise of each container: `{readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}`.",
+   .apply = [](V v, T t) { t.job->kubernetes.container_security_context = v.text; }},
   {.path = "kubernetes.host_network", .type = Type::kChoice, .choices = "true|false", .fallback = "false",
    .doc = "Whether the pods use their nodes' network, as RDMA often needs it.",
    .apply = [](V v, T t) { t.job->kubernetes.host_network = v.text == "true"; }},
@@ -565,6 +574,8 @@ std::string Expected(const Field& field) {
       return "a list of rules, such as [{line: \"*NCCL error*\", action: retry}]";
     case Type::kPorts:
       return "a list of port names, such as [grpc]";
+    case Type::kPodValue:
+      return "what Kubernetes calls " + std::string(field.choices);
     case Type::kSection:
       return "fields";
     case Type::kSections:

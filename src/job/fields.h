@@ -32,13 +32,14 @@ enum class Type : uint8_t {
   kExitRules,  // [{code: 137, action: retry}, …]
   kLogRules,   // [{line: "*NCCL error*", action: retry}, …]
   kPorts,      // [grpc, …], [{name: grpc, plain: true}, …] or {plain: true, names: […]}
+  kPodValue,   // as Kubernetes has it: the type that `choices` names (pod_fields.h)
   kSection,    // fields of its own
   kSections,   // named sections, "*" in the paths of their fields
 };
 
 // What a value of the file was read as; the member that belongs to the field's type is set.
 struct Value {
-  std::string text;  // kText, kName, kChoice, kRole
+  std::string text;  // kText, kName, kChoice, kRole; kPodValue: JSON
   int64_t integer = 0;
   double number = 0;
   std::chrono::milliseconds duration{0};

@@ -432,6 +432,10 @@ json::object Encode(const Kubernetes& kubernetes) {
           {"volumes", Texts(kubernetes.volumes)},
           {"host_network", kubernetes.host_network},
           {"gpu_resource", kubernetes.gpu_resource},
+          {"affinity", kubernetes.affinity},
+          {"topology_spread", kubernetes.topology_spread},
+          {"security_context", kubernetes.security_context},
+          {"container_security_context", kubernetes.container_security_context},
           {"resources", Texts(kubernetes.resources)}};
 }
 
@@ -450,6 +454,11 @@ Status DecodeKubernetes(const json::object& object, Kubernetes* kubernetes) {
   TRY(GetTexts(*fields, "volumes", &kubernetes->volumes));
   TRY_ASSIGN(kubernetes->host_network, GetBool(*fields, "host_network"));
   TRY_ASSIGN(kubernetes->gpu_resource, GetString(*fields, "gpu_resource"));
+  // Of jobs that were stored before these were there: nothing.
+  kubernetes->affinity = GetStringOr(*fields, "affinity", "");
+  kubernetes->topology_spread = GetStringOr(*fields, "topology_spread", "");
+  kubernetes->security_context = GetStringOr(*fields, "security_context", "");
+  kubernetes->container_security_context = GetStringOr(*fields, "container_security_context", "");
   return GetTexts(*fields, "resources", &kubernetes->resources);
 }
 

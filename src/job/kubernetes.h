@@ -22,7 +22,12 @@ struct Kubernetes {
   std::vector<std::string> volumes;  // see KubernetesVolume
   bool host_network = false;
   std::string gpu_resource = "nvidia.com/gpu";
-  std::vector<std::string> resources;  // of every task but the coordinator: "rdma/hca=1"
+  // In Kubernetes' own words, as JSON (pod_fields.h); empty: nothing. Of all the job's pods.
+  std::string affinity;
+  std::string topology_spread;             // a list of TopologySpreadConstraint
+  std::string security_context;            // PodSecurityContext
+  std::string container_security_context;  // SecurityContext, of each container
+  std::vector<std::string> resources;      // of every task but the coordinator: "rdma/hca=1"
 
   bool operator==(const Kubernetes&) const = default;
 };

@@ -4,6 +4,7 @@
 
 #include "job/decode.h"
 #include "job/enums.h"
+#include "job/pod_fields.h"
 #include "job/policy.h"
 #include "job/units.h"
 
@@ -11,6 +12,7 @@ namespace shoal::job {
 namespace {
 
 constexpr size_t kMaxPortName = 15;
+constexpr size_t kMaxPodValue = 64 << 10;  // bytes, as JSON
 constexpr size_t kMaxVariableName = 256;
 
 // What a reader needs to complain.
@@ -356,6 +358,18 @@ bool ReadPorts(const Site& site, const Node& node, Value* value) {
   return true;
 }
 
+bool ReadPod(const Site& site, const Node& node, Value* value) {
+  const auto wrong = [&](const Place& place, const std::string& path, const std::string& sentence) {
+    site.errors->Add(place, path, sentence);
+  };
+  const auto read = ReadPodValue(node, site.field.choices, site.path, wrong);
+  if (!read) return false;
+  const bool nothing = (read->is_object() && read->get_object().empty()) ||
+                       (read->is_array() && read->get_array().empty());
+  if (!nothing) value->text = ToText(*read);
+  return value->text.size() <= kMaxPodValue || site.Wrong(node, " of at most 64 KiB");
+}
+
 }  // namespace
 
 bool IsPlainName(std::string_view name, size_t most) {
@@ -400,6 +414,8 @@ bool ReadValue(const Field& field, const Node& node, const std::string& path, Va
       return ReadRules(site, node, value);
     case Type::kPorts:
       return ReadPorts(site, node, value);
+    case Type::kPodValue:
+      return ReadPod(site, node, value);
     case Type::kSection:
     case Type::kSections:
       return false;

@@ -1,6 +1,7 @@
 #include "job/reference.h"
 
 #include "job/fields.h"
+#include "job/pod_fields.h"
 
 namespace shoal::job {
 namespace {
@@ -226,6 +227,8 @@ json::object TypeSchema(const Field& field) {
       return RulesSchema("line", {"retry", "fail", "restart_job", "exclude_host"});
     case Type::kPorts:
       return PortsSchema();
+    case Type::kPodValue:
+      return PodValueSchema(field.choices);
     case Type::kSection:
       return SectionSchema(field.path);
     case Type::kSections:

@@ -339,6 +339,14 @@ Node KubernetesNode(const Kubernetes& kubernetes) {
   if (kubernetes.host_network) AddField(&node, "host_network", Plain("true"));
   if (kubernetes.gpu_resource != Kubernetes().gpu_resource)
     AddField(&node, "gpu_resource", Text(kubernetes.gpu_resource));
+  const auto add_pod_value = [&](const char* name, const std::string& text) {
+    const Result<json::value> value = ParseJson(text.empty() ? "null" : text);
+    if (value.ok() && !value->is_null()) AddField(&node, name, FromJson(*value));
+  };
+  add_pod_value("affinity", kubernetes.affinity);
+  add_pod_value("topology_spread", kubernetes.topology_spread);
+  add_pod_value("security_context", kubernetes.security_context);
+  add_pod_value("container_security_context", kubernetes.container_security_context);
   add_list("resources", kubernetes.resources);
   return node;
 }

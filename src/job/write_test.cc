@@ -150,9 +150,10 @@ TEST(WriteYaml, IsReadBackExactly) {
 // found here.
 TEST(WriteYaml, EveryFieldSurvives) {
   const std::string root = SHOAL_SOURCE_DIR;
-  for (const char* name : {"/tests/golden/job/all-fields.yaml", "/tests/golden/job/shoal.yaml",
-                           "/tests/golden/job/shorthand.yaml", "/tests/golden/job/no-roles.yaml",
-                           "/examples/word2vec.yaml", "/examples/hello.yaml"}) {
+  for (const char* name :
+       {"/tests/golden/job/all-fields.yaml", "/tests/golden/job/shoal.yaml",
+        "/tests/golden/job/shorthand.yaml", "/tests/golden/job/no-roles.yaml",
+        "/tests/golden/job/kubernetes.yaml", "/examples/word2vec.yaml", "/examples/hello.yaml"}) {
     auto job = ParseJobFile(root + name);
     ASSERT_TRUE(job.ok()) << job.status().message();
     auto again = ParseJob(WriteYaml(*job), root + name);

@@ -274,6 +274,24 @@ Node TextList(const std::vector<std::string>& texts) {
 
 Node Nothing() { return {}; }
 
+Node FromJson(const json::value& value) {
+  if (value.is_object()) {
+    Node map;
+    map.kind = Node::Kind::kMap;
+    for (const auto& field : value.get_object())
+      AddField(&map, std::string(field.key()), FromJson(field.value()));
+    return map;
+  }
+  if (value.is_array()) {
+    Node list;
+    list.kind = Node::Kind::kList;
+    for (const json::value& item : value.get_array()) list.items.push_back(FromJson(item));
+    return list;
+  }
+  if (value.is_string()) return Text(std::string(value.get_string()));
+  return Plain(ToText(value));
+}
+
 Node* AddField(Node* map, std::string key, Node value) {
   map->kind = Node::Kind::kMap;
   map->keys.push_back({std::move(key), {}});

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "job/yaml_tree.h"
 
 namespace shoal::job {
@@ -26,6 +27,8 @@ Node Plain(std::string text);  // numbers, flags, enumerators
 Node Text(std::string text);
 Node TextList(const std::vector<std::string>& texts);
 Node Nothing();
+// A value of JSON as it would stand in a file.
+Node FromJson(const json::value& value);
 // Adds a field to a map (or to a null node, which becomes one).
 Node* AddField(Node* map, std::string key, Node value);
 

@@ -34,7 +34,6 @@ constexpr Unkept kMetadata[] = {
 
 constexpr Unkept kPod[] = {
     {"activeDeadlineSeconds", "how long one pod may run", "set limits.deadline for the whole job"},
-    {"affinity", "on which nodes the pods run", kEngine},
     {"automountServiceAccountToken", "whether a token of the cluster is mounted",
      "a task has no such token", true},
     {"dnsConfig", "how names are resolved", "tasks resolve names as their machine does"},
@@ -57,13 +56,11 @@ constexpr Unkept kPod[] = {
     {"runtimeClassName", "which container runtime runs the pods", kEngine},
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
     {"schedulingGates", "what the pods wait for", "the queue decides"},
-    {"securityContext", "as whom the programs run", "they run as the user who started the job"},
     {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
     {"setHostnameAsFQDN", "what the pod's host is called", "a task keeps its machine's name", true},
     {"shareProcessNamespace", "that containers see each other's processes", "a task is one program",
      true},
     {"subdomain", "what the pod's host is called", "a task keeps its machine's name", true},
-    {"topologySpreadConstraints", "how the pods are spread", kEngine},
 };
 
 constexpr Unkept kContainer[] = {
@@ -75,8 +72,6 @@ constexpr Unkept kContainer[] = {
     {"startupProbe", "when the program counts as started", "others start without waiting for it"},
     {"resizePolicy", "how resources change while it runs", "they do not", true},
     {"restartPolicy", "when this container is started again", "the role's restart says it"},
-    {"securityContext", "as whom and how closed in the program runs",
-     "it runs as the user who started the job"},
     {"stdin", "that the program can be typed to", "tasks read from nothing", true},
     {"stdinOnce", "that the program can be typed to", "tasks read from nothing", true},
     {"terminationMessagePath", "where its last words are read from", "shoal logs has all", true},
@@ -326,6 +321,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   ReadMounts(chosen, &volumes, at + ".command", builder);
   ReadCommand(chosen, options, role);
   chosen->set_at(at);
+  KeepContainerWishes(chosen, builder);
   chosen->Rest(kContainer);
 }
 
@@ -388,6 +384,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
   Pod pod;
   if (auto metadata = pod_template->Sub("metadata")) {
     metadata->Take("name");
+    KeepPodLabels(&*metadata, builder);
     metadata->Rest(kMetadata);
   }
   auto spec = pod_template->Sub("spec");

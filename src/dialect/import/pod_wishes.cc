@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "job/pod_fields.h"
 #include "job/yaml_tree.h"
 
 namespace shoal::dialect {
@@ -64,6 +65,33 @@ void KeepOne(Section* spec, const std::string& field, std::string* kept) {
                         job::Shown(*kept));
 }
 
+// One that the whole job has, in Kubernetes' own words.
+void KeepPodValue(Section* section, const std::string& field, std::string_view type,
+                  std::string* kept) {
+  const Node* node = section->Take(field);
+  const bool nothing =
+      node == nullptr || (node->kind != Node::Kind::kScalar && node->items.empty());
+  if (nothing) return;
+  const auto value = job::ReadPodValue(
+      *node, type, section->PathOf(field),
+      [&](const job::Place& place, const std::string& path, const std::string& sentence) {
+        section->notes()->Wrong(place, path, sentence);
+      });
+  if (!value) return;
+  const std::string said = ToText(*value);
+  if (kept->empty()) *kept = said;
+  if (*kept != said)
+    section->Lose(field, "not kept: all tasks of a job have what the first pods have");
+  // Selectors by what another system's controller writes on its pods would find none.
+  for (const char* domain : {"kubeflow.org/", "volcano.sh/", "mpi-job", "tf-job", "pytorch-job"}) {
+    if (said.find(domain) == std::string::npos) continue;
+    section->Lose(field, "its selectors name labels of another system (" + std::string(domain) +
+                             "), which the pods do not have here; write `shoal.dev/job: "
+                             "\"{{shoal.job}}\"` and `shoal.dev/role: NAME` instead");
+    break;
+  }
+}
+
 // What is mounted at the path already; empty: nothing.
 std::string At(const std::string& target, const job::Kubernetes& wishes) {
   for (const std::string& volume : wishes.volumes) {
@@ -108,8 +136,36 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
     if (!name.empty() && wishes.image_pull_secrets.size() < 16)
       AddUnique(name, &wishes.image_pull_secrets);
   }
+  KeepPodValue(spec, "affinity", "Affinity", &wishes.affinity);
+  KeepPodValue(spec, "topologySpreadConstraints", "[TopologySpreadConstraint]",
+               &wishes.topology_spread);
+  KeepPodValue(spec, "securityContext", "PodSecurityContext", &wishes.security_context);
   wishes.host_network = spec->Flag("hostNetwork").value_or(false) || wishes.host_network;
   spec->set_at(at);
+}
+
+void KeepContainerWishes(Section* container, JobBuilder* builder) {
+  const std::string at = container->at();
+  container->set_at("kubernetes");
+  KeepPodValue(container, "securityContext", "SecurityContext",
+               &builder->job()->kubernetes.container_security_context);
+  container->set_at(at);
+}
+
+void KeepPodLabels(Section* metadata, JobBuilder* builder) {
+  auto labels = metadata->Sub("labels");
+  if (!labels) return;
+  labels->set_at("kubernetes.labels");
+  auto& kept = builder->job()->kubernetes.labels;
+  for (const auto& [key, node] : labels->All()) {
+    if (node->kind != Node::Kind::kScalar || kept.size() >= kMost) continue;
+    const auto [there, fresh] = kept.try_emplace(key.text, node->text);
+    if (fresh || there->second == node->text) continue;
+    labels->Lose(key.text,
+                 "got " + job::Shown(node->text) + "; not kept: on all tasks of a job it is " +
+                     job::Shown(there->second),
+                 true);
+  }
 }
 
 bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobBuilder* builder) {

@@ -9,9 +9,15 @@
 namespace shoal::dialect {
 
 // Where pods may run and as whom: nodeSelector, tolerations, serviceAccountName, imagePullSecrets,
-// priorityClassName, hostNetwork. A job has one of each for all its tasks: what roles say
-// differently is a loss.
+// priorityClassName, hostNetwork, affinity, topologySpreadConstraints, securityContext. A job has
+// one of each for all its tasks: what roles say differently is a loss.
 void KeepPodWishes(Section* spec, JobBuilder* builder);
+
+// The container's own securityContext, likewise.
+void KeepContainerWishes(Section* container, JobBuilder* builder);
+
+// The labels of a pod template, by which others select its pods.
+void KeepPodLabels(Section* metadata, JobBuilder* builder);
 
 // A volume of the pod's as an entry of kubernetes.volumes, for all tasks of the job: a claim, a
 // path of the host, NFS, or an empty directory of a size. False if it is none of these, or another

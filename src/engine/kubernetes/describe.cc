@@ -9,24 +9,6 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-job::Node ToNode(const json::value& value) {
-  if (value.is_object()) {
-    job::Node map;
-    map.kind = job::Node::Kind::kMap;
-    for (const auto& field : value.get_object())
-      job::AddField(&map, std::string(field.key()), ToNode(field.value()));
-    return map;
-  }
-  if (value.is_array()) {
-    job::Node list;
-    list.kind = job::Node::Kind::kList;
-    for (const json::value& item : value.get_array()) list.items.push_back(ToNode(item));
-    return list;
-  }
-  if (value.is_string()) return job::Text(std::string(value.get_string()));
-  return job::Plain(ToText(value));
-}
-
 void HideValues(json::value* value) {
   if (value->is_array()) {
     for (json::value& item : value->get_array()) HideValues(&item);
@@ -52,7 +34,7 @@ std::string Print(json::object object) {
   }
   json::value hidden(std::move(object));
   HideValues(&hidden);
-  return "---\n" + job::EmitYaml(ToNode(hidden), {});
+  return "---\n" + job::EmitYaml(job::FromJson(hidden), {});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/id.h"
 #include "engine/kubernetes/kube_config.h"
+#include "engine/kubernetes/placement.h"
 #include "engine/restart_rules.h"
 #include "engine/task_process.h"
 
@@ -22,7 +23,6 @@ constexpr const char* kControllerLossVariable = "SHOAL_CONTROLLER_LOSS";
 // Its controller comes through the API server, which may be away for as long.
 constexpr int kCutOffSeconds = 120;
 constexpr int kMostFailures = 20;  // of an index; the engine and the coordinator count before
-constexpr int kNodeLoss = 30;      // seconds until what a lost node held is made elsewhere
 constexpr size_t kLongestLabel = 63;
 
 // A DNS label of at most `length`; what was changed gets a digest, so that no two texts meet.
@@ -128,46 +128,6 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   return {{"requests", wants}, {"limits", wants}};
 }
 
-// "UID:GID", numbers; nothing of a name that only the image knows.
-void AddUser(const std::string& user, json::object* context) {
-  const size_t colon = user.find(':');
-  const auto number = [](const std::string& text) -> std::optional<int64_t> {
-    int64_t value = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (text.empty() || error != std::errc() || *rest != 0) return std::nullopt;
-    return value;
-  };
-  if (const auto uid = number(user.substr(0, colon)); uid) (*context)["runAsUser"] = *uid;
-  if (colon == std::string::npos) return;
-  if (const auto gid = number(user.substr(colon + 1)); gid) {
-    (*context)["runAsGroup"] = *gid;
-    (*context)["fsGroup"] = *gid;
-  }
-}
-
-json::object Toleration(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const std::string left = text.substr(0, colon);
-  const size_t is = left.find('=');
-  json::object toleration{{"key", left.substr(0, is)},
-                          {"operator", is == std::string::npos ? "Exists" : "Equal"}};
-  if (is != std::string::npos) toleration["value"] = left.substr(is + 1);
-  if (colon != std::string::npos) toleration["effect"] = text.substr(colon + 1);
-  return toleration;
-}
-
-json::array Tolerations(const job::Kubernetes& wishes) {
-  json::array all;
-  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-    all.push_back({{"key", key},
-                   {"operator", "Exists"},
-                   {"effect", "NoExecute"},
-                   {"tolerationSeconds", kNodeLoss}});
-  }
-  for (const std::string& text : wishes.tolerations) all.push_back(Toleration(text));
-  return all;
-}
-
 // Volumes of the pod, and where its containers have them.
 struct Mounted {
   json::array volumes;
@@ -226,44 +186,11 @@ json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                          {"env", Environment(job, task, name_space, indexed)},
                          {"volumeMounts", Volumes(job, IsCopied(options, job, task)).mounts},
                          {"terminationMessagePolicy", "FallbackToLogsOnError"},
-                         {"securityContext", {{"allowPrivilegeEscalation", false}}}};
+                         {"securityContext", ContainerSecurity(job)}};
   if (json::object resources = ResourcesOf(job, task); !resources.empty())
     container["resources"] = std::move(resources);
   if (!job.container.work_dir.empty()) container["workingDir"] = job.container.work_dir;
   return container;
-}
-
-void AddPlacement(const job::Kubernetes& wishes, json::object* spec) {
-  (*spec)["tolerations"] = Tolerations(wishes);
-  if (!wishes.node_selector.empty()) {
-    json::object selector;
-    for (const auto& [name, value] : wishes.node_selector) selector[name] = value;
-    (*spec)["nodeSelector"] = std::move(selector);
-  }
-  if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
-  if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;
-  json::array secrets;
-  for (const std::string& name : wishes.image_pull_secrets)
-    secrets.push_back(json::object{{"name", name}});
-  if (!secrets.empty()) (*spec)["imagePullSecrets"] = std::move(secrets);
-  if (wishes.host_network) {
-    (*spec)["hostNetwork"] = true;
-    (*spec)["dnsPolicy"] = "ClusterFirstWithHostNet";
-  }
-}
-
-// By the nodes' own names: labels of hosts may be others.
-void AddExclusions(const std::vector<std::string>& nodes, json::object* spec) {
-  if (nodes.empty()) return;
-  json::array fields;
-  for (const std::string& node : nodes) {
-    fields.push_back(json::object{
-        {"key", "metadata.name"}, {"operator", "NotIn"}, {"values", json::array{node}}});
-  }
-  json::object terms{{"nodeSelectorTerms", json::array{json::object{{"matchFields", fields}}}}};
-  (*spec)["affinity"] = json::object{
-      {"nodeAffinity",
-       json::object{{"requiredDuringSchedulingIgnoredDuringExecution", std::move(terms)}}}};
 }
 
 json::object Meta(const std::string& name, json::object labels, const Owner& owner) {
@@ -277,13 +204,6 @@ json::object Meta(const std::string& name, json::object labels, const Owner& own
                                            {"blockOwnerDeletion", false}}};
   }
   return meta;
-}
-
-bool IsQualified(const std::string& text) {
-  return !text.empty() && text.size() <= 316 && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.' ||
-           c == '/';
-  });
 }
 
 }  // namespace
@@ -370,32 +290,20 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
         !ReadQuantity(text.substr(is + 1)))
       return InvalidArgument("kubernetes.resources: got \"" + text + "\", expected NAME=QUANTITY");
   }
-  for (const std::string& text : job.kubernetes.tolerations) {
-    const size_t colon = text.rfind(':');
-    const std::string effect = colon == std::string::npos ? "NoExecute" : text.substr(colon + 1);
-    const bool known =
-        effect == "NoSchedule" || effect == "PreferNoSchedule" || effect == "NoExecute";
-    if (!known || !IsQualified(text.substr(0, std::min(text.find('='), colon))))
-      return InvalidArgument("kubernetes.tolerations: got \"" + text +
-                             "\", expected KEY, KEY=VALUE or KEY=VALUE:EFFECT, the effect being "
-                             "NoSchedule, PreferNoSchedule or NoExecute");
-  }
-  return Status::Ok();
+  return CheckPlacement(job);
 }
 
 json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
                          const DesiredTask& task, const std::string& name_space, bool indexed) {
   json::object labels = Labels(job, task.role);
   if (!indexed) labels[kIndexLabel] = std::to_string(task.index);
-  json::object context{{"seccompProfile", {{"type", "RuntimeDefault"}}}};
-  AddUser(job.container.user, &context);
   json::object spec{
       {"restartPolicy", "Never"},
       {"terminationGracePeriodSeconds", options.grace.count()},
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
       {"subdomain", BaseName(job.job_id)},
-      {"securityContext", std::move(context)},
+      {"securityContext", PodSecurity(job)},
       {"volumes", Volumes(job, IsCopied(options, job, task)).volumes},
       {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
   if (IsCopied(options, job, task)) {
@@ -405,10 +313,9 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"imagePullPolicy", "IfNotPresent"},
          {"command", json::array{kLauncherSource, "install", kLauncherPath}},
          {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
-         {"securityContext", {{"allowPrivilegeEscalation", false}}}}};
+         {"securityContext", ContainerSecurity(job)}}};
   }
-  AddPlacement(job.kubernetes, &spec);
-  AddExclusions(task.excluded_hosts, &spec);
+  AddPlacement(job, task.excluded_hosts, &spec);
   return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
 }
 

@@ -1,0 +1,31 @@
+// Where the pods of a job run, and as whom: what of a pod's template comes from the job file's
+// section `kubernetes` as it is. Pure. Used by objects.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/engine.h"
+
+namespace shoal::engine::kubernetes {
+
+// What of it the cluster cannot be asked for.
+Status CheckPlacement(const DesiredJob& job);
+
+// Into a pod's spec: tolerations, node selector, affinity, spread, priority, account, secrets for
+// images, host network. `excluded`: nodes, by name, that the pod must not be on whatever else the
+// job says.
+void AddPlacement(const DesiredJob& job, const std::vector<std::string>& excluded,
+                  json::object* spec);
+
+// The security contexts of the pod and of each of its containers: ours, with what the job says in
+// their place.
+json::object PodSecurity(const DesiredJob& job);
+json::object ContainerSecurity(const DesiredJob& job);
+
+// Whether it can be the name of a label or of a resource.
+bool IsQualified(const std::string& text);
+
+}  // namespace shoal::engine::kubernetes
