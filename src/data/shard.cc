@@ -120,6 +120,20 @@ Corpus Corpus::At(const std::map<size_t, std::filesystem::path>& copies) const {
   return Corpus(std::move(state));
 }
 
+std::map<uint64_t, uint64_t> Corpus::Spread(size_t file, uint64_t count) const {
+  const uint64_t total = state_->starts.back();
+  const uint64_t first = state_->starts.at(file);
+  const uint64_t last = state_->starts.at(file + 1);
+  std::map<uint64_t, uint64_t> bytes;
+  for (uint64_t part = Scale(count, first, total); part < count; ++part) {
+    const uint64_t begin = std::max(first, Scale(total, part, count));
+    const uint64_t end = std::min(last, Scale(total, part + 1, count));
+    if (begin >= last) break;
+    if (begin < end) bytes[part] = Scale(files()[file].stored_bytes, end - begin, last - first);
+  }
+  return bytes;
+}
+
 const std::vector<SourceFile>& Corpus::files() const { return state_->files; }
 uint64_t Corpus::stored_bytes() const { return state_->stored_bytes; }
 uint64_t Corpus::fingerprint() const { return state_->fingerprint; }

@@ -65,6 +65,10 @@ class Corpus {
   // compressed file which a cut enters is decompressed once to learn its length (remembered).
   Result<Shard> Cut(uint64_t index, uint64_t count) const;
 
+  // Which parts of `count` read a file, by its place in files(), and about how many of its stored
+  // bytes; as Cut, but no compressed file is looked into. O(parts that read it).
+  std::map<uint64_t, uint64_t> Spread(size_t file, uint64_t count) const;
+
   // The same text, with copies of some of its files, by their places in files(), read instead.
   Corpus At(const std::map<size_t, std::filesystem::path>& copies) const;
 

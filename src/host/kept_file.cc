@@ -95,4 +95,11 @@ Result<KeptFile> KeepFile(const fs::path& file, const fs::path& root, BlobCache*
   return kept;
 }
 
+bool IsKept(const fs::path& file, const fs::path& root, const BlobCache& cache) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const auto known = ReadName(NameOf(root, file, info), info.st_size);
+  return known && cache.Holds(known->sha256);
+}
+
 }  // namespace shoal::host

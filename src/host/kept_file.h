@@ -22,4 +22,8 @@ struct KeptFile {
 Result<KeptFile> KeepFile(const std::filesystem::path& file, const std::filesystem::path& root,
                           BlobCache* cache);
 
+// Whether KeepFile would find a copy, as far as names tell. O(1): nothing of the file is read.
+bool IsKept(const std::filesystem::path& file, const std::filesystem::path& root,
+            const BlobCache& cache);
+
 }  // namespace shoal::host

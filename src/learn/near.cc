@@ -30,9 +30,13 @@ Status CheckOwn(const fs::path& root) {
   return PermissionDenied(root.string() + " is another user's, or others may write there");
 }
 
+fs::path RootOf(const NearOptions& options) {
+  if (!options.cache.empty()) return options.cache;
+  return host::CacheRoot(fmt::format("/var/tmp/shoal-{}", ::geteuid()));
+}
+
 Result<Cache> OpenCache(const NearOptions& options) {
-  fs::path root = options.cache;
-  if (root.empty()) root = host::CacheRoot(fmt::format("/var/tmp/shoal-{}", ::geteuid()));
+  fs::path root = RootOf(options);
   TRY(MakeDirectories(root, 0700));
   TRY(CheckOwn(root));
   if (options.keep == CacheData::kAuto && host::IsOnNetwork(root))
@@ -60,21 +64,57 @@ std::map<size_t, uint64_t> BytesOf(const data::Corpus& corpus,
   return bytes;
 }
 
+// Whether a file is to be kept on this host at all.
+bool IsWanted(const NearOptions& options, bool remote) {
+  return options.keep == CacheData::kOn || (options.keep == CacheData::kAuto && remote);
+}
+
+bool IsRemote(const NearOptions& options, const fs::path& file) {
+  return options.on_network ? options.on_network(file) : host::IsOnNetwork(file);
+}
+
 }  // namespace
+
+std::optional<std::vector<HeldPart>> HeldParts(const data::Corpus& corpus, uint64_t count,
+                                               const NearOptions& options) {
+  std::vector<size_t> wanted;
+  for (size_t i = 0; i < corpus.files().size(); ++i) {
+    if (IsWanted(options, IsRemote(options, corpus.files()[i].path))) wanted.push_back(i);
+  }
+  if (wanted.empty()) return std::nullopt;
+  std::error_code error;
+  std::vector<HeldPart> held;
+  if (!fs::exists(RootOf(options), error)) return held;  // nothing was ever kept here
+  const Result<Cache> cache = OpenCache(options);
+  if (!cache.ok()) return held;  // BringNear says why
+  std::map<uint64_t, uint64_t> bytes;
+  for (const size_t file : wanted) {
+    if (!host::IsKept(corpus.files()[file].path, cache->root, cache->blobs)) continue;
+    for (const auto& [part, some] : corpus.Spread(file, count)) bytes[part] += some;
+  }
+  for (const auto& [part, some] : bytes) held.push_back({static_cast<uint32_t>(part), some});
+  std::stable_sort(held.begin(), held.end(),
+                   [](const HeldPart& a, const HeldPart& b) { return a.bytes > b.bytes; });
+  held.resize(std::min(held.size(), kMostHeldParts));
+  return held;
+}
 
 NearCorpus BringNear(const data::Corpus& corpus, const std::vector<data::Shard>& shards,
                      const NearOptions& options) {
-  const auto on_network = options.on_network ? options.on_network : host::IsOnNetwork;
   NearCorpus near{corpus, {}, {}};
   std::map<size_t, fs::path> places;
   std::optional<Result<Cache>> cache;
+  std::error_code error;
+  const bool some = fs::exists(RootOf(options), error);
+  const auto is_held = [&](const fs::path& file) {
+    if (!cache && some) cache.emplace(OpenCache(options));
+    return cache && cache->ok() && host::IsKept(file, (*cache)->root, (*cache)->blobs);
+  };
   for (const auto& [index, bytes] : BytesOf(corpus, shards)) {
     const data::SourceFile& file = corpus.files()[index];
-    const bool remote = on_network(file.path);
+    const bool remote = IsRemote(options, file.path);
     uint64_t* from = remote ? &near.bytes.remote : &near.bytes.local;
-    const bool wanted =
-        options.keep == CacheData::kOn || (options.keep == CacheData::kAuto && remote);
-    if (wanted && bytes >= file.stored_bytes / 2) {
+    if (IsWanted(options, remote) && (bytes >= file.stored_bytes / 2 || is_held(file.path))) {
       if (!cache) cache.emplace(OpenCache(options));
       auto kept = cache->ok() ? host::KeepFile(file.path, (*cache)->root, &(*cache)->blobs)
                               : Result<host::KeptFile>(cache->status());
@@ -96,26 +136,26 @@ NearCorpus BringNear(const data::Corpus& corpus, const std::vector<data::Shard>&
   return near;
 }
 
-Result<NearCorpus> BringPartNear(const data::Corpus& corpus, uint64_t index, uint64_t threads,
-                                 uint64_t workers, const NearOptions& options,
-                                 const Reporter& reporter) {
+Result<NearCorpus> BringPartNear(const data::Corpus& corpus, const NearPart& part,
+                                 const NearOptions& options, const Reporter& reporter) {
   std::vector<data::Shard> shards;
-  for (uint64_t part = index * threads; part < (index + 1) * threads; ++part) {
-    TRY_ASSIGN(data::Shard shard, corpus.Cut(part, workers * threads));
+  for (uint64_t i = part.part * part.threads; i < (part.part + 1) * part.threads; ++i) {
+    TRY_ASSIGN(data::Shard shard, corpus.Cut(i, part.workers * part.threads));
     shards.push_back(std::move(shard));
   }
   NearCorpus near = BringNear(corpus, shards, options);
   const BytesRead& bytes = near.bytes;
   LogInfo(
-      "data of this worker: {} bytes on this host's disks, {} in copies here, {} copied here "
-      "now, {} over the network",
-      bytes.local, bytes.kept, bytes.copied, bytes.remote);
+      "data of this worker: part {}, {} bytes on this host's disks, {} in copies here, {} copied "
+      "here now, {} over the network",
+      part.part, bytes.local, bytes.kept, bytes.copied, bytes.remote);
   if (bytes.kept + bytes.copied + bytes.remote > 0) {
-    reporter.Result(
-        {{fmt::format("bytes_read_by_worker_{}", index), json::object{{"local", bytes.local},
-                                                                      {"kept", bytes.kept},
-                                                                      {"copied", bytes.copied},
-                                                                      {"remote", bytes.remote}}}});
+    reporter.Result({{fmt::format("bytes_read_by_worker_{}", part.index),
+                      json::object{{"part", part.part},
+                                   {"local", bytes.local},
+                                   {"kept", bytes.kept},
+                                   {"copied", bytes.copied},
+                                   {"remote", bytes.remote}}}});
   }
   return near;
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,15 +40,35 @@ struct NearCorpus {
   BytesRead bytes;
 };
 
-// A file is kept if these shards read half of it or more. What cannot be kept (no room, a cache on
-// the network itself or of somebody else) is read from where it lies, and the log says why.
+// A part of the data, and how many of its stored bytes this host has in copies.
+struct HeldPart {
+  uint32_t part = 0;
+  uint64_t bytes = 0;
+  bool operator==(const HeldPart&) const = default;
+};
+
+// Of `count` parts those that this host holds something of, most first, at most kMostHeldParts;
+// nothing at all where no file would be kept. Looks at names: nothing of the data is read.
+inline constexpr size_t kMostHeldParts = 64;
+std::optional<std::vector<HeldPart>> HeldParts(const data::Corpus& corpus, uint64_t count,
+                                               const NearOptions& options);
+
+// A file is kept if these shards read half of it or more, and read from its copy if there is one.
+// What cannot be kept (no room, a cache on the network itself or of somebody else) is read from
+// where it lies, and the log says why.
 NearCorpus BringNear(const data::Corpus& corpus, const std::vector<data::Shard>& shards,
                      const NearOptions& options);
 
-// The parts [first, end) of `count`, for worker `index`: as BringNear, tells the log what was done,
-// and the job's result if something is on the network. Errors as Corpus::Cut.
-Result<NearCorpus> BringPartNear(const data::Corpus& corpus, uint64_t index, uint64_t threads,
-                                 uint64_t workers, const NearOptions& options,
-                                 const Reporter& reporter);
+// Part `part` of as many as there are workers, for worker `index`, whose threads cut it further: as
+// BringNear, tells the log what was done, and the job's result if something is on the network.
+// Errors as Corpus::Cut.
+struct NearPart {
+  uint64_t index = 0;
+  uint64_t part = 0;
+  uint64_t threads = 1;
+  uint64_t workers = 1;
+};
+Result<NearCorpus> BringPartNear(const data::Corpus& corpus, const NearPart& part,
+                                 const NearOptions& options, const Reporter& reporter);
 
 }  // namespace shoal::learn

@@ -69,6 +69,29 @@ TEST_F(NearTest, AFileOfWhichLittleIsReadStaysWhereItIs) {
   EXPECT_FALSE(fs::exists(options_.cache));
 }
 
+TEST_F(NearTest, ACopyThatIsThereIsReadHoweverLittleOfIt) {
+  Bring(0, 1);
+  const NearCorpus part = Bring(2, 12);
+  EXPECT_GT(part.bytes.kept, 0u);
+  EXPECT_EQ(part.bytes.remote + part.bytes.copied, 0u);
+}
+
+TEST_F(NearTest, WhatAHostHoldsOfEachPart) {
+  const data::Corpus corpus = data::Corpus::Open(paths_).value();
+  EXPECT_EQ(HeldParts(corpus, 4, options_), std::vector<HeldPart>{});
+  EXPECT_FALSE(fs::exists(options_.cache));
+  Bring(3, 4);
+  const auto held = HeldParts(corpus, 4, options_);
+  ASSERT_TRUE(held);
+  ASSERT_FALSE(held->empty());
+  EXPECT_EQ((*held)[0].part, 3u);
+  EXPECT_GT((*held)[0].bytes, SizeOf(3) / 2);
+  std::ofstream(paths_[3]) << "other words\n";  // it is another file now
+  EXPECT_EQ(HeldParts(data::Corpus::Open(paths_).value(), 4, options_), std::vector<HeldPart>{});
+  options_.keep = CacheData::kOff;
+  EXPECT_EQ(HeldParts(corpus, 4, options_), std::nullopt);
+}
+
 TEST_F(NearTest, AFileThatHasChangedIsCopiedAgain) {
   Bring(0, 1);
   std::ofstream(paths_[3]) << "other words, and fewer\n";

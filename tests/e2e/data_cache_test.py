@@ -32,9 +32,9 @@ class DataCache(unittest.TestCase):
             planted.write_corpus(path, 20_000)
         self.cache = self.home.path("near")
 
-    def train(self, cache_data):
+    def train(self, cache_data, job=JOB):
         """What `shoal show` tells of each worker's bytes, and the model's digest."""
-        code, out, err = self.home.run("run", "--json", self.home.write("job.yaml", JOB.format(
+        code, out, err = self.home.run("run", "--json", self.home.write("job.yaml", job.format(
             cache=self.cache, cache_data=cache_data, first=self.files[0], second=self.files[1],
             model=self.home.path("model"))))
         self.assertEqual(code, 0, err)
@@ -59,6 +59,23 @@ class DataCache(unittest.TestCase):
         changed, other = self.train("on")
         self.assertNotEqual(other, digest)
         self.assertGreater(changed[1]["copied"], 0)
+
+
+    def test_workers_take_the_parts_that_their_hosts_hold(self):
+        """Two pretend hosts: each worker has a cache of its own, which the next job's other worker finds."""
+        job = JOB.replace("deterministic: true", "deterministic: false")
+        self.cache += "-{{shoal.index}}"
+        sizes = [os.path.getsize(path) for path in self.files]
+        copied, _ = self.train("on", job)
+        self.assertEqual([(w["part"], w["copied"]) for w in copied], [(0, sizes[0]), (1, sizes[1])])
+        caches = [self.home.path(name) for name in ("near-0", "near-1", "near")]
+        for a, b in ((0, 2), (1, 0), (2, 1)):
+            os.rename(caches[a], caches[b])
+        kept, _ = self.train("on", job)
+        self.assertEqual([(w["part"], w["kept"]) for w in kept], [(1, sizes[1]), (0, sizes[0])])
+        # The result of this one depends on who trains what: it is copied once more.
+        again, _ = self.train("on")
+        self.assertEqual([(w["part"], w["copied"]) for w in again], [(0, sizes[0]), (1, sizes[1])])
 
 
 if __name__ == "__main__":

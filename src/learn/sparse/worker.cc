@@ -56,19 +56,27 @@ Result<Extent> DecodeExtent(std::string_view bytes, const std::string& name) {
   return DataLoss(name + " on the servers is no number of features and fields");
 }
 
-Result<Data> ReadData(const WorkerSetup& setup) {
+Result<Data> ReadData(WorkerSetup& setup) {
   setup.reporter->Progress({{"phase", "read"}, {"unit", "examples"}});
   const auto threads = static_cast<uint64_t>(setup.params.threads);
-  const auto index = static_cast<uint64_t>(setup.index);
   const auto workers = static_cast<uint64_t>(setup.workers);
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
+                                      .workers = setup.workers,
+                                      .fixed = setup.params.deterministic,
+                                      .near = &setup.near,
+                                      .client = setup.client,
+                                      .stop = setup.stop},
+                                     whole));
+  const uint64_t part = setup.part.own;
   TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole, index, threads, workers, setup.near, *setup.reporter));
+             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, threads, workers},
+                           setup.near, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
   Data data;
-  TRY_ASSIGN(data.train, LoadShards(corpus, index * threads, threads, workers * threads, options,
+  TRY_ASSIGN(data.train, LoadShards(corpus, part * threads, threads, workers * threads, options,
                                     setup.params.normalize));
   for (const LoadedShard& shard : data.train) {
     data.extent = Larger(data.extent, {shard.set.feature_end, shard.set.field_end});

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/near.h"
+#include "learn/part.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
 #include "learn/sparse/quality.h"
@@ -32,6 +32,7 @@ struct WorkerSetup {
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   NearOptions near;
+  DataPart part;                            // set by RunWorker
   std::vector<std::string> held_out;        // read by worker 0; may be empty
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers

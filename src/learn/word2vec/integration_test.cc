@@ -145,6 +145,7 @@ class TestJob {
     setup.output = output;
     setup.scratch = dir.path();
     setup.checkpoints = checkpoints;
+    if (near_of) setup.near = near_of(index);
     setup.client = client.get();
     setup.reporter = &reporter_;
     setup.ended = [this] { return ended; };
@@ -181,6 +182,7 @@ class TestJob {
   std::vector<std::string> sources;
   Params params;
   bool checkpoints = false;
+  std::function<NearOptions(int index)> near_of;
 
  private:
   const int servers_;
@@ -264,6 +266,38 @@ TEST_P(WholeJob, LearnsThePlantedStructure) {
   EXPECT_EQ(facts->at("training").at("words").to_number<uint64_t>(), words);
   const json::array& curve = facts->at("loss").as_array();
   ASSERT_GE(curve.size(), 1u);
+}
+
+// Two hosts whose caches hold one file each, and workers that have changed places since.
+TEST(Worker, PartsFollowTheHostsThatHoldThem) {
+  const TempDir hosts = TempDir::Create().value();
+  const TempDir data = TempDir::Create().value();
+  for (const char* name : {"a.txt", "b.txt"})
+    std::ofstream(data.path() / name) << PlantedText(2000, 1);
+  for (const bool swapped : {false, true, true}) {
+    TestJob job(1, 2, false);
+    job.params = SmallParams();
+    job.sources = {data.path() / "a.txt", data.path() / "b.txt"};
+    job.near_of = [&](int index) {
+      NearOptions near;
+      near.cache = hosts.path() / ((index == 1) != swapped ? "y" : "x");
+      near.on_network = [](const std::filesystem::path&) { return true; };
+      return near;
+    };
+    uint64_t words = 0;
+    for (const auto& outcome : job.RunAll()) {
+      ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      words += outcome->words;
+    }
+    EXPECT_EQ(words, 4000u * 12 * 5);
+    ExpectGoodModel(job);
+    for (const char* host : {"x", "y"}) {
+      int names = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(hosts.path() / host / "names"))
+        names += entry.exists();
+      EXPECT_EQ(names, 1) << "a host has copied what the other holds";
+    }
+  }
 }
 
 TEST(Worker, HierarchicalSoftmaxLearnsThePlantedStructure) {

@@ -27,10 +27,10 @@ void Pause(int attempt) {
 
 Status CountOwnPart(const WorkerSetup& setup, const data::Corpus& corpus, std::string* encoded) {
   const auto threads = static_cast<uint64_t>(setup.params.threads);
-  const auto index = static_cast<uint64_t>(setup.index);
+  const uint64_t part = setup.part.own;
   setup.reporter->Progress({{"phase", "count"}, {"unit", "words"}});
   TRY_ASSIGN(const data::WordCounts counts,
-             data::CountShards(corpus, index * threads, (index + 1) * threads,
+             data::CountShards(corpus, part * threads, (part + 1) * threads,
                                static_cast<uint64_t>(setup.workers) * threads));
   *encoded = counts.Encode();
   return setup.client->PutBlob(PartName(setup.index), *encoded);

@@ -64,7 +64,7 @@ Result<std::vector<data::EncodedShard>> EncodeShards(const WorkerSetup& setup,
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
-      const uint64_t index = static_cast<uint64_t>(setup.index) * threads + i;
+      const uint64_t index = setup.part.own * threads + i;
       const Result<data::Shard> shard = corpus.Cut(index, count);
       encoded[i] = shard.ok() ? data::EncodedShard::Make(corpus, *shard, vocabulary, setup.scratch)
                               : Result<data::EncodedShard>(shard.status());
@@ -204,11 +204,20 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
+  TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
+                                      .workers = setup.workers,
+                                      .fixed = setup.params.deterministic,
+                                      .near = &setup.near,
+                                      .client = setup.client,
+                                      .stop = setup.stop},
+                                     whole));
   TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
   TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole, static_cast<uint64_t>(setup.index),
-                           static_cast<uint64_t>(setup.params.threads),
-                           static_cast<uint64_t>(setup.workers), setup.near, *setup.reporter));
+             BringPartNear(whole,
+                           {static_cast<uint64_t>(setup.index), setup.part.own,
+                            static_cast<uint64_t>(setup.params.threads),
+                            static_cast<uint64_t>(setup.workers)},
+                           setup.near, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::Vocabulary vocabulary, AgreeOnVocabulary(setup, corpus));
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));

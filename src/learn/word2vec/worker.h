@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/near.h"
+#include "learn/part.h"
 #include "learn/task.h"
 #include "learn/word2vec/params.h"
 #include "ps/client.h"
@@ -26,6 +26,7 @@ struct WorkerSetup {
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   NearOptions near;
+  DataPart part;                            // set by RunWorker
   std::filesystem::path output;             // used by worker 0
   std::filesystem::path scratch;            // an existing directory
   bool checkpoints = false;                 // the job takes some, so rows must reach the servers

@@ -1,0 +1,166 @@
+#include "learn/part.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <tuple>
+
+#include "base/bytes.h"
+#include "base/log.h"
+
+namespace shoal::learn {
+namespace {
+
+constexpr const char* kHeld = "near/";
+constexpr const char* kParts = "parts";
+constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kSlowPoll = std::chrono::milliseconds(100);
+
+std::string EncodeHeld(const std::vector<HeldPart>& held) {
+  std::string bytes;
+  ByteWriter writer(&bytes);
+  writer.Put(static_cast<uint32_t>(held.size()));
+  for (const HeldPart& one : held) {
+    writer.Put(one.part);
+    writer.Put(one.bytes);
+  }
+  return bytes;
+}
+
+// Nothing where it is no such thing: a preference only.
+std::vector<HeldPart> DecodeHeld(std::string_view bytes, uint32_t workers) {
+  ByteReader reader(bytes);
+  uint32_t count = 0;
+  if (!reader.Get(&count).ok() || count > kMostHeldParts) return {};
+  std::vector<HeldPart> held(count);
+  for (HeldPart& one : held) {
+    if (!reader.Get(&one.part).ok() || !reader.Get(&one.bytes).ok() || one.part >= workers)
+      return {};
+  }
+  return held;
+}
+
+std::string EncodeParts(const std::vector<uint32_t>& parts) {
+  std::string bytes;
+  ByteWriter writer(&bytes);
+  for (const uint32_t part : parts) writer.Put(part);
+  return bytes;
+}
+
+Result<DataPart> DecodeParts(std::string bytes, const PartAsk& ask) {
+  const auto workers = static_cast<size_t>(ask.workers);
+  // Of a job that has been scaled since: its data is cut anew.
+  const bool scaled =
+      bytes.size() % sizeof(uint32_t) == 0 && bytes.size() / sizeof(uint32_t) != workers;
+  if (scaled) return DataPart{static_cast<uint64_t>(ask.index), {}};
+  std::vector<uint32_t> parts(workers);
+  std::vector<bool> taken(workers);
+  ByteReader reader(bytes);
+  bool good = bytes.size() == workers * sizeof(uint32_t);
+  for (uint32_t& part : parts) {
+    good = good && reader.Get(&part).ok() && part < workers && !taken[part];
+    if (good) taken[part] = true;
+  }
+  if (!good)
+    return DataLoss("which part of the data each worker takes is malformed on the servers");
+  return DataPart{parts[static_cast<size_t>(ask.index)], std::move(bytes)};
+}
+
+// The first worker's: once all have said what their hosts hold, or have had the time to.
+Status Decide(const PartAsk& ask, const std::vector<std::string>& names) {
+  const auto workers = static_cast<uint32_t>(ask.workers);
+  std::vector<std::vector<HeldPart>> held(workers);
+  for (uint32_t worker = 0; worker < workers && !names.empty(); ++worker) {
+    const Result<std::string> bytes = ask.client->GetBlob(kHeld + std::to_string(worker));
+    if (bytes.ok()) {
+      held[worker] = DecodeHeld(*bytes, workers);
+    } else if (bytes.status().code() != Code::kNotFound) {
+      return bytes.status();
+    }
+  }
+  TRY(ask.client->PutBlob(kParts, EncodeParts(AssignParts(held))));
+  for (const std::string& name : names) TRY(ask.client->DeleteBlob(name));
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<uint32_t> AssignParts(const std::vector<std::vector<HeldPart>>& held) {
+  struct Offer {
+    uint64_t bytes;
+    uint32_t worker;
+    uint32_t part;
+  };
+  std::vector<Offer> offers;
+  for (uint32_t worker = 0; worker < held.size(); ++worker) {
+    for (const HeldPart& one : held[worker]) {
+      if (one.bytes > 0) offers.push_back({one.bytes, worker, one.part});
+    }
+  }
+  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+    return std::tuple(b.bytes, a.worker != a.part, a.worker, a.part) <
+           std::tuple(a.bytes, b.worker != b.part, b.worker, b.part);
+  });
+  std::vector<std::optional<uint32_t>> parts(held.size());
+  std::vector<bool> taken(held.size());
+  const auto give = [&](uint32_t worker, uint32_t part) {
+    if (parts[worker] || taken[part]) return;
+    parts[worker] = part;
+    taken[part] = true;
+  };
+  for (const Offer& offer : offers) give(offer.worker, offer.part);
+  for (uint32_t worker = 0; worker < held.size(); ++worker) give(worker, worker);
+  std::vector<uint32_t> all;
+  uint32_t left = 0;
+  for (const auto& part : parts) {
+    while (!part && taken[left]) ++left;
+    all.push_back(part ? *part : left++);
+  }
+  return all;
+}
+
+Result<DataPart> AgreeOnPart(const PartAsk& ask, const data::Corpus& corpus) {
+  const auto own = static_cast<uint64_t>(ask.index);
+  if (ask.fixed || ask.workers == 1 || ask.near->keep == CacheData::kOff) return DataPart{own, {}};
+  const TimePoint begin = RealClock::Get()->Now();
+  std::optional<std::optional<std::vector<HeldPart>>> held;  // not looked yet
+  for (int attempt = 0;; ++attempt) {
+    Result<std::string> told = ask.client->GetBlob(kParts);
+    if (told.ok()) return DecodeParts(std::move(*told), ask);
+    if (told.status().code() != Code::kNotFound) return told.status();
+    if (ask.stop->load()) return Cancelled("stopped before the training began");
+    if (!held) held = HeldParts(corpus, static_cast<uint64_t>(ask.workers), *ask.near);
+    const Duration waited = RealClock::Get()->Now() - begin;
+    if (ask.index == 0 && !*held) {  // nothing is kept of this data: nobody moves
+      TRY(Decide(ask, {}));
+      continue;
+    }
+    TRY_ASSIGN(const std::vector<std::string> names, ask.client->ListBlobs(kHeld));
+    const std::string name = kHeld + std::to_string(ask.index);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      TRY(ask.client->PutBlob(name, EncodeHeld(held->value_or(std::vector<HeldPart>{}))));
+    } else if (ask.index == 0 &&
+               (names.size() >= static_cast<size_t>(ask.workers) || waited > ask.held_patience)) {
+      TRY(Decide(ask, names));
+      continue;
+    }
+    if (waited > kPartsPatience) {
+      return DeadlineExceeded(
+          "the first worker has not said which part of the data each worker takes; run the job "
+          "again, or with learn.cache_data: off");
+    }
+    std::this_thread::sleep_for(
+        std::min<std::chrono::milliseconds>(kPoll * (1 + attempt / 4), kSlowPoll));
+  }
+}
+
+void TellPartsAgain(ps::Client& client, const DataPart& part, int64_t* restarts) {
+  const int64_t now = client.server_restarts();
+  if (*restarts == now) return;
+  *restarts = now;
+  if (part.told.empty()) return;
+  const Status status = client.PutBlob(kParts, part.told, std::chrono::seconds(60));
+  if (!status.ok()) LogWarning("the parts of the data were not told again: {}", status.message());
+}
+
+}  // namespace shoal::learn
