@@ -111,13 +111,17 @@ class ClusterJobs(unittest.TestCase):
         forward.terminate()
         forward.communicate(timeout=10)
 
-    def check_word2vec(self, more=""):
-        """word2vec in deterministic mode gives the bytes that the local engine gives."""
-        corpus = self.path("text")
+    def corpus(self):
+        """A text for word2vec that all may read: its path."""
         os.chmod(self.home, 0o755)
-        with open(corpus, "w") as file:
+        with open(self.path("text"), "w") as file:
             for i in range(40000):
                 file.write(f"w{i * 7919 % 997} w{i % 89} w{i % 13}" + ("\n" if i % 10 == 0 else " "))
+        return self.path("text")
+
+    def check_word2vec(self, more=""):
+        """word2vec in deterministic mode gives the bytes that the local engine gives."""
+        corpus = self.corpus()
         digests = {}
         for engine in ("local", self.ENGINE):
             job = self.write(f"""name: test
@@ -132,6 +136,14 @@ outputs: {{model: {self.path(engine)}}}
                 digests[engine] = file.read()
         self.assertEqual(digests["local"], digests[self.ENGINE])
         self.row("word2vec, deterministic, 2 workers + 1 server", "the same bytes as on the local engine")
+
+
+def check_near(test, result, how, size, parts):
+    """What two workers of a job read of two files of this size: all of it this way, and which part each of them took."""
+    for index, part in enumerate(parts):
+        told = result[f"bytes_read_by_worker_{index}"]
+        test.assertEqual((told["part"], told[how]), (part, size), told)
+        test.assertEqual(sum(told[one] for one in ("local", "kept", "copied", "remote")), size, told)
 
 
 def print_table():

@@ -16,8 +16,10 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 import unittest
 
+import own_image
 from cluster_jobs import SHOAL, ClusterJobs, main, until
 
 
@@ -159,6 +161,37 @@ class DockerJobs(ClusterJobs):
         self.assertIn("pulled", self.shoal("run", job))
         api("DELETE", f"/images/{image}:7")
         self.row("an image of a private registry", "pulled with what `docker login` stored; without it: " + refused.strip().splitlines()[-1][-60:])
+
+    @unittest.skipUnless(os.environ.get("SHOAL_TEST_OWN_IMAGE"), "it compiles everything, far more than 3 minutes; SHOAL_TEST_OWN_IMAGE=1 does it")
+    def test_our_own_image(self):
+        """docker/Dockerfile as it is, by the daemon's own builder, on a Debian that was made here."""
+        self.check_own_image("our own image, compiled in it", ())
+
+    @unittest.skipUnless(own_image.can_be_made(), "there is no mmdebstrap here, which makes the image's Debian")
+    def test_our_own_image_of_these_programs(self):
+        """Its last stage, with what was compiled outside."""
+        self.check_own_image("our own image, of programs compiled outside", (SHOAL, SHOAL + "-task"))
+
+    def check_own_image(self, what, binaries):
+        """A training in it, as its own user, and with nothing to write to but its data."""
+        corpus = self.corpus()
+        shared = self.path("data")
+        os.mkdir(shared)
+        os.chmod(shared, 0o777)  # the image's user is another than ours
+        shutil.copy(corpus, shared)
+        own_image.build("shoal-test/own:1", binaries)
+        built = time.monotonic() - self.begun
+        words = ["train", "word2vec", "--data", "DATA/text", "--output", "DATA/vectors", "--dim", "32", "--epochs", "2", "--min-count", "1",
+                 "--deterministic", "--seed", "3"]
+        self.shoal(*[word.replace("DATA/vectors", self.path("here")).replace("DATA/text", corpus) for word in words], "--engine", "local")
+        code, said = own_image.run("shoal-test/own:1", [word.replace("DATA", "/data") for word in words],
+                                   {"ReadonlyRootfs": True, "Tmpfs": {"/tmp": "mode=1777", "/state": "mode=1777"}, "Binds": [f"{shared}:/data"],
+                                    "NetworkMode": "host"})
+        self.assertEqual(code, 0, said)
+        models = [open(path + "/vectors.bin", "rb").read() for path in (self.path("here"), os.path.join(shared, "vectors"))]
+        self.assertEqual(models[0], models[1])
+        self.assertEqual(os.stat(os.path.join(shared, "vectors/vectors.bin")).st_uid, 10001)
+        self.row(f"{what}, built in {built:.0f} s: word2vec as user 10001, read-only root", "the same bytes as outside")
 
     # ---- Faults ----
 

@@ -25,7 +25,7 @@ need "script/bootstrap cluster installs etcd-server, containerd, runc, kubernete
 ip netns add "shk-probe-$$" 2>/dev/null && ip netns del "shk-probe-$$" || skip "network namespaces cannot be made here"
 
 build=${SHOAL_BUILD:-$root/build/dev}
-export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root
+export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root SHOAL_KUBE_BIN=$bin
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/shoal-kube.XXXXXX")
 chmod 755 "$scratch"
 name=shk-${scratch##*.}

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,10 +15,11 @@ import sys
 import threading
 import unittest
 
-from cluster_jobs import ClusterJobs, main, until
+from cluster_jobs import ClusterJobs, check_near, main, until
 
 CLUSTER = os.path.join(os.environ.get("SHOAL_TEST_KUBE", ""), "cluster")
 SLOW = "--slow" in sys.argv
+HELM = shutil.which("helm", path=os.environ.get("SHOAL_KUBE_BIN", "") + os.pathsep + os.environ.get("PATH", ""))
 
 
 def kubectl(*arguments, check=True, text=None):
@@ -165,13 +167,9 @@ class KubernetesJobs(ClusterJobs):
             os.mkdir(self.path(name))
             with open(self.path(name + "/text"), "w") as file:
                 file.write(f"from {name}\n")
-        size = {"storage": "1Gi"}
-        kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": [
-            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "claimed"}, "spec": {
-                "capacity": size, "accessModes": ["ReadWriteMany"], "storageClassName": "none", "hostPath": {"path": self.path("claimed")}}},
-            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "claimed"}, "spec": {
-                "accessModes": ["ReadWriteMany"], "storageClassName": "none", "volumeName": "claimed", "resources": {"requests": size}}},
-            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "important"}, "value": 1000}]}))
+        self.claim("default", "claimed", self.path("claimed"))
+        kubectl("create", "-f", "-", text=json.dumps(
+            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "important"}, "value": 1000}))
         try:
             out = self.shoal("run", self.job(
                 "cat /host/text /claimed/text; touch /host/new || echo host is read only; echo written > /claimed/$SHOAL_INDEX; "
@@ -186,6 +184,126 @@ class KubernetesJobs(ClusterJobs):
             for kind, name in (("pvc", "claimed"), ("pv", "claimed"), ("priorityclass", "important")):
                 kubectl("delete", kind, name, "--wait=false", check=False)
         self.row("volumes (host read only, a claim, empty of a size), node selector, priority class", "as asked")
+
+    def test_affinity_and_security(self):
+        """Kubernetes' own words, in a namespace that takes only pods which give up all that `restricted` says."""
+        kubectl("create", "namespace", "closed")
+        kubectl("label", "namespace", "closed", "pod-security.kubernetes.io/enforce=restricted")
+        try:
+            self.assertTrue(until(lambda: kubectl("-n", "closed", "get", "sa", "default", check=False), 20))
+            out = self.shoal("run", self.job(
+                "id; touch /work/x || echo root is read only; grep CapBnd /proc/self/status; echo on $SHOAL_NODE", 2, more="""
+kubernetes:
+  namespace: closed
+  affinity:
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector: {matchLabels: {shoal.dev/job: "{{shoal.job}}", shoal.dev/role: worker}}
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: Exists}]}]
+  topology_spread:
+  - {maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {shoal.dev/role: worker}}}
+  security_context: {runAsNonRoot: true, runAsUser: 1234, runAsGroup: 99, fsGroup: 77}
+  container_security_context: {readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}
+"""))
+            for words in ("uid=1234 gid=99", "root is read only", "CapBnd:\t0000000000000000"):
+                self.assertEqual(out.count(words), 2, out)
+            self.assertEqual(set(re.findall(r"on (node\d)$", out, re.M)), {"node1", "node2"}, out)
+            corpus = self.corpus()
+            self.claim("closed", "text", self.home)
+            self.shoal("run", self.write(f"""name: test
+framework: shoal
+learn: {{algorithm: word2vec, dim: 8, epochs: 1, min_count: 1}}
+data: {{train: {{source: {corpus}, format: text, shard_by: worker}}}}
+roles: {{server: 1, worker: 2}}
+outputs: {{model: {self.path("model")}}}
+kubernetes:
+  namespace: closed
+  volumes: ["pvc:text:{self.home}:ro"]
+  security_context: {{runAsNonRoot: true, runAsUser: 1234}}
+  container_security_context: {{readOnlyRootFilesystem: true, capabilities: {{drop: [ALL]}}}}
+"""))
+            self.assertTrue(os.path.exists(self.path("model/vectors.bin")))
+            self.assertTrue(until(lambda: not objects(namespace="closed"), 30))
+        finally:
+            kubectl("delete", "pv", "text", "--wait=false", check=False)
+            kubectl("delete", "namespace", "closed", "--wait=false")
+        self.row("affinity, spread, security contexts, in a namespace of Pod Security `restricted`", "as asked; shoal's own trainer too")
+
+    def claim(self, namespace, name, path):
+        """A claim of a volume that is this path of the nodes."""
+        size = {"storage": "1Gi"}
+        kubectl("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": {
+                "capacity": size, "accessModes": ["ReadWriteMany"], "storageClassName": "none", "hostPath": {"path": path}}},
+            {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": namespace}, "spec": {
+                "accessModes": ["ReadWriteMany"], "storageClassName": "none", "volumeName": name, "resources": {"requests": size}}}]}))
+
+    @unittest.skipUnless(os.environ.get("SHOAL_TEST_NETWORK"), "there is no network file system here; tests/cluster/moosefs.sh -- brings one up")
+    def test_data_of_a_network_file_system(self):
+        """A claim of a directory on the network, a cache of each node."""
+        place = os.path.join(os.environ["SHOAL_TEST_NETWORK"], "data")
+        os.mkdir(place)
+        self.addCleanup(shutil.rmtree, place)
+        for name in "ab":
+            shutil.copy(self.corpus(), os.path.join(place, name))
+        size = os.path.getsize(os.path.join(place, "a"))
+        os.mkdir(self.path("cache"))
+        self.claim("default", "far", place)
+        job = self.write(f"""name: test
+framework: shoal
+env: {{SHOAL_CACHE: /cache}}
+learn: {{algorithm: word2vec, dim: 8, epochs: 1, min_count: 1}}
+data: {{train: {{source: [/far/a, /far/b], format: text, shard_by: worker}}}}
+roles: {{server: 1, worker: 2}}
+outputs: {{model: {self.path("model")}}}
+kubernetes: {{volumes: ["pvc:far:/far:ro", "host:{self.path("cache")}:/cache"]}}
+""")
+        try:
+            for how in ("copied", "kept"):
+                done = json.loads(self.shoal("run", "--json", job).strip().splitlines()[-1])
+                check_near(self, json.loads(self.ask("show", "--json", done["job"]).stdout)["result"], how, size, (0, 1))
+        finally:
+            for kind in ("pvc", "pv"):
+                kubectl("delete", kind, "far", "--wait=false", check=False)
+        self.row("word2vec, data on a claim of MooseFS, a cache on the hosts", "copied once; the second job read the copies")
+
+    def test_a_wrong_word_in_affinity_is_told_here(self):
+        out = self.shoal("run", self.job("true", 1, more="kubernetes:\n  affinity: {nodeAfinity: {}}\n"), code=2)
+        self.assertIn("kubernetes.affinity: got the unknown field 'nodeAfinity'; did you mean 'nodeAffinity'?", out)
+        self.row("a misspelt field of affinity", last_line(out))
+
+    @unittest.skipUnless(HELM, "there is no helm here; tests/cluster/helm_binary.sh builds it")
+    def test_the_helm_chart(self):
+        """Installed, its account can run a job and nothing else; removed, nothing of it is left."""
+        chart = os.path.join(os.environ.get("SHOAL_SOURCE", ""), "deploy/helm/shoal")
+        values = ["--namespace", "team", "--set", "priorityClass.create=true,listNodes=true,quota.pods=10,users[0]=ann",
+                  "--set", "image.repository=shoal.test/launcher,image.tag=1"]
+        helm = lambda *words: subprocess.run([HELM, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+        kubectl("create", "namespace", "team")
+        try:
+            rendered = helm("template", "shoal", chart, "--kube-version", "1.33.0", *values)
+            kubectl("-n", "team", "apply", "--dry-run=server", "--validate=strict", "-f", "-", text=rendered)
+            helm("install", "shoal", chart, *values)
+            may = lambda verb, what: kubectl("-n", "team", "auth", "can-i", verb, what, "--as", "system:serviceaccount:team:shoal", check=False).strip()
+            self.assertEqual([may("patch", "jobs"), may("watch", "pods"), may("get", "secrets"), may("create", "pods"), may("list", "nodes")],
+                             ["yes", "yes", "no", "no", "yes"])
+            token = kubectl("-n", "team", "create", "token", "shoal").strip()
+            with open(self.env["KUBECONFIG"]) as file:
+                config = re.sub(r"user: \{client-certificate-data.*?\}", f"user: {{token: {token}}}", file.read())
+            self.env["KUBECONFIG"] = self.write(config, "config")
+            del self.env["SHOAL_KUBE_LAUNCHER_IMAGE"]
+            image = json.loads(kubectl("-n", "team", "get", "configmap", "shoal", "-o", "json"))["data"]["SHOAL_KUBE_LAUNCHER_IMAGE"]
+            out = self.shoal("run", self.job("echo ran", 2, more=f"kubernetes: {{namespace: team, priority_class: shoal, launcher: '{image}'}}\n"))
+            self.assertEqual(out.count("| ran"), 2, out)
+            helm("uninstall", "shoal", "--namespace", "team")
+            self.assertEqual(kubectl("-n", "team", "get", "roles,rolebindings,quota,configmaps", "-l", "app.kubernetes.io/instance=shoal", "-o", "name"), "")
+        finally:
+            kubectl("delete", "namespace", "team", "--wait=false")
+            kubectl("delete", "priorityclass", "shoal", "--wait=false", check=False)
+        self.row("the Helm chart: server-side dry run, install, a job as its account, uninstall", "as asked; the account may do no more")
 
     def test_the_controller_is_killed(self):
         job = self.start("run", self.job("sleep 8; echo done", 2))
