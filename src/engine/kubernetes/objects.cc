@@ -315,7 +315,7 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
          {"securityContext", ContainerSecurity(job)}}};
   }
-  AddPlacement(job, task.excluded_hosts, &spec);
+  AddPlacement(job, task, &spec);
   return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
 }
 

@@ -136,8 +136,7 @@ Status CheckPlacement(const DesiredJob& job) {
   return Status::Ok();
 }
 
-void AddPlacement(const DesiredJob& job, const std::vector<std::string>& excluded,
-                  json::object* spec) {
+void AddPlacement(const DesiredJob& job, const DesiredTask& task, json::object* spec) {
   const job::Kubernetes& wishes = job.kubernetes;
   (*spec)["tolerations"] = Tolerations(wishes);
   if (!wishes.node_selector.empty()) {
@@ -146,9 +145,14 @@ void AddPlacement(const DesiredJob& job, const std::vector<std::string>& exclude
     (*spec)["nodeSelector"] = std::move(selector);
   }
   json::object affinity = With({}, SaidOrNothing(wishes.affinity, job));
-  if (!excluded.empty()) AddExclusions(excluded, &affinity);
+  if (task.role == "coordinator") {
+    affinity.erase("podAffinity");
+    affinity.erase("podAntiAffinity");
+  }
+  if (!task.excluded_hosts.empty()) AddExclusions(task.excluded_hosts, &affinity);
   if (!affinity.empty()) (*spec)["affinity"] = std::move(affinity);
-  if (json::value spread = SaidOrNothing(wishes.topology_spread, job); !spread.is_null())
+  if (json::value spread = SaidOrNothing(wishes.topology_spread, job);
+      !spread.is_null() && task.role != "coordinator")
     (*spec)["topologySpreadConstraints"] = std::move(spread);
   if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
   if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;

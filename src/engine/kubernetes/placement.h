@@ -14,11 +14,11 @@ namespace shoal::engine::kubernetes {
 // What of it the cluster cannot be asked for.
 Status CheckPlacement(const DesiredJob& job);
 
-// Into a pod's spec: tolerations, node selector, affinity, spread, priority, account, secrets for
-// images, host network. `excluded`: nodes, by name, that the pod must not be on whatever else the
-// job says.
-void AddPlacement(const DesiredJob& job, const std::vector<std::string>& excluded,
-                  json::object* spec);
+// Into the spec of a task's pod: tolerations, node selector, affinity, spread, priority, account,
+// secrets for images, host network; nodes that the task must not be on whatever else the job says.
+// The coordinator follows nodes as all do, but no pods: it would keep those off its node that shun
+// each other, and would be counted with them.
+void AddPlacement(const DesiredJob& job, const DesiredTask& task, json::object* spec);
 
 // The security contexts of the pod and of each of its containers: ours, with what the job says in
 // their place.

@@ -141,6 +141,11 @@ TEST(KubernetesSchema, WhatTheJobSaysStandsBesideWhatWeNeed) {
                R"("runAsGroup":100,"fsGroup":100,"runAsNonRoot":true)"),
       std::string::npos)
       << pod;
+  // The coordinator is on the job's nodes, but is none of those that shun each other.
+  const std::string coordinator = ToText(PodTemplate(options, job, job.tasks[0], "team", true));
+  EXPECT_NE(coordinator.find("nodeAffinity"), std::string::npos);
+  EXPECT_EQ(coordinator.find("podAntiAffinity"), std::string::npos);
+  EXPECT_EQ(coordinator.find("topologySpreadConstraints"), std::string::npos);
   // Of the launcher's container too, or the namespace would not take the pod.
   const std::string closed =
       R"({"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true,"capabilities":{"drop":["ALL"]}})";
