@@ -185,10 +185,13 @@ class DockerJobs(ClusterJobs):
                  "--deterministic", "--seed", "3"]
         self.shoal(*[word.replace("DATA/vectors", self.path("here")).replace("DATA/text", corpus) for word in words], "--engine", "local")
         code, said = own_image.run("shoal-test/own:1", [word.replace("DATA", "/data") for word in words],
-                                   {"ReadonlyRootfs": True, "Tmpfs": {"/tmp": "mode=1777", "/state": "mode=1777"}, "Binds": [f"{shared}:/data"],
+                                   {"ReadonlyRootfs": True, "Tmpfs": {"/tmp": "mode=1777"}, "Binds": [f"{shared}:/data"],
                                     "NetworkMode": "host"})
         self.assertEqual(code, 0, said)
-        models = [open(path + "/vectors.bin", "rb").read() for path in (self.path("here"), os.path.join(shared, "vectors"))]
+        models = []
+        for path in (self.path("here"), os.path.join(shared, "vectors")):
+            with open(path + "/vectors.bin", "rb") as file:
+                models.append(file.read())
         self.assertEqual(models[0], models[1])
         self.assertEqual(os.stat(os.path.join(shared, "vectors/vectors.bin")).st_uid, 10001)
         self.row(f"{what}, built in {built:.0f} s: word2vec as user 10001, read-only root", "the same bytes as outside")

@@ -256,10 +256,10 @@ kubernetes:
 framework: shoal
 env: {{SHOAL_CACHE: /cache}}
 learn: {{algorithm: word2vec, dim: 8, epochs: 1, min_count: 1}}
-data: {{train: {{source: [/far/a, /far/b], format: text, shard_by: worker}}}}
+data: {{train: {{source: [{place}/a, {place}/b], format: text, shard_by: worker}}}}
 roles: {{server: 1, worker: 2}}
 outputs: {{model: {self.path("model")}}}
-kubernetes: {{volumes: ["pvc:far:/far:ro", "host:{self.path("cache")}:/cache"]}}
+kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"]}}
 """)
         try:
             for how in ("copied", "kept"):
@@ -280,7 +280,7 @@ kubernetes: {{volumes: ["pvc:far:/far:ro", "host:{self.path("cache")}:/cache"]}}
         """Installed, its account can run a job and nothing else; removed, nothing of it is left."""
         chart = os.path.join(os.environ.get("SHOAL_SOURCE", ""), "deploy/helm/shoal")
         values = ["--namespace", "team", "--set", "priorityClass.create=true,listNodes=true,quota.pods=10,users[0]=ann",
-                  "--set", "image.repository=shoal.test/launcher,image.tag=1"]
+                  "--set-string", "image.repository=shoal.test/launcher,image.tag=1"]
         helm = lambda *words: subprocess.run([HELM, *words], capture_output=True, text=True, check=True, timeout=60).stdout
         kubectl("create", "namespace", "team")
         try:

@@ -90,7 +90,7 @@ def run(name, words, host):
         code = json.loads(ask("POST", f"/containers/{made}/wait", seconds=600))["StatusCode"]
         return code, ask("GET", f"/containers/{made}/logs?stdout=true&stderr=true")
     finally:
-        ask("DELETE", f"/containers/{made}?force=true")
+        ask("DELETE", f"/containers/{made}?force=true&v=true")
 
 
 if __name__ == "__main__":
