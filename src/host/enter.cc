@@ -30,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxEnvironment = 4 << 20;
+constexpr int kMostFds = 4096;
 
 // What the processes in between say through the pipe.
 struct Word {
@@ -72,7 +73,7 @@ void Say(int fd, Word::Kind kind, int value) {
   for (int i = 0; i < 3; ++i) ::dup2(fds[i], i);
   if (plan.directory >= 0) (void)!::fchdir(plan.directory);
   const int words = ::fcntl(plan.words, F_DUPFD_CLOEXEC, 3);
-  for (int fd = 3; fd < 4096; ++fd) {
+  for (int fd = 3; fd < kMostFds; ++fd) {
     if (fd != words) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
   environ = const_cast<char**>(plan.env.data());
@@ -98,6 +99,10 @@ void Say(int fd, Word::Kind kind, int value) {
     ::_exit(1);
   }
   Say(plan.words, Word::kPid, command);
+  // Ends of pipes among them, which who is at the other end waits for.
+  for (int fd = 3; fd < kMostFds; ++fd) {
+    if (fd != plan.words && fd != plan.life[0]) ::close(fd);
+  }
   pollfd polls[2] = {{static_cast<int>(::syscall(SYS_pidfd_open, command, 0)), POLLIN, 0},
                      {plan.life[0], POLLIN, 0}};
   while (::poll(polls, 2, -1) < 0 && errno == EINTR) {
@@ -194,6 +199,7 @@ struct Entered::State {
   int fds[3] = {-1, -1, -1};
   pid_t between = 0;
   std::atomic<pid_t> pid{0};  // the command's, as we see it
+  std::atomic<int> early{0};  // a signal that came before it was known
 
   // The end, as soon as it was said.
   Result<bool> Listen(EnterEnd* end) {
@@ -204,7 +210,10 @@ struct Entered::State {
       end->signal = SIGKILL;  // whoever was between is dead, and the command with it
       return true;
     }
-    if (word.kind == Word::kPid) pid = word.value;
+    if (word.kind == Word::kPid) {
+      pid = word.value;
+      if (const int signal = early.exchange(0); signal != 0) ::kill(word.value, signal);
+    }
     if (word.kind == Word::kEnterFailed)
       return PermissionDenied(
           "the task's namespaces cannot be entered: " + std::string(::strerror(word.value)) +
@@ -278,8 +287,11 @@ Result<std::unique_ptr<Entered>> Entered::Start(const EnterSpec& spec) {
 }
 
 void Entered::Signal(int signal) {
+  const bool early = state_->pid <= 0;
+  if (early) state_->early = signal;
   const pid_t pid = state_->pid;
-  if (pid <= 0) return;
+  if (pid <= 0) return;                                 // Listen finds it,
+  if (early && state_->early.exchange(0) == 0) return;  // or has found it
   pid_t group = pid;
   if (state_->terminal.valid() && ::ioctl(state_->terminal.get(), TIOCGPGRP, &group) != 0)
     group = pid;

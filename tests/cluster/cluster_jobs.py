@@ -1,12 +1,18 @@
 """What the tests of whole jobs on a real cluster share: the command, job files, what it said, and the table at the end."""
 import contextlib
+import fcntl
 import json
 import os
+import pty
+import select
 import shutil
+import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -19,6 +25,49 @@ ROWS = []  # of the table at the end: (what, seconds, what came of it)
 
 def until(condition, seconds=60):
     return poll_until(condition, seconds, 0.05)
+
+
+class OnTerminal:
+    """A command on a terminal of 24 rows and 80 columns."""
+
+    def __init__(self, env, *arguments):
+        self.shown = ""
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.execvpe(SHOAL, [SHOAL, *arguments], env)
+
+    def read(self, seconds):
+        """False at its end."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            block = os.read(self.master, 4096)
+        except OSError:  # what reading says when the other side is gone
+            return False
+        self.shown += block.decode()
+        return bool(block)
+
+    def until(self, text, seconds=20):
+        """Whether it has shown this."""
+        deadline = time.monotonic() + seconds
+        while text not in self.shown and time.monotonic() < deadline:
+            if not self.read(0.1):
+                break
+        return text in self.shown
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def end(self):
+        """Its exit code."""
+        while self.read(60):
+            pass
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 class ClusterJobs(unittest.TestCase):
@@ -110,6 +159,55 @@ class ClusterJobs(unittest.TestCase):
         self.assertTrue(until(fetch, 20))
         forward.terminate()
         forward.communicate(timeout=10)
+
+    LOOP = "while :; do sleep 0.05; done"
+
+    def exec_that_says(self, script, *options):
+        """A command beside worker-0 that has said ready."""
+        self.started.append(subprocess.Popen([SHOAL, "exec", *options, "test", "worker-0", "--", "sh", "-c", script], env=self.env, cwd=self.home,
+                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        self.assertEqual(self.started[-1].stdout.readline(), "ready\n", self.started[-1])
+        return self.started[-1]
+
+    def check_exec(self):
+        """Of a job of GREETER: input and its end, exit codes, signals, the terminal and its size, a caller that is gone."""
+        code = lambda: self.ask("exec", "test", "worker-0", "--", "sh", "-c", "exit 7", stdin=subprocess.DEVNULL).returncode
+        self.assertTrue(until(lambda: code() == 7, 20), code())
+        fed = self.ask("exec", "test", "worker-0", "--", "sh", "-c", "wc -c; echo wrong >&2", input="x" * 5000000)
+        self.assertEqual((fed.stdout.strip(), fed.stderr), ("5000000", "wrong\n"))
+        told = self.exec_that_says(f"trap 'echo caught; exit 42' INT; echo ready; {self.LOOP}")
+        told.send_signal(signal.SIGINT)
+        self.assertIn("caught", self.finish(told, 42, 20))
+        # Behind input that it does not read.
+        told = self.exec_that_says(f"trap 'exit 44' USR1; echo ready; {self.LOOP}")
+        with contextlib.suppress(OSError):
+            os.set_blocking(told.stdin.fileno(), False)
+            os.write(told.stdin.fileno(), b"x" * 4000000)
+        told.send_signal(signal.SIGUSR1)
+        self.finish(told, 44, 20)
+        told = self.exec_that_says("echo ready; exec sleep 1000")
+        told.send_signal(signal.SIGTERM)
+        self.finish(told, 143, 20)
+        self.check_terminal()
+        told = self.exec_that_says("trap '' HUP; echo ready; exec sleep 7777")
+        told.kill()
+        runs = lambda: "sleep 7777" in self.ask("exec", "test", "worker-0", "--", "ps", stdin=subprocess.DEVNULL).stdout
+        self.assertTrue(until(lambda: not runs(), 20))
+        missing = self.ask("exec", "test", "worker-0", "--", "/no/such", stdin=subprocess.DEVNULL)
+        self.assertIn("cannot start /no/such in the task", missing.stderr)
+
+    def check_terminal(self):
+        shown = OnTerminal(self.env, "exec", "test", "worker-0", "--", "sh", "-c",
+                           "trap 'echo size $(stty size)' WINCH; trap 'echo caught; exit 43' INT; test -t 0 && echo size $(stty size); "
+                           f"read word; echo [$word]; {self.LOOP}")
+        self.assertTrue(shown.until("size 24 80"), shown.shown)
+        shown.type("blue\r")
+        self.assertTrue(shown.until("[blue]"), shown.shown)
+        shown.resize(40, 100)
+        self.assertTrue(shown.until("size 40 100"), shown.shown)
+        shown.type("\x03")
+        self.assertEqual(shown.end(), 43, shown.shown)
+        self.assertIn("caught", shown.shown)
 
     def corpus(self):
         """A text for word2vec that all may read: its path."""

@@ -3,19 +3,14 @@
 Everything is checked twice: what the command says, and what the daemon has afterwards (nothing).
 """
 import base64
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import termios
 import time
 import unittest
 
@@ -89,15 +84,11 @@ class DockerJobs(ClusterJobs):
         said = lambda: self.ask("exec", "test", "worker-0", "--", "sh", "-c", "echo $SHOAL_ROLE in $(pwd); exit 7")
         self.assertTrue(until(lambda: said().returncode == 7, 20), said())
         self.assertIn("worker in /work", said().stdout)
-        fed = self.ask("exec", "test", "worker-0", "--", "wc", "-c", input="x" * 300000)
-        self.assertEqual(fed.stdout.strip(), "300000", fed.stderr)
-        said = self.on_a_terminal("exec", "test", "worker-0", "--", "sh", "-c", "test -t 0 && stty size; read word; echo [$word]", typed="blue\r")
-        self.assertIn("24 80", said)
-        self.assertIn("[blue]", said)
+        self.check_exec()
         self.check_forward()
         self.shoal("stop", "test")
         self.finish(job, 130)
-        self.row("exec: environment, directory, exit code, 300 kB of input, terminal; forward", "as asked")
+        self.row("exec: environment, directory, exit code, 5 MB of input, signals, a terminal and its size; forward", "as asked")
 
     def test_a_network_of_the_jobs_own(self):
         more = "container: {network: job}\nenv: {PEERS: '{{shoal.addresses.worker}}'}\n"
@@ -108,22 +99,6 @@ class DockerJobs(ClusterJobs):
         self.shoal("run", file)
         self.assertEqual([one["Name"] for one in api("GET", "/networks") if one["Name"].startswith("shoal-")], [])
         self.row("a network of the job's own", "tasks talk by their names, see no other interface; it is removed with the job")
-
-    def on_a_terminal(self, *arguments, typed):
-        """What a command shows on a terminal of 24 rows, on which this is typed."""
-        pid, master = pty.fork()
-        if pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            os.execvpe(SHOAL, [SHOAL, *arguments], self.env)
-        os.write(master, typed.encode())
-        shown = b""
-        with contextlib.suppress(OSError):  # what reading says when the other side is gone
-            while block := os.read(master, 4096):
-                shown += block
-        os.close(master)
-        _, status = os.waitpid(pid, 0)
-        self.assertEqual(os.waitstatus_to_exitcode(status), 0, shown)
-        return shown.decode()
 
     @unittest.skipUnless(shutil.which("docker-registry"), "there is no docker-registry here")
     def test_an_image_of_a_private_registry(self):

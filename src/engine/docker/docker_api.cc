@@ -294,10 +294,9 @@ Result<std::string> DockerApi::CreateExec(const std::string& container,
   return DecodeId(text);
 }
 
-Result<net::Upgraded> DockerApi::StartExec(const std::string& exec, bool terminal) const {
+Result<net::Upgraded> DockerApi::StartExec(const std::string& exec) const {
   return http_.Upgrade(
-      Request("POST", "/exec/" + exec + "/start", {{"Detach", false}, {"Tty", terminal}}),
-      kTimeout);
+      Request("POST", "/exec/" + exec + "/start", {{"Detach", false}, {"Tty", false}}), kTimeout);
 }
 
 Result<std::optional<int>> DockerApi::ExecEnd(const std::string& exec) const {
@@ -306,18 +305,6 @@ Result<std::optional<int>> DockerApi::ExecEnd(const std::string& exec) const {
   TRY_ASSIGN(const bool running, GetBool(object, "Running"));
   if (running) return std::optional<int>();
   return std::optional<int>(static_cast<int>(GetIntOr(object, "ExitCode", -1)));
-}
-
-Result<int64_t> DockerApi::ExecPid(const std::string& exec) const {
-  TRY_ASSIGN(const std::string text, Call(Request("GET", "/exec/" + exec + "/json")));
-  TRY_ASSIGN(const json::object object, ParseJsonObject(text));
-  return GetBoolOr(object, "Running", false) ? GetIntOr(object, "Pid", 0) : int64_t{0};
-}
-
-Status DockerApi::ResizeExec(const std::string& exec, int rows, int columns) const {
-  return Call(Request("POST", "/exec/" + exec + "/resize?h=" + std::to_string(rows) +
-                                  "&w=" + std::to_string(columns)))
-      .status();
 }
 
 }  // namespace shoal::engine::docker

@@ -60,12 +60,9 @@ class DockerApi {
 
   Result<std::string> CreateExec(const std::string& container, const json::object& body) const;
   // The connection carries what goes in and comes out.
-  Result<net::Upgraded> StartExec(const std::string& exec, bool terminal) const;
+  Result<net::Upgraded> StartExec(const std::string& exec) const;
   // Nothing while it runs.
   Result<std::optional<int>> ExecEnd(const std::string& exec) const;
-  // As this machine numbers it; 0 if it has ended.
-  Result<int64_t> ExecPid(const std::string& exec) const;
-  Status ResizeExec(const std::string& exec, int rows, int columns) const;
 
  private:
   DockerApi(net::UnixHttp http, std::string version)

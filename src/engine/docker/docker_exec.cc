@@ -1,52 +1,64 @@
 #include "engine/docker/docker_exec.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <thread>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
 #include "engine/docker/container_spec.h"
+#include "engine/remote_exec.h"
 
 namespace shoal::engine::docker {
 namespace {
 
 constexpr size_t kBlock = 64 << 10;
+constexpr size_t kBlocks = 16;  // read at a time
 constexpr int kEndReads = 200;  // times 5 ms: how long the daemon may take to know of an end
 
-class DockerExecution final : public Execution {
+class DockerTransport final : public ExecTransport {
  public:
-  DockerExecution(const DockerApi* api, std::string exec, const ExecSpec& spec)
-      : api_(api),
-        exec_(std::move(exec)),
-        terminal_(spec.terminal),
-        fds_{spec.fds[0], spec.fds[1], spec.fds[2]} {}
+  DockerTransport(const DockerApi* api, std::string exec, net::Upgraded connection)
+      : api_(api), exec_(std::move(exec)), connection_(std::move(connection)) {}
 
-  Status Start(uint16_t rows, uint16_t columns) {
-    TRY_ASSIGN(connection_, api_->StartExec(exec_, terminal_));
-    if (terminal_) (void)api_->ResizeExec(exec_, rows, columns);
+  int fd() const override { return connection_.fd.get(); }
+
+  // The connection does not block.
+  Status Send(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
+      if (sent >= 0 || errno == EINTR) continue;
+      if (errno != EAGAIN) return ErrnoStatus(errno, "the connection to the command broke");
+      pollfd room{fd(), POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    }
     return Status::Ok();
   }
 
-  // The daemon passes no signals on; the process is one of this machine's.
-  void Signal(int signal) override {
-    const auto pid = api_->ExecPid(exec_);
-    if (pid.ok() && *pid > 0) ::kill(static_cast<pid_t>(*pid), signal);
-  }
-  void Resize(uint16_t rows, uint16_t columns) override {
-    if (terminal_) (void)api_->ResizeExec(exec_, rows, columns);
+  Status Receive(ExecSaid* said) override {
+    TRY(Take(std::exchange(connection_.early, {}), said));
+    char block[kBlock];
+    for (size_t all = 0; all < kBlocks * kBlock;) {
+      const ssize_t got = ::recv(fd(), block, sizeof block, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return Status::Ok();
+      said->closed = got <= 0;
+      if (got <= 0) return Status::Ok();
+      TRY(Take({block, static_cast<size_t>(got)}, said));
+      all += static_cast<size_t>(got);
+    }
+    return Status::Ok();
   }
 
-  Result<ExecEnd> Wait() override {
-    TRY(Take(connection_.early));
-    TRY(Carry());
+  Result<ExecEnd> HowEnded() override {
+    constexpr int kSignalBase = 128;
     for (int i = 0; i < kEndReads; ++i) {
       TRY_ASSIGN(const std::optional<int> code, api_->ExecEnd(exec_));
+      if (code && *code > kSignalBase) return ExecEnd{-1, *code - kSignalBase};
       if (code) return ExecEnd{*code, 0};
       ::poll(nullptr, 0, 5);
     }
@@ -54,54 +66,16 @@ class DockerExecution final : public Execution {
   }
 
  private:
-  // Until the other side has said all.
-  Status Carry() {
-    const int connection = connection_.fd.get();
-    bool input = true;
-    std::vector<char> block(kBlock);
-    for (;;) {
-      pollfd polls[2] = {{connection, POLLIN, 0}, {input ? fds_[0] : -1, POLLIN, 0}};
-      if (::poll(polls, 2, -1) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
-      if (polls[1].revents != 0) {
-        const ssize_t got = ::read(fds_[0], block.data(), block.size());
-        input = got > 0 && Send({block.data(), static_cast<size_t>(got)}).ok();
-        if (!input) ::shutdown(connection, SHUT_WR);
-      }
-      if (polls[0].revents == 0) continue;
-      const ssize_t got = ::recv(connection, block.data(), block.size(), 0);
-      if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-      if (got <= 0) return Status::Ok();
-      TRY(Take({block.data(), static_cast<size_t>(got)}));
-    }
-  }
-
-  // The connection does not block: waits for room.
-  Status Send(std::string_view bytes) {
-    const int connection = connection_.fd.get();
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent > 0) bytes.remove_prefix(static_cast<size_t>(sent));
-      if (sent >= 0 || errno == EINTR) continue;
-      if (errno != EAGAIN) return ErrnoStatus(errno, "the connection to the command broke");
-      pollfd room{connection, POLLOUT, 0};
-      ::poll(&room, 1, -1);
-    }
-    return Status::Ok();
-  }
-
-  Status Take(std::string_view bytes) {
-    if (terminal_) return WriteAll(fds_[1], bytes);
+  Status Take(std::string_view bytes, ExecSaid* said) {
     std::vector<FrameCutter::Frame> frames;
     TRY(cutter_.Feed(bytes, &frames));
     for (const FrameCutter::Frame& frame : frames)
-      TRY(WriteAll(frame.stream == 2 ? fds_[2] : fds_[1], frame.bytes));
+      (frame.stream == 2 ? said->err : said->out) += frame.bytes;
     return Status::Ok();
   }
 
   const DockerApi* const api_;
   const std::string exec_;
-  const bool terminal_;
-  const int fds_[3];
   net::Upgraded connection_;
   FrameCutter cutter_;
 };
@@ -115,30 +89,18 @@ Result<std::unique_ptr<Execution>> ExecInContainer(const DockerApi* api,
                                                    const ExecSpec& spec) {
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
-  json::array argv{kLauncherTarget, "enter", "--job",   job_id,
-                   "--role",        role,    "--index", std::to_string(index)};
-  if (spec.terminal) {
-    for (const auto& [word, count] :
-         {std::pair("--rows", spec.rows), {"--columns", spec.columns}}) {
-      argv.emplace_back(word);
-      argv.emplace_back(std::to_string(count));
-    }
-  }
-  for (const std::string& variable : spec.env) {
-    argv.emplace_back("--env");
-    argv.emplace_back(variable);
-  }
-  argv.emplace_back("--");
-  for (const std::string& word : spec.argv) argv.emplace_back(word);
+  json::array argv;
+  for (const std::string& word : EnterWords(kLauncherTarget, job_id, role, index, spec))
+    argv.emplace_back(word);
   const json::object body{{"AttachStdin", true},
                           {"AttachStdout", true},
                           {"AttachStderr", true},
-                          {"Tty", spec.terminal},
+                          {"Tty", false},
                           {"Cmd", std::move(argv)}};
   TRY_ASSIGN(std::string exec, api->CreateExec(container, body));
-  auto execution = std::make_unique<DockerExecution>(api, std::move(exec), spec);
-  TRY(execution->Start(spec.rows, spec.columns));
-  return std::unique_ptr<Execution>(std::move(execution));
+  TRY_ASSIGN(net::Upgraded connection, api->StartExec(exec));
+  return MakeRemoteExecution(
+      std::make_unique<DockerTransport>(api, std::move(exec), std::move(connection)), spec);
 }
 
 }  // namespace shoal::engine::docker

@@ -1,5 +1,5 @@
-// Commands in containers: `shoal enter` is started beside the task's launcher (POST /exec), finds
-// the task's program by its environment and takes its place. Used by docker_engine.cc.
+// Commands in containers: `shoal enter` is started beside the task's launcher (POST /exec).
+// Used by docker_engine.cc.
 #pragma once
 
 #include <memory>

@@ -1,19 +1,17 @@
 #include "engine/kubernetes/kube_exec.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <mutex>
-#include <optional>
 #include <thread>
 
 #include "base/json.h"
 #include "engine/kubernetes/ws_frames.h"
+#include "engine/remote_exec.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -29,8 +27,6 @@ constexpr char kIn = 0;
 constexpr char kOut = 1;
 constexpr char kErr = 2;
 constexpr char kEnd = 3;
-constexpr char kSize = 4;
-constexpr char kCloseOf = static_cast<char>(255);
 constexpr const char* kProtocols = "v5.channel.k8s.io, v4.channel.k8s.io";
 
 std::vector<std::pair<std::string, std::string>> Headers(const char* protocols) {
@@ -44,7 +40,6 @@ class WsLine {
  public:
   explicit WsLine(net::UpgradedChannel upgraded) : upgraded_(std::move(upgraded)) {}
   int fd() const { return upgraded_.channel->fd(); }
-  std::string protocol() const { return upgraded_.head.Header("sec-websocket-protocol"); }
 
   Status Send(char channel, std::string_view bytes) {
     return SendRaw(WsMessage(std::string(1, channel) + std::string(bytes)));
@@ -78,108 +73,33 @@ class WsLine {
   WsReader reader_;
 };
 
-class PodExecution final : public Execution {
+class PodTransport final : public ExecTransport {
  public:
-  PodExecution(net::UpgradedChannel upgraded, const ExecSpec& spec)
-      : line_(std::move(upgraded)),
-        terminal_(spec.terminal),
-        fds_{spec.fds[0], spec.fds[1], spec.fds[2]},
-        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    Resize(spec.rows, spec.columns);
+  explicit PodTransport(net::UpgradedChannel upgraded) : line_(std::move(upgraded)) {}
+
+  int fd() const override { return line_.fd(); }
+  Status Send(std::string_view bytes) override { return line_.Send(kIn, bytes); }
+
+  Status Receive(ExecSaid* said) override {
+    std::vector<std::string> messages;
+    TRY(line_.Receive(&messages, &said->closed));
+    for (const std::string& message : messages) {
+      const std::string_view bytes = std::string_view(message).substr(1);
+      if (message[0] == kOut) said->out += bytes;
+      if (message[0] == kErr) said->err += bytes;
+      if (message[0] != kEnd) continue;
+      end_ = DecodeExecStatus(bytes);
+      said->closed = true;
+    }
+    return Status::Ok();
   }
 
-  // The protocol knows no signals: what asks a command to end closes what it reads. (Keys of a
-  // terminal come as its bytes.)
-  void Signal(int /*signal*/) override {
-    {
-      std::lock_guard lock(mu_);
-      end_input_ = true;
-    }
-    Wake();
-  }
-  void Resize(uint16_t rows, uint16_t columns) override {
-    if (!terminal_) return;
-    {
-      std::lock_guard lock(mu_);
-      size_ = ToText(json::object{{"Width", columns}, {"Height", rows}});
-    }
-    Wake();
-  }
-
-  Result<ExecEnd> Wait() override {
-    bool input = true;
-    bool closed = false;
-    for (;;) {
-      std::vector<std::string> messages;
-      TRY(line_.Receive(&messages, &closed));
-      for (const std::string& message : messages) TRY(Take(message));
-      if (end_) return *end_;
-      if (closed)
-        return Unavailable("the connection to the command broke; how it ended is not known");
-      TRY(SendDue(&input));
-      pollfd polls[3] = {
-          {line_.fd(), POLLIN, 0}, {input ? fds_[0] : -1, POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-      if (::poll(polls, 3, -1) < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
-      uint64_t count = 0;
-      if (polls[2].revents != 0) (void)!::read(wake_.get(), &count, sizeof count);
-      if (polls[1].revents != 0) TRY(SendInput(&input));
-    }
-  }
+  Result<ExecEnd> HowEnded() override { return end_; }
 
  private:
-  void Wake() {
-    const uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof one);
-  }
-
-  Status SendDue(bool* input) {
-    std::string size;
-    bool end = false;
-    {
-      std::lock_guard lock(mu_);
-      size.swap(size_);
-      end = end_input_;
-    }
-    if (!size.empty()) TRY(line_.Send(kSize, size));
-    if (end && *input) {
-      *input = false;
-      TRY(EndInput());
-    }
-    return Status::Ok();
-  }
-
-  Status EndInput() {
-    // Version 4 cannot say it.
-    if (!line_.protocol().starts_with("v5.")) return Status::Ok();
-    return line_.Send(kCloseOf, std::string_view("\0", 1));
-  }
-
-  Status SendInput(bool* input) {
-    char block[kBlock];
-    const ssize_t got = ::read(fds_[0], block, sizeof block);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return Status::Ok();
-    if (got > 0) return line_.Send(kIn, {block, static_cast<size_t>(got)});
-    *input = false;
-    return EndInput();
-  }
-
-  Status Take(const std::string& message) {
-    const std::string_view bytes = std::string_view(message).substr(1);
-    if (message[0] == kOut) return WriteAll(fds_[1], bytes);
-    if (message[0] == kErr) return WriteAll(fds_[2], bytes);
-    if (message[0] != kEnd) return Status::Ok();
-    TRY_ASSIGN(end_, DecodeExecStatus(bytes));
-    return Status::Ok();
-  }
-
   WsLine line_;
-  const bool terminal_;
-  const int fds_[3];
-  const UniqueFd wake_;
-  std::optional<ExecEnd> end_;
-  std::mutex mu_;
-  std::string size_;        // guarded by mu_: to be sent
-  bool end_input_ = false;  // guarded by mu_
+  Result<ExecEnd> end_ =
+      Unavailable("the connection to the command broke; how it ended is not known");
 };
 
 // Between a port of a pod and a socket. The first message of each channel is the port's number.
@@ -263,11 +183,10 @@ Result<ExecEnd> DecodeExecStatus(std::string_view text) {
 Result<std::unique_ptr<Execution>> ExecInPod(const KubeClient* client, const std::string& pod,
                                              const std::vector<std::string>& argv,
                                              const ExecSpec& spec) {
-  std::string path = pod + "/exec?container=task&stdin=true&stdout=true";
-  path += spec.terminal ? "&tty=true" : "&stderr=true";
+  std::string path = pod + "/exec?container=task&stdin=true&stdout=true&stderr=true";
   for (const std::string& word : argv) path += "&command=" + net::PercentEncode(word);
   TRY_ASSIGN(net::UpgradedChannel upgraded, client->Upgrade(path, Headers(kProtocols)));
-  return std::unique_ptr<Execution>(std::make_unique<PodExecution>(std::move(upgraded), spec));
+  return MakeRemoteExecution(std::make_unique<PodTransport>(std::move(upgraded)), spec);
 }
 
 Result<UniqueFd> DialPod(const KubeClient* client, const std::string& pod, uint16_t port) {

@@ -11,8 +11,7 @@
 
 namespace shoal::engine::kubernetes {
 
-// `pod`: the path of one, "/api/v1/namespaces/NS/pods/NAME". The command is `argv` as it is; the
-// rest of `spec` holds.
+// `pod`: the path of one, "/api/v1/namespaces/NS/pods/NAME". `argv`: EnterWords.
 Result<std::unique_ptr<Execution>> ExecInPod(const KubeClient* client, const std::string& pod,
                                              const std::vector<std::string>& argv,
                                              const ExecSpec& spec);

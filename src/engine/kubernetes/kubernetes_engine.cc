@@ -18,6 +18,7 @@
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
 #include "engine/kubernetes/relay.h"
+#include "engine/remote_exec.h"
 
 namespace shoal::engine {
 namespace {
@@ -442,14 +443,7 @@ Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
   TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
-  std::vector<std::string> argv{pod.launcher, "enter", "--job",   job_id,
-                                "--role",     role,    "--index", std::to_string(index)};
-  for (const std::string& variable : spec.env) {
-    argv.emplace_back("--env");
-    argv.push_back(variable);
-  }
-  argv.emplace_back("--");
-  argv.insert(argv.end(), spec.argv.begin(), spec.argv.end());
+  const std::vector<std::string> argv = EnterWords(pod.launcher, job_id, role, index, spec);
   return ExecInPod(pod.client, pod.path, argv, spec);
 }
 
