@@ -10,7 +10,8 @@
 #   $SHOAL_TEST_KUBE/cluster node N cut | join | stop | start       its link, its kubelet
 #   $SHOAL_TEST_KUBE/cluster apiserver stop | start
 # Ends with 77 where it cannot be done here, and says why. The binaries: SHOAL_KUBE_BIN, or ~/.cache/shoal/kubebin/bin, which
-# tests/cluster/kubernetes_binaries.sh builds.
+# tests/cluster/kubernetes_binaries.sh builds. With SHOAL_TEST_CONTAINERD, a directory of containerd 2.1 or later (Debian 12 has 1.6), nodes mount
+# images as volumes: the feature ImageVolume, which clusters have by default from 1.35 on. Built like the others, by the Go module proxy.
 set -euo pipefail
 . "$(dirname "$0")/begin.bash"
 
@@ -24,6 +25,13 @@ need "script/bootstrap cluster installs etcd-server, containerd, runc, kubernete
 [ -x /usr/lib/cni/ptp ] || skip "there is no /usr/lib/cni/ptp; script/bootstrap cluster installs containernetworking-plugins"
 ip netns add "shk-probe-$$" 2>/dev/null && ip netns del "shk-probe-$$" || skip "network namespaces cannot be made here"
 
+gates=
+if [ -n "${SHOAL_TEST_CONTAINERD:-}" ]; then
+  [ -x "$SHOAL_TEST_CONTAINERD/containerd" ] || skip "there is no containerd in SHOAL_TEST_CONTAINERD ($SHOAL_TEST_CONTAINERD)"
+  export PATH=$SHOAL_TEST_CONTAINERD:$PATH
+  gates=ImageVolume=true
+fi
+
 build=${SHOAL_BUILD:-$root/build/dev}
 export SHOAL_BIN=${SHOAL_BIN:-$build/shoal} SHOAL_SOURCE=$root SHOAL_KUBE_BIN=$bin
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/shoal-kube.XXXXXX")
@@ -35,7 +43,7 @@ api=10.99.0.1
 mkdir -p "$scratch"/{etcd,certs,log,run}
 
 cat >"$scratch/settings" <<SETTINGS
-scratch=$scratch bin=$bin name=$name api=$api here=$here
+scratch=$scratch bin=$bin name=$name api=$api here=$here gates=$gates
 SETTINGS
 cat >"$scratch/cluster" <<'CLUSTER'
 #!/usr/bin/env bash
@@ -66,6 +74,7 @@ case $1-$2-${3:-} in
       --service-account-signing-key-file="$scratch/certs/sa.key" --service-account-issuer=https://kubernetes.default.svc \
       --api-audiences=api --authorization-mode=RBAC --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true \
       --audit-policy-file="$scratch/audit.yaml" --audit-log-path="$scratch/log/audit.log" \
+      --feature-gates="$gates" \
       --kubelet-preferred-address-types=InternalIP --kubelet-client-certificate="$scratch/certs/admin.crt" \
       --kubelet-client-key="$scratch/certs/admin.key" ;;
   apiserver-stop-) end apiserver KILL ;;
@@ -74,7 +83,8 @@ case $1-$2-${3:-} in
   node-*-stop) end "kubelet-$2" KILL ;;
   node-*-start)
     begin "n$2" "kubelet-$2" "$bin/kubelet" --config="$scratch/node$2/kubelet.yaml" --kubeconfig="$scratch/kubeconfig" \
-      --hostname-override="node$2" --node-ip="10.99.0.1$2" --root-dir="$scratch/node$2/root" --cert-dir="$scratch/node$2/certs" ;;
+      --hostname-override="node$2" --node-ip="10.99.0.1$2" --root-dir="$scratch/node$2/root" --cert-dir="$scratch/node$2/certs" \
+      --feature-gates="$gates" ;;
   begin-*) shift; begin "$@" ;;
   end-*) end "$2" "${3:-TERM}" ;;
 esac

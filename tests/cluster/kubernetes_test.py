@@ -3,6 +3,7 @@
 Everything is checked twice: what the command says, and what the cluster has afterwards (nothing).
     kubernetes_test.py [--slow] [NAME…]      slow: nodes are lost, which takes minutes
 """
+import base64
 import contextlib
 import json
 import os
@@ -15,8 +16,10 @@ import sys
 import threading
 import unittest
 
-from cluster_jobs import ClusterJobs, check_near, main, until
+from cluster_jobs import SHOAL, ClusterJobs, check_near, main, until
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLOCK_SHIM, MAKE_IMAGE = os.path.join(HERE, "clock_shim.c"), os.path.join(HERE, "make_image.py")
 CLUSTER = os.path.join(os.environ.get("SHOAL_TEST_KUBE", ""), "cluster")
 SLOW = "--slow" in sys.argv
 HELM = shutil.which("helm", path=os.environ.get("SHOAL_KUBE_BIN", "") + os.pathsep + os.environ.get("PATH", ""))
@@ -154,12 +157,11 @@ class KubernetesJobs(ClusterJobs):
         said = lambda: self.ask("exec", "test", "worker-0", "--", "sh", "-c", "echo $SHOAL_ROLE in $(pwd); exit 7", stdin=subprocess.DEVNULL)
         self.assertTrue(until(lambda: said().returncode == 7, 20), said())
         self.assertIn("worker in", said().stdout)
-        fed = self.ask("exec", "test", "worker-0", "--", "wc", "-c", input="x" * 300000)
-        self.assertEqual(fed.stdout.strip(), "300000", fed.stderr)
+        self.check_exec()
         self.check_forward()
         self.shoal("stop", "test")
         self.finish(job, 130)
-        self.row("exec: environment, exit code, 300 kB of input; forward", "as asked")
+        self.row("exec: environment, exit code, 5 MB of input, signals, a terminal and its size; forward", "as asked")
 
     def test_volumes_and_placement(self):
         os.chmod(self.home, 0o755)
@@ -409,6 +411,32 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
             self.assertEqual(out.count(f"| line {i}\n"), 2, out)
         self.row("its connections to the API server broken, three times", "succeeded; every line once")
 
+    def test_credentials_expire_during_a_job(self):
+        """An exec plugin whose certificates are good for some seconds: it is asked again and again, the job sees nothing of it."""
+        with open(self.env["KUBECONFIG"]) as file:
+            text = file.read()
+        data = dict(re.findall(r"client-(certificate|key)-data: ([A-Za-z0-9+/=]+)", text))
+        pem = {name: base64.b64decode(value).decode() for name, value in data.items()}
+        answer = json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {
+            "clientCertificateData": pem["certificate"], "clientKeyData": pem["key"], "expirationTimestamp": "WHEN"}})
+        plugin = self.write("#!/bin/sh\necho asked >> " + self.path("asked") + "\nsed s/WHEN/$(date -u -d '15 seconds' +%Y-%m-%dT%H:%M:%SZ)/ <<'END'\n"
+                            + answer + "\nEND\n", "plugin")
+        os.chmod(plugin, 0o755)
+        users = "users: [{name: user, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: " + plugin + "}}}]\n"
+        with Wire() as wire:  # connections break, so that it has to show who it is
+            self.env["KUBECONFIG"] = self.write(re.sub(r"users: .*\n", users, text).replace("10.99.0.1:6443", f"127.0.0.1:{wire.port}"), "config")
+            job = self.start("run", self.job("for i in $(seq 20); do echo line $i; sleep 1; done", 2))
+            self.assertTrue(until(lambda: self.logs().count("line 1\n") == 2))
+            for _ in range(3):
+                until(lambda: job.poll() is not None, 5.5)
+                wire.cut()
+            out = self.finish(job)
+        self.assertEqual(out.count("| line 20\n"), 2, out)
+        with open(self.path("asked")) as file:
+            asked = len(file.readlines())
+        self.assertGreaterEqual(asked, 4)
+        self.row("an exec plugin's certificates, good for 15 s", f"asked {asked} times; succeeded")
+
     def lose_node(self, lose, whose, find):
         """A node with a task is lost until the job has ended; afterwards nothing of the job is left on it. (What was said, exit code)."""
         job = self.start("run", self.job("echo attempt $SHOAL_ATTEMPT; [ $SHOAL_ATTEMPT -gt 0 ] && exit 0; sleep 110", 2))
@@ -463,7 +491,7 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
     def set_clock(self, seconds):
         """Of the command, by so much."""
         shim = self.path("clock.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock_shim.c")], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, CLOCK_SHIM], check=True)
         self.env.update(LD_PRELOAD=shim, CLOCK_OFF_BY=str(seconds))
 
     def test_the_clock_is_five_minutes_off(self):
@@ -471,6 +499,47 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         out = self.shoal("run", self.job("[ $SHOAL_ATTEMPT -gt 0 ] && echo again && exit 0; sleep 1; kill -9 $$", 2))
         self.assertEqual(out.count("| again"), 2, out)
         self.row("this machine's clock 5 minutes ahead of the cluster's", "restarted as it should; succeeded")
+
+    def launcher_of_two_clocks(self, name, seconds):
+        """An image of the launcher by whose clock it is so much later on node2. It is the dynamic one: the static one loads nothing."""
+        shim = self.path("clock.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, CLOCK_SHIM], check=True)
+        libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", SHOAL], capture_output=True, text=True, check=True).stdout)
+        for node, shift in (("node1", 0), ("node2", seconds)):
+            archive = self.path(node + ".tar")
+            subprocess.run([sys.executable, "-B", MAKE_IMAGE, archive, name, f"{SHOAL}=/shoal-task", f"{shim}=/clock.so",
+                            *[f"{library}={library}" for library in libraries], "LD_PRELOAD:=/clock.so", f"CLOCK_OFF_BY:={shift}"], check=True)
+            subprocess.run(["ctr", "-a", os.path.join(os.environ["SHOAL_TEST_KUBE"], node, "containerd.sock"), "-n", "k8s.io", "images", "import",
+                            archive], check=True, stdout=subprocess.DEVNULL)
+
+    def check_two_clocks(self, seconds):
+        """word2vec while a node's clock is off; a worker's pod is evicted meanwhile."""
+        image = "shoal.test/two-clocks:1"
+        self.launcher_of_two_clocks(image, seconds)
+        os.chmod(self.home, 0o755)
+        text = self.write("the sea and the ship and the wave\n" * 20000, "text")
+        file = self.write(f"""name: test
+framework: shoal
+learn: {{algorithm: word2vec, dim: 100, epochs: 200, min_count: 1}}
+data: {{train: {{source: {text}, format: text, shard_by: worker}}}}
+roles: {{server: 1, worker: 2}}
+outputs: {{model: {self.path("model")}}}
+kubernetes: {{launcher: "{image}", volumes: ["host:{self.home}:{self.home}:ro"]}}
+""")
+        job = self.start("run", file)
+        self.assertTrue(until(lambda: pod_of("worker", 1)))
+        nodes = {pod["spec"]["nodeName"] for pod in objects("pods")}
+        self.assertEqual(len(nodes), 2, nodes)
+        told = self.told()
+        kubectl("delete", "pod", pod_of("worker", 1)["metadata"]["name"], "--grace-period=0", "--force")
+        out = self.finish(job)
+        return told, out, self.told()
+
+    def test_a_nodes_clock_is_five_minutes_off(self):
+        for seconds in (300, -300):
+            for words in self.check_two_clocks(seconds):
+                print(words)
+        self.row("a node's clock 5 minutes ahead, then behind; a worker's pod deleted", "started again; succeeded")
 
     def test_the_clock_is_before_the_certificate(self):
         self.set_clock(-86400)

@@ -1,5 +1,6 @@
 #include "engine/docker/test_fake_daemon.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,15 +43,31 @@ Asked Take(const std::string& text) {
 
 }  // namespace
 
-FakeDaemon::FakeDaemon(Answer answer)
+FakeDaemon::FakeDaemon(Answer answer, Where where)
     : answer_(std::move(answer)), dir_(TempDir::Create("daemon").value()) {
+  where == Where::kLoopback ? ListenAtPort() : ListenAtPath();
+  SHOAL_CHECK(::listen(listener_.get(), 16) == 0);
+  thread_ = std::thread([this] { Serve(); });
+}
+
+void FakeDaemon::ListenAtPath() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, path().c_str(), sizeof address.sun_path - 1);
   listener_.Reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   SHOAL_CHECK(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  SHOAL_CHECK(::listen(listener_.get(), 16) == 0);
-  thread_ = std::thread([this] { Serve(); });
+}
+
+void FakeDaemon::ListenAtPort() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  listener_.Reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  SHOAL_CHECK(::bind(listener_.get(), generic, size) == 0);
+  SHOAL_CHECK(::getsockname(listener_.get(), generic, &size) == 0);
+  port_ = ntohs(address.sin_port);
 }
 
 FakeDaemon::~FakeDaemon() {
@@ -63,9 +80,10 @@ std::vector<Asked> FakeDaemon::asked() {
   return asked_;
 }
 
-std::string FakeDaemon::Reply(int status, const std::string& body) {
-  return "HTTP/1.1 " + std::to_string(status) +
-         " Word\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+std::string FakeDaemon::Reply(int status, const std::string& body, const std::string& header) {
+  return "HTTP/1.1 " + std::to_string(status) + " Word\r\n" +
+         (header.empty() ? "" : header + "\r\n") +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 void FakeDaemon::Serve() {

@@ -1,5 +1,5 @@
-// For tests: a unix socket on which somebody answers HTTP as the test says, one connection at a
-// time.
+// For tests: a unix socket, or a port of the loopback, on which somebody answers HTTP as the test
+// says, one connection at a time.
 #pragma once
 
 #include <functional>
@@ -24,20 +24,25 @@ class FakeDaemon {
   // Gives the whole reply, head and all; the connection is then closed.
   using Answer = std::function<std::string(const Asked&)>;
 
-  explicit FakeDaemon(Answer answer);
+  enum class Where { kUnixSocket, kLoopback };
+  explicit FakeDaemon(Answer answer, Where where = Where::kUnixSocket);
   ~FakeDaemon();
 
   std::string path() const { return (dir_.path() / "socket").string(); }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::vector<Asked> asked();
-  // A reply with this status and body.
-  static std::string Reply(int status, const std::string& body);
+  // A reply with this status and body; `header`: another line of its head.
+  static std::string Reply(int status, const std::string& body, const std::string& header = "");
 
  private:
+  void ListenAtPath();
+  void ListenAtPort();
   void Serve();
 
   const Answer answer_;
   TempDir dir_;
   UniqueFd listener_;
+  uint16_t port_ = 0;
   std::mutex mu_;
   std::vector<Asked> asked_;  // guarded by mu_
   std::thread thread_;

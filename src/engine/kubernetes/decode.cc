@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstring>
 #include <ctime>
 
 #include "engine/restart_rules.h"
@@ -358,7 +360,13 @@ std::optional<int64_t> ReadTime(const std::string& text) {
   tm time{};
   const char* rest = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
   if (rest == nullptr) return std::nullopt;
-  return ::timegm(&time);
+  rest += std::strspn(rest, ".0123456789");
+  int64_t east = 0;  // of Greenwich, in seconds
+  int hours = 0;
+  int minutes = 0;
+  if (std::sscanf(rest, "%3d:%2d", &hours, &minutes) == 2)
+    east = int64_t{hours} * 3600 + (*rest == '-' ? -60 : 60) * minutes;
+  return ::timegm(&time) - east;
 }
 
 std::optional<double> ReadQuantity(std::string_view text) {

@@ -173,22 +173,25 @@ bool JobFollower::Sleep(milliseconds time) {
 
 void JobFollower::Follow() {
   std::string version;  // empty: the list is due
-  int failures = 0;
+  int failures = 0;     // in a row; also a watch that ends too soon
+  bool told = false;
   for (;;) {
     Status ended = version.empty() ? ListAll(&version) : Status::Ok();
-    if (ended.ok()) {
-      const TimePoint begun = options_.clock->Now();
-      ended = WatchOn(&version);
-      if (options_.clock->Now() - begun > kLookEvery) failures = 0;
+    const TimePoint begun = options_.clock->Now();
+    if (ended.ok()) ended = WatchOn(&version);
+    const bool lasted = options_.clock->Now() - begun > kLookEvery;
+    if (lasted) {
+      failures = 0;
+      told = false;
     }
     {
       std::lock_guard lock(mu_);
       stream_.reset();
       if (ending_) return;
     }
-    if (ended.ok()) continue;
+    if (ended.ok() && lasted) continue;
     if (ended.code() == Code::kOutOfRange) version.clear();  // forgotten: from the list again
-    if (++failures == 3)
+    if (++failures >= 3 && !ended.ok() && !std::exchange(told, true))
       LogWarning("job {}: its pods are not seen: {}; asking again", options_.job_id,
                  ended.message());
     if (!Sleep(BackOff(failures, RandomSeed()))) return;

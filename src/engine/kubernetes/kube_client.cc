@@ -23,34 +23,46 @@ constexpr size_t kMaxReply = 64 << 20;
 
 bool IsBusy(int status) { return status == 429 || status == 502 || status == 503 || status == 504; }
 
-milliseconds RetryAfter(const net::HttpReply& reply) {
-  const int seconds = std::atoi(reply.Header("retry-after").c_str());
-  return std::clamp(milliseconds(1000) * seconds, milliseconds(0), kLongestWish);
-}
-
 }  // namespace
 
-struct KubeClient::Waiting {
+struct KubeClient::State {
   std::mutex mu;
   std::condition_variable wake;
-  bool given_up = false;  // guarded by mu
+  bool given_up = false;                        // guarded by mu
+  std::shared_ptr<const net::HttpClient> http;  // guarded by mu, made with
+  std::string certificate;                      // guarded by mu
 };
 
-KubeClient::KubeClient(std::string name_space, std::unique_ptr<net::HttpClient> http,
-                       std::unique_ptr<Credentials> credentials)
-    : name_space_(std::move(name_space)),
-      http_(std::move(http)),
+KubeClient::KubeClient(ClusterAccess access, std::unique_ptr<Credentials> credentials)
+    : access_(std::move(access)),
       credentials_(std::move(credentials)),
-      waiting_(std::make_unique<Waiting>()) {}
+      state_(std::make_unique<State>()) {}
 
 KubeClient::~KubeClient() = default;
 
 Result<std::unique_ptr<KubeClient>> KubeClient::Make(ClusterAccess access, const Clock* clock) {
-  TRY_ASSIGN(auto credentials, Credentials::Make(&access, clock));
-  auto http = net::HttpClient::Make(access.server, access.tls, access.proxy);
-  if (!http.ok()) return http.status().With(access.source);
-  return std::unique_ptr<KubeClient>(
-      new KubeClient(access.name_space, std::move(*http), std::move(credentials)));
+  TRY_ASSIGN(auto credentials, Credentials::Make(access, clock));
+  std::unique_ptr<KubeClient> client(new KubeClient(std::move(access), std::move(credentials)));
+  TRY(client->Open().status());
+  return client;
+}
+
+Result<KubeClient::Door> KubeClient::Open() const {
+  TRY_ASSIGN(std::string authorization, credentials_->Authorization());
+  const KeyPair own = credentials_->Certificate();
+  std::lock_guard lock(state_->mu);
+  if (state_->http == nullptr || own.certificate != state_->certificate) {
+    net::TlsOptions tls = access_.tls;
+    if (!own.certificate.empty()) {
+      tls.certificate = own.certificate;
+      tls.key = own.key;
+    }
+    auto http = net::HttpClient::Make(access_.server, tls, access_.proxy);
+    if (!http.ok()) return http.status().With(access_.source);
+    state_->http = std::move(*http);
+    state_->certificate = own.certificate;
+  }
+  return Door{state_->http, std::move(authorization)};
 }
 
 milliseconds BackOff(int attempt, uint64_t chance) {
@@ -58,6 +70,12 @@ milliseconds BackOff(int attempt, uint64_t chance) {
   constexpr int64_t kLongest = 5'000;
   const int64_t whole = std::min(kLongest, kFirst << std::min(attempt, 10));
   return milliseconds(whole / 2 + static_cast<int64_t>(chance % static_cast<uint64_t>(whole / 2)));
+}
+
+milliseconds WaitAfter(const net::HttpReply& reply, int attempt, uint64_t chance) {
+  const int seconds = std::atoi(reply.Header("retry-after").c_str());
+  return std::max(BackOff(attempt, chance),
+                  std::min(milliseconds(1000) * std::max(seconds, 0), kLongestWish));
 }
 
 Status ErrorOf(const net::HttpReply& reply) {
@@ -69,42 +87,56 @@ Status ErrorOf(const net::HttpReply& reply) {
 }
 
 bool KubeClient::Sleep(milliseconds time) const {
-  std::unique_lock lock(waiting_->mu);
-  return !waiting_->wake.wait_for(lock, time, [this] { return waiting_->given_up; });
+  std::unique_lock lock(state_->mu);
+  return !state_->wake.wait_for(lock, time, [this] { return state_->given_up; });
 }
 
 void KubeClient::GiveUp() {
   {
-    std::lock_guard lock(waiting_->mu);
-    waiting_->given_up = true;
+    std::lock_guard lock(state_->mu);
+    state_->given_up = true;
   }
-  waiting_->wake.notify_all();
+  state_->wake.notify_all();
+}
+
+Status KubeClient::AsOurselves(
+    net::HttpRequest request,
+    const std::function<Result<int>(const net::HttpClient&, const net::HttpRequest&)>& ask) const {
+  constexpr int kNotKnown = 401;
+  for (bool again = false;; again = true) {
+    TRY_ASSIGN(const Door door, Open());
+    net::HttpRequest sent = request;
+    sent.target = door.http->prefix() + request.target;
+    if (!door.authorization.empty()) sent.headers.emplace_back("Authorization", door.authorization);
+    TRY_ASSIGN(const int status, ask(*door.http, sent));
+    if (status != kNotKnown || again) return Status::Ok();
+    Refused();
+  }
 }
 
 Result<net::HttpReply> KubeClient::Once(net::HttpRequest request) const {
-  TRY_ASSIGN(const std::string authorization, credentials_->Authorization());
-  if (!authorization.empty()) request.headers.emplace_back("Authorization", authorization);
   request.headers.emplace_back("Accept", "application/json");
   request.headers.emplace_back("User-Agent", "shoal");
-  return http_->Call(request, kTimeout, kMaxReply);
+  net::HttpReply reply;
+  TRY(AsOurselves(std::move(request),
+                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+                    TRY_ASSIGN(reply, http.Call(sent, kTimeout, kMaxReply));
+                    return reply.status;
+                  }));
+  return reply;
 }
 
 // Every call that we make may be made twice: reads, applies, patches and deletes.
-Result<net::HttpReply> KubeClient::Call(net::HttpRequest request) const {
+Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
   const auto deadline = SteadyClock::now() + kPatience;
-  bool refused = false;
   for (int attempt = 0;; ++attempt) {
     auto reply = Once(request);
     milliseconds wait = BackOff(attempt, RandomSeed());
     Status why = reply.status();
-    if (reply.ok() && reply->status == 401 && !std::exchange(refused, true)) {
-      credentials_->Refused();
-      continue;
-    }
     if (reply.ok() && !IsBusy(reply->status)) return reply;
     if (reply.ok()) {
       why = ErrorOf(*reply);
-      wait = std::max(wait, RetryAfter(*reply));
+      wait = WaitAfter(*reply, attempt, RandomSeed());
     } else if (why.code() != Code::kUnavailable && why.code() != Code::kDeadlineExceeded) {
       return why;
     }
@@ -126,7 +158,7 @@ Result<json::object> KubeClient::CallForObject(net::HttpRequest request) const {
 
 Result<json::object> KubeClient::Get(const std::string& path) const {
   net::HttpRequest request;
-  request.target = http_->prefix() + path;
+  request.target = path;
   return CallForObject(std::move(request));
 }
 
@@ -134,7 +166,7 @@ Result<json::object> KubeClient::Patch(const std::string& path, const char* opti
                                        const char* kind, const json::object& body) const {
   net::HttpRequest request;
   request.method = "PATCH";
-  request.target = http_->prefix() + path + "?fieldManager=shoal" + options;
+  request.target = path + "?fieldManager=shoal" + options;
   request.headers = {{"Content-Type", kind}};
   request.body = ToText(body);
   return CallForObject(std::move(request));
@@ -142,6 +174,10 @@ Result<json::object> KubeClient::Patch(const std::string& path, const char* opti
 
 Result<json::object> KubeClient::Apply(const std::string& path, const json::object& object) const {
   return Patch(path, "&force=true", "application/apply-patch+yaml", object);
+}
+
+Status KubeClient::Try(const std::string& path, const json::object& object) const {
+  return Patch(path, "&force=true&dryRun=All", "application/apply-patch+yaml", object).status();
 }
 
 Result<json::object> KubeClient::MergePatch(const std::string& path,
@@ -152,7 +188,7 @@ Result<json::object> KubeClient::MergePatch(const std::string& path,
 Status KubeClient::Delete(const std::string& path, const json::object& options) const {
   net::HttpRequest request;
   request.method = "DELETE";
-  request.target = http_->prefix() + path;
+  request.target = path;
   request.headers = {{"Content-Type", "application/json"}};
   request.body = ToText(options);
   TRY_ASSIGN(const net::HttpReply reply, Call(std::move(request)));
@@ -163,7 +199,7 @@ Status KubeClient::Delete(const std::string& path, const json::object& options) 
 
 Result<std::string> KubeClient::Text(const std::string& path, size_t limit) const {
   net::HttpRequest request;
-  request.target = http_->prefix() + path;
+  request.target = path;
   TRY_ASSIGN(net::HttpReply reply, Call(std::move(request)));
   if (reply.status != 200) return ErrorOf(reply);
   if (reply.body.size() > limit) reply.body.erase(0, reply.body.size() - limit);
@@ -172,13 +208,17 @@ Result<std::string> KubeClient::Text(const std::string& path, size_t limit) cons
 
 Result<std::unique_ptr<net::HttpStream>> KubeClient::Watch(const std::string& path) const {
   net::HttpRequest request;
-  request.target = http_->prefix() + path;
-  TRY_ASSIGN(const std::string authorization, credentials_->Authorization());
-  if (!authorization.empty()) request.headers.emplace_back("Authorization", authorization);
-  TRY_ASSIGN(auto stream, http_->Open(request, kTimeout));
+  request.target = path;
+  std::unique_ptr<net::HttpStream> stream;
+  TRY(AsOurselves(std::move(request),
+                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+                    TRY_ASSIGN(stream, http.Open(sent, kTimeout));
+                    return stream->head().status;
+                  }));
   if (stream->head().status == 200) return stream;
   net::HttpReply reply = stream->head();
   reply.body = stream->Next(kTimeout).value_or("");
+  if (IsBusy(reply.status)) (void)Sleep(WaitAfter(reply, 0, RandomSeed()));
   return ErrorOf(reply);
 }
 
@@ -186,12 +226,16 @@ Result<net::UpgradedChannel> KubeClient::Upgrade(
     const std::string& path,
     const std::vector<std::pair<std::string, std::string>>& headers) const {
   net::HttpRequest request;
-  request.target = http_->prefix() + path;
+  request.target = path;
   request.headers = headers;
-  TRY_ASSIGN(const std::string authorization, credentials_->Authorization());
-  if (!authorization.empty()) request.headers.emplace_back("Authorization", authorization);
   net::HttpReply refusal;
-  auto upgraded = http_->Upgrade(request, "websocket", kTimeout, &refusal);
+  Result<net::UpgradedChannel> upgraded = Unavailable("nothing was asked");
+  TRY(AsOurselves(std::move(request),
+                  [&](const net::HttpClient& http, const net::HttpRequest& sent) -> Result<int> {
+                    refusal = {};
+                    upgraded = http.Upgrade(sent, "websocket", kTimeout, &refusal);
+                    return refusal.status;
+                  }));
   if (!upgraded.ok() && refusal.status != 0) return ErrorOf(refusal);
   return upgraded;
 }

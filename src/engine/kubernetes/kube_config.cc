@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -24,6 +23,8 @@ using job::Node;
 
 constexpr size_t kMaxFile = 4 << 20;
 constexpr std::chrono::seconds kFileAge{60};
+constexpr std::chrono::seconds kRenewAhead{10};  // of its expiry
+constexpr std::chrono::seconds kRenewAtMost{1};  // where a clock is wrong: every so often
 
 // The entry of a list of {name, KIND: {…}}.
 const Node* Named(const Node& root, std::string_view list, std::string_view name,
@@ -273,17 +274,18 @@ Result<ExecCredential> DecodeExecCredential(std::string_view text) {
   return credential;
 }
 
-Result<std::unique_ptr<Credentials>> Credentials::Make(ClusterAccess* access, const Clock* clock) {
-  std::unique_ptr<Credentials> credentials(new Credentials(*access, clock));
-  if (!access->exec.argv.empty()) {
+Result<std::unique_ptr<Credentials>> Credentials::Make(ClusterAccess access, const Clock* clock) {
+  std::unique_ptr<Credentials> credentials(new Credentials(std::move(access), clock));
+  if (!credentials->access_.exec.argv.empty()) {
     std::lock_guard lock(credentials->mu_);
     TRY(credentials->AskPlugin());
-    if (!credentials->certificate_.empty()) {
-      access->tls.certificate = credentials->certificate_;
-      access->tls.key = credentials->key_;
-    }
   }
   return credentials;
+}
+
+KeyPair Credentials::Certificate() {
+  std::lock_guard lock(mu_);
+  return own_;
 }
 
 Status Credentials::AskPlugin() {
@@ -306,13 +308,11 @@ Status Credentials::AskPlugin() {
   const auto credential = DecodeExecCredential(ran->out);
   if (!credential.ok()) return credential.status().With(what);
   token_ = credential->token;
-  certificate_ = credential->certificate;
-  key_ = credential->key;
+  own_ = {credential->certificate, credential->key};
   good_until_ = TimePoint::max();
   if (const auto expires = ReadTime(credential->expires); expires) {
-    const auto left =
-        std::chrono::seconds(*expires - std::time(nullptr)) - std::chrono::seconds(10);
-    good_until_ = clock_->Now() + std::max(left, std::chrono::seconds(1));
+    const Duration left = WallTime(std::chrono::seconds(*expires)) - clock_->Wall();
+    good_until_ = clock_->Now() + std::max<Duration>(left - kRenewAhead, kRenewAtMost);
   }
   return Status::Ok();
 }

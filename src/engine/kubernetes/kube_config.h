@@ -70,13 +70,21 @@ Result<ExecCredential> DecodeExecCredential(std::string_view text);
 // Whether HOST is one of "host,.domain,10.0.0.0/8,*"; networks are not understood.
 bool IsExcluded(const std::string& host, const std::string& no_proxy);
 
+// PEM.
+struct KeyPair {
+  std::string certificate;
+  std::string key;
+};
+
 // The header Authorization of each request; asks files and plugins again in time. Thread-safe.
 class Credentials {
  public:
-  // Asks an exec plugin for the first time: its certificate goes into access->tls.
-  static Result<std::unique_ptr<Credentials>> Make(ClusterAccess* access, const Clock* clock);
+  // Asks an exec plugin for the first time.
+  static Result<std::unique_ptr<Credentials>> Make(ClusterAccess access, const Clock* clock);
   // Empty if the certificate says it all.
   Result<std::string> Authorization();
+  // What the plugin gave with its latest answer; empty: none, ClusterAccess::tls holds.
+  KeyPair Certificate();
   // What was refused is asked for again.
   void Refused();
 
@@ -88,10 +96,9 @@ class Credentials {
   const ClusterAccess access_;
   const Clock* const clock_;
   std::mutex mu_;
-  std::string token_;        // guarded by mu_
-  std::string certificate_;  // guarded by mu_: with its key, of the plugin
-  std::string key_;          // guarded by mu_
-  TimePoint good_until_{};   // guarded by mu_
+  std::string token_;       // guarded by mu_
+  KeyPair own_;             // guarded by mu_: of the plugin
+  TimePoint good_until_{};  // guarded by mu_
 };
 
 }  // namespace shoal::engine::kubernetes

@@ -2,16 +2,21 @@
 // answer. A thread for each job watches its pods (job_follower.h); one more tells the watchers.
 #include "engine/kubernetes/kubernetes_engine.h"
 
+#include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
+#include "engine/kubernetes/image_volumes.h"
 #include "engine/kubernetes/job_follower.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kube_exec.h"
@@ -57,8 +62,31 @@ Status WritePlace(const std::string& job_dir, const JobPlace& place) {
   return WriteFileAtomically(PlaceFile(job_dir), ToText(object) + "\n", 0600);
 }
 
+// Several at a time, in any order; the first error, after which no other is begun.
+Status CallAll(const std::vector<std::function<Status()>>& calls) {
+  constexpr size_t kAtOnce = 8;
+  std::atomic<size_t> next{0};
+  std::mutex mu;
+  Status first;
+  const auto work = [&] {
+    for (size_t i = next++; i < calls.size(); i = next++) {
+      const Status status = calls[i]();
+      if (status.ok()) continue;
+      std::lock_guard lock(mu);
+      if (first.ok()) first = status;
+      next = calls.size();
+    }
+  };
+  std::vector<std::thread> others;
+  for (size_t i = 1; i < std::min(calls.size(), kAtOnce); ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  return first;
+}
+
 struct HeldJob {
   JobPlace place;
+  std::optional<bool> image_volumes;  // guarded by sending: whether its cluster has them
   const KubeClient* client = nullptr;
   std::mutex sending;  // one Apply or Stop at a time
   std::unique_ptr<JobFollower> follower;
@@ -111,6 +139,8 @@ class KubernetesEngine final : public PublishingEngine {
                                                bool* there);
   Status Send(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
   Status MakeJobs(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
+  Result<JobView> MakeJob(HeldJob* held, const DesiredJob& desired, const RoleJob& role,
+                          const Owner& owner, bool suspended);
   Status RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace);
 
   void PublishAll();
@@ -263,8 +293,12 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
     return FailedPrecondition("job " + desired.job_id + " is being stopped");
   TRY(WritePlace(desired.job_dir, held->place));
   const std::vector<JobView> jobs = held->follower->jobs();
+  if (!held->image_volumes && BringsLauncher(objects_, desired))
+    held->image_volumes = MountsImages(*held->client, held->place.name_space);
+  ObjectOptions objects = objects_;
+  objects.image_volumes = held->image_volumes.value_or(false);
   const JobChanges changes =
-      PlanJobs(objects_, desired, held->place.name_space, jobs, held->follower->Known());
+      PlanJobs(objects, desired, held->place.name_space, jobs, held->follower->Known());
   held->follower->Want(desired, changes);
   return Send(held.get(), desired, changes);
 }
@@ -291,33 +325,48 @@ Status KubernetesEngine::Send(HeldJob* held, const DesiredJob& desired, const Jo
   return Status::Ok();
 }
 
+Result<JobView> KubernetesEngine::MakeJob(HeldJob* held, const DesiredJob& desired,
+                                          const RoleJob& role, const Owner& owner, bool suspended) {
+  TRY_ASSIGN(const json::object made,
+             held->client->Apply(
+                 "/apis/batch/v1/namespaces/" + held->place.name_space + "/jobs/" + role.name,
+                 JobObject(objects_, desired, role, owner, suspended)));
+  TRY_ASSIGN(JobView view, DecodeJob(made));
+  held->follower->Made(view);
+  return view;
+}
+
 Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
                                   const JobChanges& changes) {
   const std::string& name_space = held->place.name_space;
-  const std::string jobs = "/apis/batch/v1/namespaces/" + name_space + "/jobs/";
   const std::string core = "/api/v1/namespaces/" + name_space;
   const bool first = changes.make[0].role == "coordinator";
   Owner owner = held->follower->owner();
-  for (size_t i = 0; i < changes.make.size(); ++i) {
-    const bool suspended = first && i == 0;
-    TRY_ASSIGN(const json::object made,
-               held->client->Apply(jobs + changes.make[i].name,
-                                   JobObject(objects_, desired, changes.make[i],
-                                             suspended ? Owner() : owner, suspended)));
-    TRY_ASSIGN(const JobView view, DecodeJob(made));
-    held->follower->Made(view);
-    if (suspended) owner = {view.name, view.uid};
-    if (i > 0) continue;
-    // Of a job that exists already they exist too, and are the same.
-    if (const auto secret = SecretObject(desired, owner); secret) {
-      TRY(held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
-    }
-    TRY(held->client
-            ->Apply(core + "/services/" + BaseName(desired.job_id), ServiceObject(desired, owner))
-            .status());
+  if (first) {
+    TRY_ASSIGN(const JobView view, MakeJob(held, desired, changes.make[0], Owner(), true));
+    owner = {view.name, view.uid};
   }
+  // Of a job that exists already the first two exist too, and are the same.
+  std::vector<std::function<Status()>> calls;
+  if (const auto secret = SecretObject(desired, owner); secret) {
+    calls.emplace_back([=] {
+      return held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status();
+    });
+  }
+  calls.emplace_back([&] {
+    return held->client
+        ->Apply(core + "/services/" + BaseName(desired.job_id), ServiceObject(desired, owner))
+        .status();
+  });
+  for (size_t i = first ? 1 : 0; i < changes.make.size(); ++i) {
+    calls.emplace_back(
+        [&, i] { return MakeJob(held, desired, changes.make[i], owner, false).status(); });
+  }
+  TRY(CallAll(calls));
   if (!first) return Status::Ok();
-  return held->client->MergePatch(jobs + changes.make[0].name, {{"spec", {{"suspend", false}}}})
+  return held->client
+      ->MergePatch("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + changes.make[0].name,
+                   {{"spec", {{"suspend", false}}}})
       .status();
 }
 
@@ -353,9 +402,12 @@ Status KubernetesEngine::RemoveAll(HeldJob* held, const std::string& job_id, mil
   // Nothing makes pods any more; then these end, in their time.
   TRY(held->client->Delete("/apis/batch/v1/namespaces/" + name_space + "/jobs" + of_job,
                            {{"propagationPolicy", "Background"}}));
-  TRY(held->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", seconds.count()}}));
-  TRY(held->client->Delete(core + "/services/" + BaseName(job_id), json::object()));
-  TRY(held->client->Delete(core + "/secrets/" + BaseName(job_id), json::object()));
+  const auto remove = [&](const std::string& what, const json::object& options) {
+    return [=] { return held->client->Delete(core + what, options); };
+  };
+  TRY(CallAll({remove("/pods" + of_job, {{"gracePeriodSeconds", seconds.count()}}),
+               remove("/services/" + BaseName(job_id), {}),
+               remove("/secrets/" + BaseName(job_id), {})}));
   if (held->follower->AwaitNoPods(grace + kEndPatience)) return Status::Ok();
   // On nodes that are silent: nobody confirms their end, and who holds their volumes is not known.
   LogWarning(
@@ -432,9 +484,10 @@ Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string
     return NotFound(role + " " + std::to_string(index) + " of job " + job_id +
                     " has no running pod in namespace " + held->place.name_space);
   }
+  const bool known = pod->program == kLauncherSource || pod->program == kLauncherMounted;
   return Reached{held->client,
                  "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name,
-                 pod->program == kLauncherSource ? kLauncherSource : kLauncherPath};
+                 known ? pod->program : kLauncherPath};
 }
 
 Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job_id,

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "engine/kubernetes/decode.h"
+#include "engine/kubernetes/image_volumes.h"
 #include "engine/kubernetes/job_view.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kube_config.h"
@@ -94,7 +95,7 @@ TEST(KubeConfig, SeveralFilesAndThePod) {
   ASSERT_TRUE(access.ok()) << access.status().message();
   EXPECT_EQ(access->server, "https://10.0.0.1:443");
   EXPECT_EQ(access->name_space, "ns");
-  auto credentials = Credentials::Make(&*access, RealClock::Get());
+  auto credentials = Credentials::Make(*access, RealClock::Get());
   ASSERT_TRUE(credentials.ok());
   EXPECT_EQ((*credentials)->Authorization().value_or(""), "Bearer tok");
 }
@@ -106,11 +107,11 @@ TEST(KubeConfig, AnExecPluginIsAsked) {
       "/bin/sh", "-c",
       "echo '{\"status\": {\"token\": \"t'$A'\"}}'; test -n \"$KUBERNETES_EXEC_INFO\""};
   access->exec.env = {{"A", "5"}};
-  auto credentials = Credentials::Make(&*access, RealClock::Get());
+  auto credentials = Credentials::Make(*access, RealClock::Get());
   ASSERT_TRUE(credentials.ok()) << credentials.status().message();
   EXPECT_EQ((*credentials)->Authorization().value_or(""), "Bearer t5");
   access->exec.argv = {"/bin/sh", "-c", "echo log in first >&2; exit 3"};
-  EXPECT_THAT(Credentials::Make(&*access, RealClock::Get()).status().message(),
+  EXPECT_THAT(Credentials::Make(*access, RealClock::Get()).status().message(),
               HasSubstr("exited with code 3: log in first"));
 }
 
@@ -196,6 +197,49 @@ TEST(Objects, TheLauncherIsCopiedIntoOtherImagesOnly) {
             (json::array{kLauncherSource, "install", kLauncherPath}));
   EXPECT_EQ(spec.at("containers").at(0).at("command").at(0), kLauncherPath);
   EXPECT_EQ(spec.at("containers").at(0).at("image"), "acme/train:7");
+}
+
+TEST(Objects, WhereAnImageCanBeAVolumeNothingIsCopied) {
+  ObjectOptions options = kOptions;
+  options.image_volumes = true;
+  DesiredJob job = SomeJob();
+  EXPECT_FALSE(BringsLauncher(options, job));
+  job.image = "acme/train:7";
+  EXPECT_TRUE(BringsLauncher(options, job));
+  const json::value spec = PodTemplate(options, job, job.tasks[1], "team", true).at("spec");
+  EXPECT_FALSE(spec.as_object().contains("initContainers"));
+  EXPECT_EQ(spec.at("volumes").at(0).at("image"),
+            (json::object{{"reference", "launcher:1"}, {"pullPolicy", "IfNotPresent"}}));
+  const json::value& container = spec.at("containers").at(0);
+  EXPECT_EQ(container.at("image"), "acme/train:7");
+  EXPECT_EQ(container.at("command").at(0), kLauncherMounted);
+  EXPECT_EQ(container.at("volumeMounts").at(0).at("mountPath"), "/.shoal/image");
+}
+
+TEST(ImageVolumes, AreUsedWhereAllNodesHaveThem) {
+  const auto nodes = [](std::initializer_list<std::pair<const char*, const char*>> list) {
+    json::array items;
+    for (const auto& [kubelet, runtime] : list) {
+      const json::object info{{"kubeletVersion", kubelet}, {"containerRuntimeVersion", runtime}};
+      items.emplace_back(json::object{{"status", {{"nodeInfo", info}}}});
+    }
+    return json::object{{"items", std::move(items)}};
+  };
+  const json::object new_one{{"gitVersion", "v1.36.1-gke.5"}};
+  const json::object old_one{{"gitVersion", "v1.33.13"}};
+  EXPECT_TRUE(NodesMountImages(new_one, nodes({{"v1.35.2+k3s1", "containerd://2.1.4-k3s1"},
+                                               {"v1.36.0", "containerd://2.2.0"}})));
+  // Its kubelets have the feature off, whatever the server says.
+  EXPECT_FALSE(NodesMountImages(
+      new_one, nodes({{"v1.36.0", "containerd://2.2.0"}, {"v1.34.9", "containerd://2.2.0"}})));
+  EXPECT_TRUE(NodesMountImages(old_one, nodes({{"v1.33.13", "containerd://2.1.4"}})));
+  EXPECT_FALSE(NodesMountImages(old_one, nodes({{"v1.32.1", "containerd://2.1.4"}})));
+  EXPECT_FALSE(NodesMountImages(new_one, nodes({{"v1.36.0", "containerd://1.7.27"}})));
+  EXPECT_FALSE(NodesMountImages(new_one, nodes({{"v1.36.0", "containerd://2.0.5"}})));
+  EXPECT_FALSE(NodesMountImages(new_one, nodes({{"v1.36.0", "cri-o://1.36.0"}})));
+  EXPECT_FALSE(NodesMountImages(new_one, nodes({})));
+  EXPECT_FALSE(NodesMountImages({}, nodes({{"", ""}})));
+  EXPECT_FALSE(NodesMountImages(new_one, {{"items", json::array{1, json::object()}}}));
 }
 
 TEST(Objects, NamesAreDnsLabels) {

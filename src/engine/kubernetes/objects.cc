@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "base/base64.h"
@@ -15,6 +16,8 @@
 
 namespace shoal::engine::kubernetes {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kIncarnationVariable = "SHOAL_INCARNATION";
 constexpr const char* kIndexVariable = "SHOAL_INDEX";
@@ -72,8 +75,8 @@ bool IsInOwnImage(const ObjectOptions& options, const DesiredJob& job, const Des
   return IsLauncher(options, task) && (job.image.empty() || task.role == "coordinator");
 }
 
-// Whether the pod gets a copy of the launcher.
-bool IsCopied(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
+// Whether the launcher is brought into the pod, by an image volume or a copy.
+bool IsBrought(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
   return !options.program.empty() && !IsInOwnImage(options, job, task);
 }
 
@@ -82,7 +85,9 @@ json::array Argv(const ObjectOptions& options, const DesiredJob& job, const Desi
   json::array argv;
   for (const std::string& word : task.argv) argv.emplace_back(Word(word, job, name_space));
   if (IsLauncher(options, task))
-    argv[0] = IsInOwnImage(options, job, task) ? kLauncherSource : kLauncherPath;
+    argv[0] = IsInOwnImage(options, job, task) ? kLauncherSource
+              : options.image_volumes          ? kLauncherMounted
+                                               : kLauncherPath;
   return argv;
 }
 
@@ -128,13 +133,18 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   return {{"requests", wants}, {"limits", wants}};
 }
 
+std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
+  if (!job.kubernetes.launcher.empty()) return job.kubernetes.launcher;
+  return options.launcher_image.empty() ? kDefaultLauncherImage : options.launcher_image;
+}
+
 // Volumes of the pod, and where its containers have them.
 struct Mounted {
   json::array volumes;
   json::array mounts;
 };
 
-Mounted Volumes(const DesiredJob& job, bool copied) {
+Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
   Mounted all;
   const auto add = [&](const std::string& name, json::object source, const std::string& target,
                        bool read_only) {
@@ -144,7 +154,14 @@ Mounted Volumes(const DesiredJob& job, bool copied) {
     if (read_only) mount["readOnly"] = true;
     all.mounts.push_back(std::move(mount));
   };
-  if (copied) add("shoal", {{"emptyDir", json::object()}}, "/.shoal/bin", false);
+  const bool brought = IsBrought(options, job, task);
+  if (brought && options.image_volumes) {
+    add("shoal",
+        {{"image", {{"reference", LauncherImage(options, job)}, {"pullPolicy", "IfNotPresent"}}}},
+        fs::path(kLauncherMounted).parent_path(), true);
+  } else if (brought) {
+    add("shoal", {{"emptyDir", json::object()}}, fs::path(kLauncherPath).parent_path(), false);
+  }
   if (!job.seed.empty()) {
     add("seed", {{"secret", {{"secretName", BaseName(job.job_id)}, {"defaultMode", 0444}}}},
         kSeedPath, true);
@@ -171,11 +188,6 @@ json::object Labels(const DesiredJob& job, const std::string& role) {
   return labels;
 }
 
-std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
-  if (!job.kubernetes.launcher.empty()) return job.kubernetes.launcher;
-  return options.launcher_image.empty() ? kDefaultLauncherImage : options.launcher_image;
-}
-
 json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                            const DesiredTask& task, const std::string& name_space, bool indexed) {
   const bool bare = job.image.empty() || IsInOwnImage(options, job, task);
@@ -184,7 +196,7 @@ json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                          {"imagePullPolicy", "IfNotPresent"},
                          {"command", Argv(options, job, task, name_space)},
                          {"env", Environment(job, task, name_space, indexed)},
-                         {"volumeMounts", Volumes(job, IsCopied(options, job, task)).mounts},
+                         {"volumeMounts", Volumes(options, job, task).mounts},
                          {"terminationMessagePolicy", "FallbackToLogsOnError"},
                          {"securityContext", ContainerSecurity(job)}};
   if (json::object resources = ResourcesOf(job, task); !resources.empty())
@@ -293,6 +305,11 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
   return CheckPlacement(job);
 }
 
+bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job) {
+  return std::any_of(job.tasks.begin(), job.tasks.end(),
+                     [&](const DesiredTask& task) { return IsBrought(options, job, task); });
+}
+
 json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
                          const DesiredTask& task, const std::string& name_space, bool indexed) {
   json::object labels = Labels(job, task.role);
@@ -304,9 +321,9 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
       {"enableServiceLinks", false},
       {"subdomain", BaseName(job.job_id)},
       {"securityContext", PodSecurity(job)},
-      {"volumes", Volumes(job, IsCopied(options, job, task)).volumes},
+      {"volumes", Volumes(options, job, task).volumes},
       {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
-  if (IsCopied(options, job, task)) {
+  if (IsBrought(options, job, task) && !options.image_volumes) {
     spec["initContainers"] = json::array{
         {{"name", "launcher"},
          {"image", LauncherImage(options, job)},

@@ -14,9 +14,11 @@
 namespace shoal::engine::kubernetes {
 
 inline constexpr const char* kDefaultLauncherImage = "ghcr.io/shoal-ml/launcher:1";
-// Where an image of the launcher has it, and where it is copied to in pods of other images.
+// Where an image of the launcher has it, and where it is in pods of other images: a copy of it, or
+// that image as a volume.
 inline constexpr const char* kLauncherSource = "/shoal-task";
 inline constexpr const char* kLauncherPath = "/.shoal/bin/shoal";
+inline constexpr const char* kLauncherMounted = "/.shoal/image/shoal-task";
 inline constexpr const char* kSeedPath = "/.shoal/seed";
 inline constexpr const char* kDirPath = "/.shoal/job";
 
@@ -24,6 +26,7 @@ struct ObjectOptions {
   std::string program;             // what argv[0] names where the launcher is meant; empty: none is
   std::string launcher_image;      // of jobs that name none
   std::chrono::seconds grace{10};  // of a task that is deleted
+  bool image_volumes = false;      // the cluster can mount an image (image_volumes.h)
   std::chrono::seconds keep{600};  // a finished job's objects, before the cluster removes them
 };
 
@@ -49,6 +52,9 @@ Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_s
 
 // What the cluster cannot be asked for: an id too long for a label, a wrong toleration, …
 Status CheckObjects(const ObjectOptions& options, const DesiredJob& job);
+
+// Whether a pod of the job needs the launcher, and is of another image.
+bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job);
 
 // The template of a task's pod. `indexed`: of all tasks of its role, each of which knows its own
 // index.

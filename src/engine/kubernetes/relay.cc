@@ -27,6 +27,7 @@ constexpr milliseconds kHandshake{10'000};
 constexpr size_t kMaxHead = 16 << 10;
 constexpr size_t kMostConnections = 64;
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
+constexpr std::string_view kRefused = "HTTP/1.1 401";
 
 bool IsField(std::string_view line, std::string_view name) {
   if (line.size() <= name.size() || line[name.size()] != ':') return false;
@@ -47,6 +48,22 @@ Result<std::string> ReadHead(net::Channel* from) {
     text.append(block, got);
   }
   return text;
+}
+
+// The first bytes of the answer, unless who asked for it is gone before.
+std::string HearBeginning(net::Channel* from, int asker) {
+  std::string begin;
+  while (begin.size() < kRefused.size()) {
+    char block[4096];
+    const net::Channel::Step step = from->Read(block, sizeof block);
+    begin.append(block, step.bytes);
+    if (step.end || !step.error.ok()) break;
+    if (step.wait_for == 0) continue;
+    pollfd polls[2] = {{from->fd(), step.wait_for, 0}, {asker, POLLRDHUP, 0}};
+    if (::poll(polls, 2, -1) < 0 && errno != EINTR) break;
+    if (polls[1].revents != 0) break;
+  }
+  return begin;
 }
 
 class LoopbackRelay final : public Relay {
@@ -134,14 +151,16 @@ class LoopbackRelay final : public Relay {
     TRY_ASSIGN(const std::string text, ReadHead(local.get()));
     const size_t head_size = text.find(kEndOfHead) + kEndOfHead.size();
     TRY_ASSIGN(const std::string prefix, target_());
-    TRY_ASSIGN(const std::string authorization, client_->Authorization());
-    TRY_ASSIGN(const std::string head, RewriteHead(std::string_view(text).substr(0, head_size),
-                                                   client_->http().prefix() + prefix,
-                                                   client_->http().host(), authorization));
-    TRY_ASSIGN(const auto channel, client_->http().Connect(kHandshake));
+    TRY_ASSIGN(const KubeClient::Door door, client_->Open());
+    TRY_ASSIGN(const std::string head,
+               RewriteHead(std::string_view(text).substr(0, head_size),
+                           door.http->prefix() + prefix, door.http->host(), door.authorization));
+    TRY_ASSIGN(const auto channel, door.http->Connect(kHandshake));
     TRY(net::SendAll(channel.get(), head + text.substr(head_size),
                      SteadyClock::now() + kHandshake));
-    net::PumpChannel(channel.get(), "", fd);
+    const std::string begin = HearBeginning(channel.get(), fd);
+    if (begin.starts_with(kRefused)) client_->Refused();
+    net::PumpChannel(channel.get(), begin, fd);
     return Status::Ok();
   }
 

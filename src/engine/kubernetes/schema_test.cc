@@ -67,9 +67,13 @@ DesiredJob FullJob() {
   return job;
 }
 
-TEST(KubernetesSchema, AllThatIsSentIsInTheDefinitions) {
+class KubernetesSchema : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(WithImageVolumesAndWithout, KubernetesSchema, testing::Bool());
+
+TEST_P(KubernetesSchema, AllThatIsSentIsInTheDefinitions) {
   const Definitions definitions;
-  const ObjectOptions options{.program = "/opt/shoal", .launcher_image = "launcher:1"};
+  const ObjectOptions options{
+      .program = "/opt/shoal", .launcher_image = "launcher:1", .image_volumes = GetParam()};
   const DesiredJob job = FullJob();
   ASSERT_TRUE(CheckObjects(options, job).ok()) << CheckObjects(options, job).message();
   const Owner owner{"shoal-text-0a1b2c-coordinator", "uid"};
