@@ -4,6 +4,7 @@
 #include "rendezvous/coordinator.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -22,6 +23,7 @@ struct Arguments {
   std::string seed;
   std::string listen;
   int controller_loss = 0;  // seconds; 0: as usual
+  int life = -1;            // how many coordinators the job had before; -1: who knows
 };
 
 Status Coordinate(Arguments arguments) {
@@ -36,9 +38,13 @@ Status Coordinate(Arguments arguments) {
     // network).
     TRY_ASSIGN(options.host, net::AdvertisedHost("192.0.2.1"));
   }
-  if (arguments.controller_loss > 0)
+  if (arguments.controller_loss > 0) {
     options.limits.controller_loss = std::chrono::seconds(arguments.controller_loss);
+    options.limits.controller_start =
+        std::max(options.limits.controller_start, options.limits.controller_loss);
+  }
   options.apart = !arguments.seed.empty();
+  options.first_life = arguments.life == 0;
   if (options.apart) TRY(rendezvous::PlantSeed(arguments.seed, options.job_dir));
   return rendezvous::RunCoordinator(options);
 }
@@ -59,6 +65,8 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
                   "Seconds without a controller after which a job that is to stop then does")
       ->envname("SHOAL_CONTROLLER_LOSS")
       ->check(CLI::Range(1, 86400));
+  sub->add_option("--life", arguments->life, "How many coordinators this job had before")
+      ->envname("SHOAL_COORDINATOR_LIFE");
   sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
   sub->add_option("--seed", arguments->seed,
                   "Make the job's directory of this one; the controller does not see it");

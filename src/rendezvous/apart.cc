@@ -19,9 +19,11 @@ fs::path ComingPath(const fs::path& journal) { return journal.string() + ".comin
 
 }  // namespace
 
-bool Apart::HasJournal() const {
+bool Apart::MayBegin(bool first_life) {
   std::error_code error;
-  return fs::file_size(journal_, error) > 0 && !error;
+  if (fs::file_size(journal_, error) > 0 && !error) return true;
+  first_life_ = first_life;
+  return first_life;
 }
 
 Result<bool> Apart::Hello(Peer* peer, uint64_t member, const json::object& hello) {
@@ -65,11 +67,14 @@ Result<bool> Apart::Whole(const json::object& message) {
   return true;
 }
 
-void Apart::Keeps(Peer* peer, int64_t bytes, TimePoint now) {
+Status Apart::Keeps(Peer* peer, int64_t bytes, TimePoint now) {
+  if (std::exchange(first_life_, false) && bytes > 0)
+    return Unavailable("the controller keeps what an earlier coordinator has decided");
   Keeping& keeping = keepers_[peer];
   keeping.heard = now;
   const int64_t most = lengths_.empty() ? 0 : lengths_.back().first;
   keeping.bytes = std::clamp(bytes, keeping.bytes, std::max(keeping.bytes, most));
+  return Status::Ok();
 }
 
 void Apart::Alive(Peer* peer, TimePoint now) {

@@ -32,8 +32,9 @@ class Apart {
 
   // ---- Before the job begins ----
 
-  // Whether there is a journal here, so that nobody need be asked for it.
-  bool HasJournal() const;
+  // Whether nobody need be asked for the journal: it is here, or this is the job's first life, in
+  // which there is none.
+  bool MayBegin(bool first_life);
   // Somebody has proved the token; he is heard when the job has begun. Of a controller `hello`
   // says how much of the journal it keeps: none, and the job may begin (true); else it is asked to
   // send it.
@@ -55,8 +56,9 @@ class Apart {
 
   // The journal is so long with this fact.
   void Recorded(int64_t seq, int64_t bytes) { lengths_.emplace_back(bytes, seq); }
-  // `peer` keeps so many bytes of the journal.
-  void Keeps(Peer* peer, int64_t bytes, TimePoint now);
+  // `peer` keeps so many bytes of the journal. Unavailable if this was wrongly said to be the first
+  // life: the first who comes keeps what an earlier one has decided, and the next one asks for it.
+  Status Keeps(Peer* peer, int64_t bytes, TimePoint now);
   // It has said something.
   void Alive(Peer* peer, TimePoint now);
   void Remove(Peer* peer);
@@ -73,6 +75,7 @@ class Apart {
   Result<bool> Whole(const json::object& message);
 
   const std::filesystem::path journal_;
+  bool first_life_ = false;  // and nobody has come yet
   std::vector<Said> early_;
   Peer* sender_ = nullptr;  // who is sending the journal
   UniqueFd coming_;

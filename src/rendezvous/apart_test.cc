@@ -34,9 +34,10 @@ std::string TextOf(const fs::path& path) {
 class ApartBench : public Bench {
  public:
   using Bench::Bench;
-  void Coordinate() {
+  void Coordinate(bool first_life = false) {
     CoordinatorOptions options;
     options.apart = true;
+    options.first_life = first_life;
     StartCoordinator(options);
   }
   void Control() {
@@ -74,6 +75,31 @@ TEST(ApartJob, NothingBeginsBeforeItsControllerHasCome) {
   EXPECT_EQ(TextOf(bench.kept() / "logs/worker-0.0.log"), "hi\n");
   EXPECT_EQ(bench.LogOf("worker", 0), "hi\n");
   EXPECT_EQ(TextOf(bench.kept() / "journal"), TextOf(bench.coordinators("journal")));
+}
+
+TEST(ApartJob, TheFirstCoordinatorWaitsForNobody) {
+  ApartBench bench(JobOf({ShellRole("worker", 1, "echo hi")}));
+  bench.Coordinate(true);
+  bench.StartRemoteLauncher("worker", 0);
+  ASSERT_TRUE(bench.Until([&] { return fs::exists(bench.coordinators("logs/worker-0.0.log")); }));
+  bench.Control();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  EXPECT_EQ(TextOf(bench.kept() / "logs/worker-0.0.log"), "hi\n");
+  EXPECT_EQ(bench.LogOf("worker", 0), "hi\n");
+  EXPECT_EQ(TextOf(bench.kept() / "journal"), TextOf(bench.coordinators("journal")));
+}
+
+// Its engine has counted wrong: it ends, and the next one asks for the journal.
+TEST(ApartJob, ACoordinatorThatIsWronglyTheFirstEndsWhenItsControllerComes) {
+  ApartBench bench(JobOf({ShellRole("worker", 1, "sleep 1000")}));
+  bench.Coordinate(true);
+  bench.StartRemoteLauncher("worker", 0);
+  bench.Control();
+  ASSERT_TRUE(bench.Until([&] { return bench.Count("worker", 0, TaskState::kRunning) == 1; }));
+  ASSERT_TRUE(bench.Until([&] { return fs::file_size(bench.kept() / "journal") > 0; }));
+  bench.LoseCoordinator();
+  bench.Coordinate(true);
+  ASSERT_TRUE(bench.Until([&] { return bench.coordinator_end.has_value(); }));
 }
 
 TEST(ApartJob, ACoordinatorThatLostEverythingGoesOnFromTheControllersJournal) {

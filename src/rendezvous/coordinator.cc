@@ -65,14 +65,10 @@ class Shell final : public Coordinator {
     TRY_ASSIGN(logs_at_, LogPlace(logs_dir_));
     started_ = RealClock::Get()->Wall();
     if (!core_.job().files.empty()) transfers_.ExpectFiles();
-    const bool waits = options_.apart && !apart_.HasJournal();
+    const bool waits = options_.apart && !apart_.MayBegin(options_.first_life && resumes_ == 0);
     if (!waits) TRY(OpenLedger());
     TRY(Listen());
-    if (waits) {
-      WaitForController();
-    } else {
-      Begin();
-    }
+    waits ? WaitForController() : Begin();
     BeatLater();
     return Status::Ok();
   }
@@ -152,7 +148,8 @@ class Shell final : public Coordinator {
 
   // What is performed after a fact waits for who keeps it.
   void Keeps(Peer* peer, int64_t journal_bytes) {
-    apart_.Keeps(peer, journal_bytes, RealClock::Get()->Now());
+    if (auto fits = apart_.Keeps(peer, journal_bytes, RealClock::Get()->Now()); !fits.ok())
+      return End(fits);
     LookWhoKeeps();
   }
 

@@ -28,6 +28,9 @@ struct CoordinatorOptions {
   // The controller does not see `job_dir`: it is told all that it must keep, and is waited for
   // before the job begins or ends (docs/formats/rendezvous.md, "Apart").
   bool apart = false;
+  // Apart: nobody was this coordinator before, so that no journal is anywhere and the job begins at
+  // once (ADR 99).
+  bool first_life = false;
   std::string program;  // absolute path of shoal, what "@shoal" stands for in a command
   CoreLimits limits;
   // A result waits at most this long for others to be synced together with it.

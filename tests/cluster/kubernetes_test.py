@@ -479,8 +479,8 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
     @slow
     def test_the_coordinators_node_is_cut_off(self):
         out, code = self.lose_node(self.cut, "the coordinator's", self.join)
-        self.row("the coordinator's node cut off", f"exit code {code}: {last_line(out)}")
-        self.assertIn(code, (0, 1), out)
+        self.assertEqual(code, 0, out)
+        self.row("the coordinator's node cut off", "made again on the other; succeeded: " + lost_line(out))
 
     @slow
     def test_a_node_is_deleted(self):

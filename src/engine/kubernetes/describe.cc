@@ -44,8 +44,8 @@ std::string DescribeObjects(const ObjectOptions& options, const DesiredJob& job,
   const JobChanges changes = PlanJobs(options, job, name_space, {}, {});
   std::string text =
       "# In namespace " + name_space +
-      ", by server-side apply, in this order. The first Job is made suspended, and goes\n"
-      "# on once all else, which is owned by it (its uid is known then), is there.\n";
+      ", by server-side apply, in this order. The first Job, whose uid is the owner of all\n"
+      "# else, is made suspended, and goes on once the Secret is there.\n";
   const Owner none;
   const Owner owner{changes.make.empty() ? "" : changes.make[0].name, "(its uid)"};
   for (size_t i = 0; i < changes.make.size(); ++i) {

@@ -346,28 +346,27 @@ Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
     TRY_ASSIGN(const JobView view, MakeJob(held, desired, changes.make[0], Owner(), true));
     owner = {view.name, view.uid};
   }
-  // Of a job that exists already the first two exist too, and are the same.
-  std::vector<std::function<Status()>> calls;
+  // Of a job that exists already Secret and Service exist too, and are the same.
   if (const auto secret = SecretObject(desired, owner); secret) {
-    calls.emplace_back([=] {
-      return held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status();
-    });
+    TRY(held->client->Apply(core + "/secrets/" + BaseName(desired.job_id), *secret).status());
   }
-  calls.emplace_back([&] {
+  // Ahead of the others: they find it once its node has told its address (ADR 98).
+  if (first) {
+    TRY(held->client
+            ->MergePatch("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + owner.name,
+                         {{"spec", {{"suspend", false}}}})
+            .status());
+  }
+  std::vector<std::function<Status()>> calls{[&] {
     return held->client
         ->Apply(core + "/services/" + BaseName(desired.job_id), ServiceObject(desired, owner))
         .status();
-  });
+  }};
   for (size_t i = first ? 1 : 0; i < changes.make.size(); ++i) {
     calls.emplace_back(
         [&, i] { return MakeJob(held, desired, changes.make[i], owner, false).status(); });
   }
-  TRY(CallAll(calls));
-  if (!first) return Status::Ok();
-  return held->client
-      ->MergePatch("/apis/batch/v1/namespaces/" + name_space + "/jobs/" + changes.make[0].name,
-                   {{"spec", {{"suspend", false}}}})
-      .status();
+  return CallAll(calls);
 }
 
 // ---- Stop and adopt ----

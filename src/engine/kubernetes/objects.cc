@@ -23,6 +23,7 @@ constexpr const char* kIncarnationVariable = "SHOAL_INCARNATION";
 constexpr const char* kIndexVariable = "SHOAL_INDEX";
 constexpr const char* kAddressVariable = "SHOAL_POD_IP";
 constexpr const char* kControllerLossVariable = "SHOAL_CONTROLLER_LOSS";
+constexpr const char* kLifeVariable = "SHOAL_COORDINATOR_LIFE";
 // Its controller comes through the API server, which may be away for as long.
 constexpr int kCutOffSeconds = 120;
 constexpr int kMostFailures = 20;  // of an index; the engine and the coordinator count before
@@ -105,8 +106,10 @@ json::array Environment(const DesiredJob& job, const DesiredTask& task,
     env.push_back({{"name", kIndexVariable}, {"value", std::to_string(task.index)}});
   }
   std::map<std::string, std::string> variables;
-  if (task.role == "coordinator")
+  if (task.role == "coordinator") {
     variables[kControllerLossVariable] = std::to_string(kCutOffSeconds);
+    variables[kLifeVariable] = std::string("$(") + kIncarnationVariable + ")";
+  }
   for (const auto& [name, value] : task.env) variables[name] = Word(value, job, name_space);
   variables[kJobVariable] = job.job_id;
   variables[kDirVariable] = kDirPath;
