@@ -413,6 +413,7 @@ TEST(CommandsTest, WithoutAConfigurationTheSentenceSaysWhereItIsLookedFor) {
   const TempDir dir = TempDir::Create().value();
   const std::string says =
       "#!/bin/sh\n"
+      "cat >/dev/null\n"
       "echo 'sbatch: error: resolve_ctls_from_dns_srv: Unknown host' >&2\n"
       "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
       "exit 1\n";
