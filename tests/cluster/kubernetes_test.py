@@ -19,7 +19,7 @@ import unittest
 from cluster_jobs import SHOAL, ClusterJobs, check_near, main, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CLOCK_SHIM, MAKE_IMAGE = os.path.join(HERE, "clock_shim.c"), os.path.join(HERE, "make_image.py")
+CLOCK_SHIM = os.path.join(HERE, "clock_shim.c")
 CLUSTER = os.path.join(os.environ.get("SHOAL_TEST_KUBE", ""), "cluster")
 SLOW = "--slow" in sys.argv
 HELM = shutil.which("helm", path=os.environ.get("SHOAL_KUBE_BIN", "") + os.pathsep + os.environ.get("PATH", ""))
@@ -499,47 +499,6 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         out = self.shoal("run", self.job("[ $SHOAL_ATTEMPT -gt 0 ] && echo again && exit 0; sleep 1; kill -9 $$", 2))
         self.assertEqual(out.count("| again"), 2, out)
         self.row("this machine's clock 5 minutes ahead of the cluster's", "restarted as it should; succeeded")
-
-    def launcher_of_two_clocks(self, name, seconds):
-        """An image of the launcher by whose clock it is so much later on node2. It is the dynamic one: the static one loads nothing."""
-        shim = self.path("clock.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, CLOCK_SHIM], check=True)
-        libraries = re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", SHOAL], capture_output=True, text=True, check=True).stdout)
-        for node, shift in (("node1", 0), ("node2", seconds)):
-            archive = self.path(node + ".tar")
-            subprocess.run([sys.executable, "-B", MAKE_IMAGE, archive, name, f"{SHOAL}=/shoal-task", f"{shim}=/clock.so",
-                            *[f"{library}={library}" for library in libraries], "LD_PRELOAD:=/clock.so", f"CLOCK_OFF_BY:={shift}"], check=True)
-            subprocess.run(["ctr", "-a", os.path.join(os.environ["SHOAL_TEST_KUBE"], node, "containerd.sock"), "-n", "k8s.io", "images", "import",
-                            archive], check=True, stdout=subprocess.DEVNULL)
-
-    def check_two_clocks(self, seconds):
-        """word2vec while a node's clock is off; a worker's pod is evicted meanwhile."""
-        image = "shoal.test/two-clocks:1"
-        self.launcher_of_two_clocks(image, seconds)
-        os.chmod(self.home, 0o755)
-        text = self.write("the sea and the ship and the wave\n" * 20000, "text")
-        file = self.write(f"""name: test
-framework: shoal
-learn: {{algorithm: word2vec, dim: 100, epochs: 200, min_count: 1}}
-data: {{train: {{source: {text}, format: text, shard_by: worker}}}}
-roles: {{server: 1, worker: 2}}
-outputs: {{model: {self.path("model")}}}
-kubernetes: {{launcher: "{image}", volumes: ["host:{self.home}:{self.home}:ro"]}}
-""")
-        job = self.start("run", file)
-        self.assertTrue(until(lambda: pod_of("worker", 1)))
-        nodes = {pod["spec"]["nodeName"] for pod in objects("pods")}
-        self.assertEqual(len(nodes), 2, nodes)
-        told = self.told()
-        kubectl("delete", "pod", pod_of("worker", 1)["metadata"]["name"], "--grace-period=0", "--force")
-        out = self.finish(job)
-        return told, out, self.told()
-
-    def test_a_nodes_clock_is_five_minutes_off(self):
-        for seconds in (300, -300):
-            for words in self.check_two_clocks(seconds):
-                print(words)
-        self.row("a node's clock 5 minutes ahead, then behind; a worker's pod deleted", "started again; succeeded")
 
     def test_the_clock_is_before_the_certificate(self):
         self.set_clock(-86400)

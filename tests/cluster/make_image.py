@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""make_image.py OUT.tar NAME:TAG busybox | pause | FILE=TARGET… [NAME:=VALUE…]: an image as an archive (`ctr images import`), without
-registry or daemon. busybox: a shell and what scripts need; pause: the same, sleeping; FILE=TARGET: these files and nothing else;
-NAME:=VALUE: a variable of its environment."""
+"""make_image.py OUT.tar NAME:TAG busybox | pause | FILE=TARGET…: an image as an archive (`ctr images import`), without registry
+or daemon. busybox: a shell and what scripts need; pause: the same, sleeping; FILE=TARGET: these files and nothing else."""
 import hashlib
 import io
 import json
@@ -48,13 +47,11 @@ def layer(parts):
 
 
 def main():
-    out, name = sys.argv[1:3]
-    parts = [part for part in sys.argv[3:] if ':=' not in part]
-    env = ['PATH=/bin'] + [part.replace(':=', '=', 1) for part in sys.argv[3:] if ':=' in part]
+    out, name, parts = sys.argv[1], sys.argv[2], sys.argv[3:]
     bytes_ = layer(parts)
     digest = hashlib.sha256(bytes_).hexdigest()
     command = ['/bin/sleep', '2147483647'] if parts[0] == 'pause' else ['/bin/sh']
-    config = json.dumps({'architecture': 'amd64', 'os': 'linux', 'config': {'Env': env, 'Cmd': command},
+    config = json.dumps({'architecture': 'amd64', 'os': 'linux', 'config': {'Env': ['PATH=/bin'], 'Cmd': command},
                          'rootfs': {'type': 'layers', 'diff_ids': ['sha256:' + digest]},
                          'created': '2020-01-01T00:00:00Z',
                          'history': [{'created': '2020-01-01T00:00:00Z', 'created_by': 'make_image'}]}).encode()
