@@ -47,7 +47,7 @@ struct RunLimits {
 };
 
 // Runs a command to its end, giving it `input`. DeadlineExceeded and ResourceExhausted (it is
-// killed then) name it. Blocks.
+// killed then) name it. Blocks. SIGPIPE must be ignored: the command may not read its input.
 Result<Ran> RunCommand(const std::vector<std::string>& argv, const std::vector<std::string>& env,
                        const std::string& input = "", const RunLimits& limits = {});
 

@@ -49,10 +49,12 @@ std::optional<Blob> ReadName(const fs::path& name, int64_t size) {
   return Blob{sha256, size};
 }
 
-// Those whose content has been evicted, so that there are about as many names as contents.
+// Those whose content has been evicted, so that there are about as many names as contents. What
+// others are about to make is called otherwise, and is left alone.
 void SweepNames(const fs::path& directory, const BlobCache& cache) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().size() != kHexBytes) continue;
     const Result<std::string> text = ReadFile(it->path(), kMaxNameBytes);
     if (text.ok() && text->size() > kHexBytes && cache.Holds(text->substr(0, kHexBytes))) continue;
     std::error_code ignored;

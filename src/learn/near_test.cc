@@ -142,6 +142,14 @@ TEST_F(NearTest, NamesOfWhatHasBeenEvictedGo) {
   EXPECT_EQ(names, 3u);  // one a file, though one had another name before
 }
 
+TEST_F(NearTest, ANameThatAnotherWorkerIsMakingIsLeftAlone) {
+  fs::create_directories(options_.cache / "names");
+  const fs::path aside = options_.cache / "names" / (std::string(64, 'a') + ".tmp-0a1b2c");
+  std::ofstream(aside) << "";
+  ASSERT_EQ(Bring(0, 1).bytes.copied, SizeOf(1) + SizeOf(2) + SizeOf(3));
+  EXPECT_TRUE(fs::exists(aside));
+}
+
 TEST_F(NearTest, NamesThatLieLeadNowhere) {
   Bring(0, 1);
   int lied = 0;
