@@ -206,10 +206,11 @@ TEST_P(ProcessTreeTest, SignalReachesTheProgramsGroup) {
 
 // A child in another session, an orphan by double fork, both with every signal ignored.
 constexpr const char* kScatter =
-    "trap '' TERM HUP INT; setsid sleep 1000 & (setsid sh -c 'trap \"\" TERM; sleep 1001 & "
-    "sleep 1002' & ) ; setsid setsid sleep 1003 & "
-    "while [ $(grep -l sleep /proc/[0-9]*/comm 2>/dev/null | wc -l) -lt 4 ]; do :; done; "
-    "echo ready; ";
+    "trap '' TERM HUP INT; export mine=$$; setsid sleep 1000.$mine & "
+    "(setsid sh -c 'trap \"\" TERM; sleep 1000.$mine & sleep 1000.$mine' & ) ; "
+    "setsid setsid sleep 1000.$mine & "
+    "while [ $(grep -laP \"^sleep\\x001000.$mine\" /proc/[0-9]*/cmdline 2>/dev/null | wc -l) "
+    "-lt 4 ]; do :; done; echo ready; ";
 
 ProcessSpec Three(ProcessSpec spec) {
   std::vector<std::string> env = spec.env;

@@ -134,13 +134,16 @@ TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
 }
 
 TEST(Faults, AKilledLauncherIsATransientLossAndTheNewOneGetsAGeneration) {
-  job::Role server = ShellRole("server", 1, "echo attempt $SHOAL_ATTEMPT; exec sleep 1000");
+  job::Role server = ShellRole("server", 1,
+                               "echo attempt $SHOAL_ATTEMPT; "
+                               "touch \"$SHOAL_JOB_DIR/said$SHOAL_ATTEMPT\"; exec sleep 1000");
   server.ports = {{"ps", false}};
   server.follows = "worker";
   server.restart.backoff = milliseconds(10);
   job::Job job = JobOf({ShellRole("worker", 1,
                                   "echo up; while ! grep -q '\"generation\":2' "
-                                  "\"$SHOAL_CLUSTER_FILE\"; do sleep 0.01; done; sleep 0.2"),
+                                  "\"$SHOAL_CLUSTER_FILE\" || [ ! -e \"$SHOAL_JOB_DIR/said1\" ]; "
+                                  "do sleep 0.01; done"),
                         server});
   Bench bench(job);
   bench.StartCoordinator();
