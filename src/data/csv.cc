@@ -13,6 +13,7 @@ namespace shoal::data {
 namespace {
 
 constexpr size_t kMaxHeader = 1u << 20;
+constexpr size_t kHeaderRoom = 1u << 14;  // at first; doubled up to the most
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsNumber(std::string_view cell) {
@@ -144,9 +145,10 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::Make(const Corpus& corpus,
                                                            const CsvOptions& options) {
   const SourceFile& file = corpus.files().front();
   TRY_ASSIGN(const std::unique_ptr<TextStream> stream, TextStream::Open(file));
-  std::string line(kMaxHeader, '\0');
+  std::string line(kHeaderRoom, '\0');
   size_t filled = 0;
-  while (filled < line.size()) {
+  while (filled < kMaxHeader) {
+    if (filled == line.size()) line.resize(2 * filled);
     TRY_ASSIGN(const size_t got, stream->Read(line.data() + filled, line.size() - filled));
     const auto newline = std::find(line.begin() + static_cast<std::ptrdiff_t>(filled),
                                    line.begin() + static_cast<std::ptrdiff_t>(filled + got), '\n');

@@ -44,6 +44,15 @@ uint64_t LineOf(const SourceFile& file, uint64_t position) {
   return line;
 }
 
+// The room for the first text read: less than kPiece where all of it is less. Lines that are longer
+// double it.
+size_t FirstPiece(const Corpus& corpus) {
+  uint64_t bytes = 4096;
+  for (const SourceFile& file : corpus.files())
+    bytes += file.compression == Compression::kNone ? file.stored_bytes : kPiece;
+  return std::min<uint64_t>(bytes, kPiece);
+}
+
 }  // namespace
 
 void ExampleSet::Clear() {
@@ -59,7 +68,7 @@ void ExampleSet::Clear() {
 
 struct ExampleReader::State {
   State(const Corpus& c, Shard s, ExampleOptions o)
-      : corpus(c), shard(std::move(s)), options(o), buffer(kPiece + kSlack) {}
+      : corpus(c), shard(std::move(s)), options(o), buffer(FirstPiece(c) + kSlack) {}
 
   const Corpus corpus;
   const Shard shard;
