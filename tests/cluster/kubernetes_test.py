@@ -19,7 +19,7 @@ import unittest
 from cluster_jobs import SHOAL, ClusterJobs, check_near, main, until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CLOCK_SHIM = os.path.join(HERE, "clock_shim.c")
+CLOCK_SHIM = os.path.join(HERE, "..", "e2e", "clock_shim.c")
 CLUSTER = os.path.join(os.environ.get("SHOAL_TEST_KUBE", ""), "cluster")
 SLOW = "--slow" in sys.argv
 HELM = shutil.which("helm", path=os.environ.get("SHOAL_KUBE_BIN", "") + os.pathsep + os.environ.get("PATH", ""))
