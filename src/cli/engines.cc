@@ -15,6 +15,7 @@ namespace {
 struct EngineKind {
   const char* name;
   bool shown;
+  learn::DataIs data;
   Result<std::unique_ptr<engine::Engine>> (*make)();
 };
 
@@ -54,13 +55,15 @@ Result<std::unique_ptr<engine::Engine>> MakeKubernetes() {
   return engine::MakeKubernetesEngine(std::move(options));
 }
 
+using enum learn::DataIs;
+
 constexpr EngineKind kEngines[] = {
-    {kLocalEngine, true, [] { return engine::MakeLocalEngine(); }},
-    {"docker", true, MakeDocker},
-    {"kubernetes", true, MakeKubernetes},
-    {"slurm", true, MakeSlurm},
-    {"marathon", true, MakeMarathon},
-    {"local-apart", false, MakeLocalApart},
+    {kLocalEngine, true, kHere, [] { return engine::MakeLocalEngine(); }},
+    {"docker", true, kHere, MakeDocker},
+    {"kubernetes", true, kElsewhere, MakeKubernetes},
+    {"slurm", true, kHere, MakeSlurm},
+    {"marathon", true, kHere, MakeMarathon},
+    {"local-apart", false, kElsewhere, MakeLocalApart},
 };
 
 }  // namespace
@@ -70,6 +73,13 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
     if (kind.name == name) return kind.make();
   }
   return InvalidArgument("got the engine " + name + ", expected one of: " + EngineNames());
+}
+
+learn::DataIs WhereDataIs(const std::string& name) {
+  for (const EngineKind& kind : kEngines) {
+    if (kind.name == name) return kind.data;
+  }
+  return kHere;
 }
 
 std::vector<std::string> EngineNameList() {

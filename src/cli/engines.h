@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "learn/algorithm.h"
 
 namespace CLI {
 class App;
@@ -23,6 +24,10 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
 // What MakeEngine takes, the local one first; and as text, "local, docker".
 std::vector<std::string> EngineNameList();
 std::string EngineNames();
+
+// Whether tasks on the engine of that name read the files of this machine. kHere for a name that is
+// not known: MakeEngine says so.
+learn::DataIs WhereDataIs(const std::string& name);
 
 // Adds --engine, whose default is the environment's SHOAL_ENGINE, else "local".
 void AddEngineOption(CLI::App* sub, std::string* engine);

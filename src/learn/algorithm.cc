@@ -105,10 +105,10 @@ const Algorithm* FindAlgorithm(std::string_view name) {
   return nullptr;
 }
 
-Status ValidateLearn(const job::Job& job) {
+Status ValidateLearn(const job::Job& job, DataIs data) {
   if (job.framework != job::Framework::kShoal) return Status::Ok();
   TRY_ASSIGN(const Algorithm* algorithm, AlgorithmOf(job.learn, job.file));
-  return algorithm->validate(job);
+  return algorithm->validate(job, data);
 }
 
 int RunTask(std::string_view role) {

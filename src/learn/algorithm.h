@@ -18,13 +18,17 @@ namespace shoal::learn {
 
 class Task;
 
+// Whether the machine of the command sees the files that the tasks will read. On a Kubernetes
+// cluster they lie in volumes: then the workers are the first who can say what is wrong with them.
+enum class DataIs { kHere, kElsewhere };
+
 struct Algorithm {
   std::string_view name;          // "word2vec"
   std::string_view doc;           // one sentence
   std::span<const Param> params;  // constant, lives for ever
-  // What the table cannot say: combinations of parameters, data formats, roles. Reads the data
-  // files' existence and the output directory, writes nothing.
-  Status (*validate)(const job::Job& job) = nullptr;
+  // What the table cannot say: combinations of parameters, data formats, roles. Reads the output
+  // directory and, where it is kHere, whether the data can be read; writes nothing.
+  Status (*validate)(const job::Job& job, DataIs data) = nullptr;
   // Bodies of the two roles; they return when the task has done its part or must stop.
   Status (*run_server)(Task& task) = nullptr;
   Status (*run_worker)(Task& task) = nullptr;
@@ -39,10 +43,10 @@ std::span<const Algorithm> Algorithms();
 const Algorithm* FindAlgorithm(std::string_view name);
 
 // The whole check of a job of framework shoal: `learn.algorithm` is there and known, its parameters
-// are in range, its data files exist and can be read, the output directory may be written (empty,
-// absent, or an older model). OK for jobs of other frameworks. InvalidArgument, NotFound,
+// are in range, its data files, if they are here, exist and can be read, the output directory may be
+// written (empty, absent, or an older model). OK for jobs of other frameworks. InvalidArgument, NotFound,
 // PermissionDenied or FailedPrecondition, one sentence.
-Status ValidateLearn(const job::Job& job);
+Status ValidateLearn(const job::Job& job, DataIs data = DataIs::kHere);
 
 // The body of `shoal learn ROLE`: reads the SHOAL_* environment, runs the role, reports the
 // outcome. Returns the process's exit code (0, 1 or 2) after printing one sentence on standard

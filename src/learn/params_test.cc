@@ -166,8 +166,9 @@ TEST(Algorithm, JobsThatCannotTrainAreRefusedBeforeTheyStart) {
   job.data.push_back({"train", {"/nonexistent-root-of-tests/text"}, "text", "worker"});
   EXPECT_NE(ValidateLearn(job).message().find("/nonexistent-root-of-tests/text"),
             std::string::npos);
+  EXPECT_EQ(ValidateLearn(job, DataIs::kElsewhere).message().find("/text"), std::string::npos);
   job.data[0].format = "parquet";
-  EXPECT_NE(ValidateLearn(job).message().find("got parquet, expected text"), std::string::npos);
+  EXPECT_NE(ValidateLearn(job, DataIs::kElsewhere).message().find("got parquet, expected text"), std::string::npos);
 }
 
 }  // namespace

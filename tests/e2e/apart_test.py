@@ -94,6 +94,11 @@ roles: {worker: {replicas: 2, command: [sh, main.sh]}}
                 models[engine] = f.read()
         self.assertEqual(models["local"], models["local-apart"])
 
+    def test_data_that_is_not_where_the_workers_are_is_told_by_them(self):
+        code, out, err = self.go(TRAIN.replace("text.txt", "/mnt/of/the/cluster").replace("@OUT@", "model"), *ENGINE)
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("data file /mnt/of/the/cluster does not exist", err)
+
     COUNT = """\
 name: count
 roles:

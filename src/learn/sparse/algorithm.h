@@ -30,9 +30,9 @@ struct AlgorithmOf {
     return params;
   }
 
-  static Status Validate(const job::Job& job) {
+  static Status Validate(const job::Job& job, DataIs data) {
     TRY_ASSIGN(const Params params, Parse(job.learn, job.file));
-    return ValidateJob(job, params, Params::kName);
+    return ValidateJob(job, params, Params::kName, data);
   }
 
   static Status Train(Task& task) {

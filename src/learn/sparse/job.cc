@@ -35,14 +35,15 @@ Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
   return files;
 }
 
-Status ValidateData(const Files& files, const CommonParams& params, std::string_view algorithm) {
+Status ValidateData(const Files& files, const CommonParams& params, std::string_view algorithm,
+                    DataIs where) {
   if (files.train.empty()) {
     return InvalidArgument(
         fmt::format("data: missing; {} needs at least one file to train on", algorithm));
   }
   TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
   for (const auto* paths : {&files.train, &files.held_out}) {
-    if (paths->empty()) continue;
+    if (paths->empty() || where == DataIs::kElsewhere) continue;
     TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(*paths));
     TRY(OptionsOf(params, format, corpus, true).status());
   }
@@ -66,13 +67,14 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
 
 }  // namespace
 
-Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm) {
+Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,
+                   DataIs data) {
   TRY(ValidateRoles(job, algorithm));
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the model");
   TRY_ASSIGN(const Files files, FilesOf(job.data));
-  TRY(ValidateData(files, params, algorithm));
+  TRY(ValidateData(files, params, algorithm, data));
   return model::CheckModelOutput(output->second);
 }
 

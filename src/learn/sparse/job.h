@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "job/job.h"
+#include "learn/algorithm.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
 #include "learn/task.h"
@@ -18,7 +19,8 @@ namespace shoal::learn::sparse {
 inline constexpr const char* kHeldOut = "test";
 
 // Roles, data and output of a job of `algorithm`. InvalidArgument and the like, one sentence.
-Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm);
+Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,
+                   DataIs data);
 
 // What an algorithm brings to its workers.
 struct Trainer {

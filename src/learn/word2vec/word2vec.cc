@@ -14,7 +14,7 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-Status ValidateData(const job::Job& job) {
+Status ValidateData(const job::Job& job, DataIs where) {
   std::vector<std::string> sources;
   for (const job::DataSource& data : job.data) {
     if (data.format != "text") {
@@ -26,16 +26,16 @@ Status ValidateData(const job::Job& job) {
   }
   if (sources.empty())
     return InvalidArgument("data: missing; word2vec needs at least one text file to train on");
-  return data::Corpus::Open(sources).status();
+  return where == DataIs::kHere ? data::Corpus::Open(sources).status() : Status::Ok();
 }
 
-Status Validate(const job::Job& job) {
+Status Validate(const job::Job& job, DataIs data) {
   TRY(Parse(job.learn, job.file).status());
   TRY(ValidateRoles(job, "word2vec"));
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the vectors");
-  TRY(ValidateData(job));
+  TRY(ValidateData(job, data));
   return model::CheckModelOutput(output->second);
 }
 
