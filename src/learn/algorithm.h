@@ -43,9 +43,9 @@ std::span<const Algorithm> Algorithms();
 const Algorithm* FindAlgorithm(std::string_view name);
 
 // The whole check of a job of framework shoal: `learn.algorithm` is there and known, its parameters
-// are in range, its data files, if they are here, exist and can be read, the output directory may be
-// written (empty, absent, or an older model). OK for jobs of other frameworks. InvalidArgument, NotFound,
-// PermissionDenied or FailedPrecondition, one sentence.
+// are in range, its data files, if they are here, exist and can be read, the output directory may
+// be written (empty, absent, or an older model). OK for jobs of other frameworks. InvalidArgument,
+// NotFound, PermissionDenied or FailedPrecondition, one sentence.
 Status ValidateLearn(const job::Job& job, DataIs data = DataIs::kHere);
 
 // The body of `shoal learn ROLE`: reads the SHOAL_* environment, runs the role, reports the

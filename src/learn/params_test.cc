@@ -168,7 +168,8 @@ TEST(Algorithm, JobsThatCannotTrainAreRefusedBeforeTheyStart) {
             std::string::npos);
   EXPECT_EQ(ValidateLearn(job, DataIs::kElsewhere).message().find("/text"), std::string::npos);
   job.data[0].format = "parquet";
-  EXPECT_NE(ValidateLearn(job, DataIs::kElsewhere).message().find("got parquet, expected text"), std::string::npos);
+  EXPECT_NE(ValidateLearn(job, DataIs::kElsewhere).message().find("got parquet, expected text"),
+            std::string::npos);
 }
 
 }  // namespace
