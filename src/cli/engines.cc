@@ -8,6 +8,7 @@
 #include "engine/local/local_engine.h"
 #include "engine/marathon/marathon_engine.h"
 #include "engine/slurm/slurm_engine.h"
+#include "job/parse.h"
 
 namespace shoal::cli {
 namespace {
@@ -57,6 +58,20 @@ Result<std::unique_ptr<engine::Engine>> MakeKubernetes() {
 
 using enum learn::DataIs;
 
+// Whether some of the data lies below a target of `container.volumes`.
+bool ReadsVolumes(const job::Job& job) {
+  for (const std::string& text : job.container.volumes) {
+    const auto volume = job::ParseVolume(text);
+    if (!volume.ok()) continue;
+    const std::string below = volume->target + "/";
+    for (const job::DataSource& data : job.data) {
+      for (const std::string& source : data.sources)
+        if (source.starts_with(below)) return true;
+    }
+  }
+  return false;
+}
+
 constexpr EngineKind kEngines[] = {
     {kLocalEngine, true, kHere, [] { return engine::MakeLocalEngine(); }},
     {"docker", true, kHere, MakeDocker},
@@ -75,11 +90,12 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
   return InvalidArgument("got the engine " + name + ", expected one of: " + EngineNames());
 }
 
-learn::DataIs WhereDataIs(const std::string& name) {
+learn::DataIs WhereDataIs(const std::string& name, const job::Job& job) {
   for (const EngineKind& kind : kEngines) {
-    if (kind.name == name) return kind.data;
+    if (kind.name == name && kind.data == kElsewhere) return kElsewhere;
   }
-  return kHere;
+  const bool containers = name == "docker" || (name == "marathon" && !job.image.empty());
+  return containers && ReadsVolumes(job) ? kElsewhere : kHere;
 }
 
 std::vector<std::string> EngineNameList() {

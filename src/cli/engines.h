@@ -25,9 +25,10 @@ Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
 std::vector<std::string> EngineNameList();
 std::string EngineNames();
 
-// Whether tasks on the engine of that name read the files of this machine. kHere for a name that is
-// not known: MakeEngine says so.
-learn::DataIs WhereDataIs(const std::string& name);
+// Whether tasks of the job on the engine of that name read their data where this machine has it:
+// not on a cluster with files of its own, nor in a container where `container.volumes` has put
+// other files there. kHere for a name that is not known: MakeEngine says so.
+learn::DataIs WhereDataIs(const std::string& name, const job::Job& job);
 
 // Adds --engine, whose default is the environment's SHOAL_ENGINE, else "local".
 void AddEngineOption(CLI::App* sub, std::string* engine);

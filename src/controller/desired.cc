@@ -23,6 +23,8 @@ std::string ExistingPart(const std::string& path) {
 void AddMount(const std::string& path, bool read_only, std::vector<engine::Mount>* mounts) {
   if (path.empty()) return;
   for (const engine::Mount& mount : *mounts) {
+    // It lies in a volume, whatever this machine has under that name.
+    if (mount.source != mount.target && path.starts_with(mount.target + "/")) return;
     if (mount.target == path) return;
   }
   mounts->push_back({path, path, read_only});

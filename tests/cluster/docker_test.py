@@ -77,6 +77,20 @@ class DockerJobs(ClusterJobs):
     def test_word2vec_is_the_same_as_locally(self):
         self.check_word2vec()
 
+    def test_data_in_a_volume(self):
+        os.mkdir(self.path("far"))
+        shutil.copy(self.corpus(), self.path("far/text"))
+        self.shoal("run", self.write(f"""name: test
+framework: shoal
+learn: {{algorithm: word2vec, dim: 8, epochs: 1, min_count: 1}}
+data: {{train: {{source: /nowhere/here/text, format: text, shard_by: worker}}}}
+roles: {{server: 1, worker: 2}}
+container: {{volumes: ["{self.path("far")}:/nowhere/here:ro"]}}
+outputs: {{model: {self.path("model")}}}
+"""))
+        self.assertTrue(os.path.getsize(self.path("model/vectors.bin")))
+        self.row("data in a volume, under a path that the machine has not", "succeeded")
+
     def test_exec_and_forward(self):
         job = self.start("run", self.job(
             self.GREETER, 1))
