@@ -26,7 +26,8 @@ int RunFile(const Context& context, const Arguments& arguments) {
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
   Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, overrides);
   if (!loaded.ok()) return Complain(loaded.status());
-  if (const Status valid = learn::ValidateLearn(loaded->job, WhereDataIs(arguments.engine, loaded->job));
+  if (const Status valid =
+          learn::ValidateLearn(loaded->job, WhereDataIs(arguments.engine, loaded->job));
       !valid.ok()) {
     // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
     return Complain(InvalidArgument(valid.message()));
