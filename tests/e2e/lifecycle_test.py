@@ -130,11 +130,11 @@ class LifecycleTest(harness.JobsTest):
         self.assertEqual((out + err).count("status 200"), 2, out + err)
 
     def test_a_service_that_never_answers_is_named(self):
-        text = SERVICE.replace("path: /}, every: 20ms", "path: /no}, timeout: 1s").replace(
+        text = SERVICE.replace("path: /}, every: 20ms", "path: /no}, timeout: 4s").replace(
             "after: {role: web}", "after: {role: web, when: ready}").replace("    follows:", "    restart: {limit: 0}\n    follows:")
         code, out, err = self.go(text)
         self.assertEqual(code, 1, out + err)
-        self.assertIn("it was not ready within 1.0 s: GET /no was answered with 404", out + err)
+        self.assertIn("it was not ready within 4.0 s: GET /no was answered with 404", out + err)
 
     def test_processes_of_a_task(self):
         code, out, err = self.go(PROCESSES.replace("@CODE@", "0"))
