@@ -18,8 +18,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from harness import DEFAULT_BINARY as SHOAL  # noqa: E402
-from harness import poll_until  # noqa: E402
+from harness import SOURCE, poll_until  # noqa: E402
 
+# Where script/frameworks makes the environments of other people's frameworks.
+FRAMEWORKS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "shoal", "frameworks")
 ROWS = []  # of the table at the end: (what, seconds, what came of it)
 
 
@@ -234,6 +236,25 @@ outputs: {{model: {self.path(engine)}}}
                 digests[engine] = file.read()
         self.assertEqual(digests["local"], digests[self.ENGINE])
         self.row("word2vec, deterministic, 2 workers + 1 server", "the same bytes as on the local engine")
+
+
+    def check_tensorflow(self, section, prefix=""):
+        """TensorFlow's parameter servers, from the example's own file. `section` of the job file mounts directories of this machine."""
+        examples = os.path.join(SOURCE, "examples", "tensorflow")
+        volumes = json.dumps([f"{prefix}{place}:{place}:ro" for place in ("/usr", FRAMEWORKS, examples)])
+        python = os.path.join(FRAMEWORKS, "tensorflow", "bin", "python3")
+        if not os.path.exists(os.path.join(FRAMEWORKS, "tensorflow", ".ready")):
+            self.skipTest("script/frameworks tensorflow has not made its environment")
+        out = self.shoal("run", self.write(f"""name: test
+image: {self.IMAGE}
+framework: tensorflow
+command: [{python}, {examples}/parameter_server.py]
+env: {{TF_CPP_MIN_LOG_LEVEL: "1", PYTHONUNBUFFERED: "1"}}
+roles: {{chief: 1, worker: 2, ps: 2}}
+{section}: {{volumes: {volumes}}}
+"""), seconds=300)
+        self.assertRegex(out, r"chief-0 \| .*loss")
+        self.row("TensorFlow: a chief, 2 workers, 2 parameter servers", "succeeded; parameter servers and workers ended with the chief")
 
 
 def check_near(test, result, how, size, parts):

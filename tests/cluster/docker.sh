@@ -78,6 +78,8 @@ trap 'exit 130' INT TERM
 "$scratch/daemon" start || { echo "dockerd did not come up"; exit 1; }
 tree=$scratch/image
 mkdir -p "$tree"/{bin,tmp,etc,proc,sys,dev,work}
+ln -s usr/lib "$tree/lib" # for who mounts a /usr with programs that need them
+ln -s usr/lib64 "$tree/lib64"
 chmod 1777 "$tree/tmp"
 cp "$(command -v busybox)" "$tree/bin/busybox"
 for applet in sh ls sleep cat echo env ps kill dd id true false date seq head tail yes mkdir tr wc nc test touch stty sed; do

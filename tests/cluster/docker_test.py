@@ -77,6 +77,9 @@ class DockerJobs(ClusterJobs):
     def test_word2vec_is_the_same_as_locally(self):
         self.check_word2vec()
 
+    def test_a_tensorflow_job(self):
+        self.check_tensorflow("container")
+
     def test_data_in_a_volume(self):
         os.mkdir(self.path("far"))
         shutil.copy(self.corpus(), self.path("far/text"))

@@ -151,6 +151,9 @@ class KubernetesJobs(ClusterJobs):
     def test_word2vec_is_the_same_as_locally(self):
         self.check_word2vec(f'kubernetes: {{volumes: ["host:{self.home}:{self.home}:ro"]}}\n')
 
+    def test_a_tensorflow_job(self):
+        self.check_tensorflow("kubernetes", "host:")
+
     def test_exec_and_forward(self):
         job = self.start("run", self.job(self.GREETER, 1))
         self.assertTrue(until(lambda: pod_of("worker")))

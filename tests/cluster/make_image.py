@@ -31,6 +31,10 @@ def layer(parts):
         for name in ('bin', 'etc', 'proc', 'sys', 'dev', 'root', 'work'):
             directory(name)
         directory('tmp', 0o1777)
+        for name in ('lib', 'lib64'):  # for who mounts a /usr with programs that need them
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname = tarfile.SYMTYPE, 'usr/' + name
+            tar.addfile(entry)
         file('bin/busybox', shutil.which('busybox'), mode=0o755)
         file('etc/passwd', data=b'root:x:0:0:root:/root:/bin/sh\n')
         for applet in APPLETS:
