@@ -121,6 +121,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   desired.marathon = job.marathon;
   for (const job::Role& role : job.roles) {
     if (role.elastic()) desired.most[role.name] = role.most();
+    if (role.health.by != job::ReadyBy::kStart) desired.health[role.name] = role.health;
   }
   desired.seed = places.seed;
   desired.tasks.reserve(plan.tasks.size() + 1);

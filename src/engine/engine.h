@@ -80,6 +80,7 @@ struct DesiredJob {
   job::Slurm slurm = {};
   job::Kubernetes kubernetes = {};
   job::Marathon marathon = {};
+  std::map<std::string, job::Health> health = {};  // of roles that have one
   // Where controller and tasks share no directory: small files, by name, which every task of the
   // job, the coordinator too, finds in the directory of its kSeedMark, readable by nobody else: a
   // secret is among them ("token"). Never told to people; the same at every Apply of a job's life.

@@ -43,6 +43,11 @@ inline constexpr NameEntry<ReadyBy> kReadyBys[] = {
     {ReadyBy::kCommand, "command"}, {ReadyBy::kLog, "log"},
 };
 
+inline constexpr NameEntry<Concurrency> kConcurrencies[] = {
+    {Concurrency::kForbid, "forbid"},
+    {Concurrency::kAllow, "allow"},
+};
+
 inline constexpr NameEntry<EndAction> kEndActions[] = {
     {EndAction::kRetry, "retry"},
     {EndAction::kFail, "fail"},

@@ -1,7 +1,6 @@
 #include "job/fields.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "job/enums.h"
 
@@ -22,9 +21,11 @@ void SetRule(Success* success, SuccessRule rule, std::vector<std::string> roles)
   success->roles = std::move(roles);
 }
 
-void SetReady(Ready* ready, ReadyBy by, const std::string& port) {
-  ready->by = by;
-  ready->port = port;
+// Of a role's `ready` or `health`.
+template <typename Check>
+void SetReady(Check* check, ReadyBy by, const std::string& port) {
+  check->by = by;
+  check->port = port;
 }
 
 // "NAME=VALUE" each.
@@ -247,6 +248,39 @@ constexpr Field kFields[] = {
           "for ever.",
    .apply = [](V v, T t) { t.role->ready.timeout = v.duration; }},
 
+  {.path = "roles.*.health", .type = Type::kSection, .fallback = "never asked",
+   .doc = "How Marathon sees, as long as a task's program runs, that it is well; where it is not, Marathon ends its "
+          "Mesos task and makes another: exactly one of `tcp`, `http`, `command`. Other engines do not ask."},
+  {.path = "roles.*.health.tcp", .type = Type::kName, .most = 15, .fallback = "-",
+   .doc = "Well while the port of this name takes connections.",
+   .apply = [](V v, T t) { SetReady(&t.role->health, ReadyBy::kTcp, v.text); }},
+  {.path = "roles.*.health.http", .type = Type::kSection, .fallback = "-",
+   .doc = "Well while a GET is answered with a status from 200 to 399."},
+  {.path = "roles.*.health.http.port", .type = Type::kName, .most = 15, .fallback = "required",
+   .doc = "At the port of this name.",
+   .apply = [](V v, T t) { SetReady(&t.role->health, ReadyBy::kHttp, v.text); }},
+  {.path = "roles.*.health.http.path", .type = Type::kText, .most = 1024, .fallback = "/",
+   .doc = "Of this path.",
+   .apply = [](V v, T t) { t.role->health.path = v.text; }},
+  {.path = "roles.*.health.command", .type = Type::kCommand, .most = 1000, .fallback = "-",
+   .doc = "Well while this command, which gets the program's environment, exits with 0.",
+   .apply = [](V v, T t) {
+     t.role->health.by = ReadyBy::kCommand;
+     t.role->health.command = v.texts;
+   }},
+  {.path = "roles.*.health.grace", .type = Type::kDuration, .most = kYear, .fallback = "5m",
+   .doc = "So long after each start of the program it is not asked.",
+   .apply = [](V v, T t) { t.role->health.grace = v.duration; }},
+  {.path = "roles.*.health.every", .type = Type::kDuration, .least = 1000, .most = kHour, .fallback = "60s",
+   .doc = "The time between two questions, in whole seconds.",
+   .apply = [](V v, T t) { t.role->health.every = v.duration; }},
+  {.path = "roles.*.health.timeout", .type = Type::kDuration, .least = 1000, .most = kHour, .fallback = "20s",
+   .doc = "Who has not answered by then is not well; whole seconds.",
+   .apply = [](V v, T t) { t.role->health.timeout = v.duration; }},
+  {.path = "roles.*.health.failures", .type = Type::kInteger, .least = 1, .most = 1000, .fallback = "3",
+   .doc = "So many times in a row, and it is ended.",
+   .apply = [](V v, T t) { t.role->health.failures = static_cast<int>(v.integer); }},
+
   {.path = "success", .type = Type::kSection,
    .fallback = "all tasks of worker, or if there is no such role, of all roles that follow nobody; with "
                "tensorflow the chief's, or worker 0's beside parameter servers; with pytorch, "
@@ -424,6 +458,30 @@ constexpr Field kFields[] = {
    .doc = "Whether the image is pulled even where it is.",
    .apply = [](V v, T t) { t.job->marathon.force_pull = v.text == "true"; }},
 
+  {.path = "schedule", .type = Type::kSection, .fallback = "none: it runs when somebody runs it",
+   .doc = "When the job is run, again and again, once `shoal schedule FILE` has said so to a cluster that has schedules "
+          "(Marathon's Metronome). `shoal run` runs it once, now."},
+  {.path = "schedule.cron", .type = Type::kText, .most = 256, .fallback = "required",
+   .doc = "Minute, hour, day of the month, month, day of the week (0 and 7 are Sunday), as crontab(5) has them: "
+          "`30 2 * * 1-5`, `*/10 * * * *`.",
+   .apply = [](V v, T t) { t.job->schedule.cron = v.text; }},
+  {.path = "schedule.time_zone", .type = Type::kText, .most = 64, .fallback = "UTC",
+   .doc = "In which `cron` is meant: a name of the IANA's list, Europe/Berlin.",
+   .apply = [](V v, T t) { t.job->schedule.time_zone = v.text; }},
+  {.path = "schedule.concurrency", .type = Type::kChoice, .choices = "forbid|allow", .fallback = "forbid",
+   .doc = "What happens when it is time and the run before is not over: this one is left out, or runs beside it.",
+   .apply = [](V v, T t) { t.job->schedule.concurrency = Pick(kConcurrencies, v); }},
+  {.path = "schedule.start_deadline", .type = Type::kDuration, .least = 1000, .most = kYear, .fallback = "the scheduler's own",
+   .doc = "A run that has not started so long after its time is given up; whole seconds.",
+   .apply = [](V v, T t) { t.job->schedule.start_deadline = v.duration; }},
+  {.path = "schedule.enabled", .type = Type::kChoice, .choices = "true|false", .fallback = "true",
+   .doc = "`false` keeps the schedule and starts nothing.",
+   .apply = [](V v, T t) { t.job->schedule.enabled = v.text == "true"; }},
+  {.path = "schedule.secrets", .type = Type::kVariables, .fallback = "none",
+   .doc = "Variables of what runs the job each time, and where the cluster's secret store has them: "
+          "{SHOAL_MARATHON_TOKEN: ml/marathon-token}. The job's tasks do not get them.",
+   .apply = [](V v, T t) { t.job->schedule.secrets = v.map; }},
+
   {.path = "kubernetes", .type = Type::kSection, .fallback = "see its fields",
    .doc = "What `--engine kubernetes` asks for beyond the roles' resources (docs/engines/kubernetes.md); others ignore it."},
   {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current one",
@@ -479,41 +537,6 @@ constexpr Field kFields[] = {
 };
 // clang-format on
 
-std::string Number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.15g", value);
-  return buffer;
-}
-
-// The largest of `units` (name, factor; ascending) that divides the value.
-template <size_t n>
-std::string WithUnit(double value, const std::pair<const char*, double> (&units)[n]) {
-  std::string text = Number(value);
-  for (const auto& [unit, factor] : units) {
-    const double count = value / factor;
-    if (value > 0 && count == static_cast<double>(static_cast<int64_t>(count))) {
-      text = Number(count) + unit;
-    }
-  }
-  return text;
-}
-
-std::string SizeText(double bytes) {
-  return WithUnit(
-      bytes, {{"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}});
-}
-
-std::string DurationText(double ms) {
-  return WithUnit(
-      ms, {{"ms", 1.0}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", kHour}, {"d", 24 * kHour}});
-}
-
-std::string OneOf(std::string_view choices) {
-  std::string text = "one of ";
-  for (const char c : choices) text += c == '|' ? std::string(", ") : std::string(1, c);
-  return text;
-}
-
 }  // namespace
 
 std::span<const Field> Fields() { return kFields; }
@@ -534,67 +557,6 @@ std::vector<std::string> FieldsBelow(std::string_view section) {
     if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
   }
   return names;
-}
-
-std::string Expected(const Field& field) {
-  switch (field.type) {
-    case Type::kText:
-      return "a text of at most " + Number(field.most) + " bytes";
-    case Type::kName:
-      return "a name of letters, digits, '-', '_' and '.', at most 63";
-    case Type::kInteger:
-      return "an integer from " + Number(field.least) + " to " + Number(field.most);
-    case Type::kNumber:
-      return "a number from " + Number(field.least) + " to " + Number(field.most);
-    case Type::kSize:
-      return "a size from " + SizeText(field.least) + " to " + SizeText(field.most) +
-             ", such as 512Mi or 2Gi";
-    case Type::kDuration:
-      return "a time from " + DurationText(field.least) + " to " + DurationText(field.most) +
-             ", such as 100ms, 60s, 5m or 4h";
-    case Type::kChoice:
-      return OneOf(field.choices);
-    case Type::kTexts:
-      return "a text or a list of texts";
-    case Type::kCommand:
-      return "a list of words, such as [python, train.py]";
-    case Type::kTextMap:
-      return "named texts, such as {model: vectors}";
-    case Type::kVariables:
-      return "named texts, such as {OMP_NUM_THREADS: \"1\"}";
-    case Type::kLearn:
-      return "named texts and numbers, such as {algorithm: word2vec, dim: 100}";
-    case Type::kRole:
-      return "the name of a role";
-    case Type::kRoles:
-      return "the name of a role or a list of such";
-    case Type::kExitRules:
-      return "a list of rules, such as [{code: 137, action: retry}]";
-    case Type::kLogRules:
-      return "a list of rules, such as [{line: \"*NCCL error*\", action: retry}]";
-    case Type::kPorts:
-      return "a list of port names, such as [grpc]";
-    case Type::kPodValue:
-      return "what Kubernetes calls " + std::string(field.choices);
-    case Type::kSection:
-      return "fields";
-    case Type::kSections:
-      return "named sections of fields";
-  }
-  return "a value";
-}
-
-bool IsReservedVariable(std::string_view name) {
-  constexpr std::string_view kReserved[] = {
-      "SHOAL_JOB_ID",     "SHOAL_JOB_NAME",   "SHOAL_ROLE",         "SHOAL_INDEX",
-      "SHOAL_REPLICAS",   "SHOAL_ATTEMPT",    "SHOAL_GENERATION",   "SHOAL_CLUSTER",
-      "SHOAL_PORT",       "SHOAL_TOKEN_FILE", "SHOAL_CLUSTER_FILE", "SHOAL_SCRATCH",
-      "SHOAL_JOB_DIR",    "SHOAL_OUTPUT",     "SHOAL_REPORT_FD",    "SHOAL_LEARN",
-      "SHOAL_DATA",       "SHOAL_OUTPUTS",    "SHOAL_CHECKPOINT",   "SHOAL_LOCAL_RANK",
-      "SHOAL_LOCAL_SIZE",
-  };
-  return name.starts_with("SHOAL_PORT_") ||
-         std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
 }  // namespace shoal::job

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "job/kubernetes.h"
+#include "job/readiness.h"
+#include "job/schedule.h"
 
 namespace shoal::job {
 
@@ -75,31 +77,6 @@ struct Port {
   bool operator==(const Port&) const = default;
 };
 
-// What a role waits for before its programs start.
-enum class AfterWhen : uint8_t { kStarted, kReady, kEnded };
-
-struct After {
-  std::vector<std::string> roles;  // empty: nobody
-  AfterWhen when = AfterWhen::kReady;
-
-  bool operator==(const After&) const = default;
-};
-
-// How it is seen that a task's program is ready to serve others.
-enum class ReadyBy : uint8_t { kStart, kTcp, kHttp, kCommand, kLog };
-
-struct Ready {
-  ReadyBy by = ReadyBy::kStart;      // kStart: as soon as it runs
-  std::string port;                  // kTcp, kHttp: one of the role's
-  std::string path = "/";            // kHttp
-  std::vector<std::string> command;  // kCommand: exits with 0
-  std::string line;                  // kLog: a line of its output matches (policy.h, LineMatches)
-  std::chrono::milliseconds every{250};
-  std::chrono::milliseconds timeout{300'000};  // then it is killed; 0: never
-
-  bool operator==(const Ready&) const = default;
-};
-
 // What an end, or a line of output, leads to, instead of what Restart says.
 // kExcludeHost is a retry, and the role's programs are started on that host no more.
 enum class EndAction : uint8_t { kRetry, kFail, kIgnore, kRestartJob, kExcludeHost };
@@ -132,6 +109,7 @@ struct Role {
   Restart restart;
   After after;
   Ready ready;
+  Health health;
   std::vector<ExitRule> on_exit;  // the first that matches counts
   std::vector<LogRule> on_log;
   int checkpoint_signal = 0;  // before SIGTERM when the job is suspended; 0: none
@@ -286,6 +264,7 @@ struct Job {
   Slurm slurm;
   Kubernetes kubernetes;
   Marathon marathon;
+  Schedule schedule;
 
   const Role* FindRole(const std::string& role) const;
   bool operator==(const Job&) const = default;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "job/enums.h"
+#include "job/schedule_json.h"
 
 namespace shoal::job {
 namespace {
@@ -36,6 +37,13 @@ json::object Encode(const Ready& ready) {
       {"by", NameIn(kReadyBys, ready.by)},  {"port", ready.port}, {"path", ready.path},
       {"command", Texts(ready.command)},    {"line", ready.line}, {"every_ms", ready.every.count()},
       {"timeout_ms", ready.timeout.count()}};
+}
+
+json::object Encode(const Health& health) {
+  return {{"by", NameIn(kReadyBys, health.by)},       {"port", health.port},
+          {"path", health.path},                      {"command", Texts(health.command)},
+          {"grace_ms", health.grace.count()},         {"every_ms", health.every.count()},
+          {"timeout_ms", health.timeout.count()},     {"failures", health.failures}};
 }
 
 template <typename Rule>
@@ -75,6 +83,7 @@ json::object Encode(const Role& role) {
   object["after"] = json::object{{"roles", Texts(role.after.roles)},
                                  {"when", NameIn(kAfterWhens, role.after.when)}};
   object["ready"] = Encode(role.ready);
+  if (role.health != Health()) object["health"] = Encode(role.health);
   object["on_exit"] = Rules(role.on_exit, "code", &ExitRule::code);
   object["on_log"] = Rules(role.on_log, "line", &LogRule::line);
   object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
@@ -229,6 +238,17 @@ Status Decode(const json::object& object, Ready* ready) {
   return GetMs(object, "timeout_ms", &ready->timeout);
 }
 
+Status Decode(const json::object& object, Health* health) {
+  TRY(GetEnum(object, "by", kReadyBys, &health->by));
+  TRY_ASSIGN(health->port, GetString(object, "port"));
+  TRY_ASSIGN(health->path, GetString(object, "path"));
+  TRY(GetTexts(object, "command", &health->command));
+  TRY(GetMs(object, "grace_ms", &health->grace));
+  TRY(GetMs(object, "every_ms", &health->every));
+  TRY(GetMs(object, "timeout_ms", &health->timeout));
+  return GetIn(object, "failures", 1, kInt, &health->failures);
+}
+
 template <typename Rule>
 Status DecodeRules(const json::object& object, std::string_view list, const char* field,
                    std::string Rule::*text, std::vector<Rule>* out) {
@@ -251,6 +271,10 @@ Status DecodeOrder(const json::object& object, Role* role) {
   TRY(GetEnum(*after, "when", kAfterWhens, &role->after.when));
   TRY_ASSIGN(const json::object* ready, GetObject(object, "ready"));
   TRY(Decode(*ready, &role->ready).With("ready"));
+  if (object.contains("health")) {
+    TRY_ASSIGN(const json::object* health, GetObject(object, "health"));
+    TRY(Decode(*health, &role->health).With("health"));
+  }
   TRY(DecodeRules(object, "on_exit", "code", &ExitRule::code, &role->on_exit));
   return DecodeRules(object, "on_log", "line", &LogRule::line, &role->on_log);
 }
@@ -519,6 +543,7 @@ json::object ToJson(const Job& job) {
   if (job.slurm != Slurm()) object["slurm"] = Encode(job.slurm);
   if (job.kubernetes != Kubernetes()) object["kubernetes"] = Encode(job.kubernetes);
   if (job.marathon != Marathon()) object["marathon"] = Encode(job.marathon);
+  if (job.schedule != Schedule()) object["schedule"] = EncodeSchedule(job.schedule);
   return object;
 }
 
@@ -541,6 +566,10 @@ Result<Job> FromJson(const json::object& object) {
   TRY(DecodeSlurm(object, &job.slurm));
   TRY(DecodeKubernetes(object, &job.kubernetes));
   TRY(DecodeMarathon(object, &job.marathon));
+  if (object.contains("schedule")) {
+    TRY_ASSIGN(const json::object* schedule, GetObject(object, "schedule"));
+    TRY(DecodeSchedule(*schedule, &job.schedule).With("schedule"));
+  }
   return job;
 }
 

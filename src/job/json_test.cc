@@ -62,6 +62,8 @@ Role AnyRole() {
   role.ready.line = Text();
   role.ready.every = Time();
   role.ready.timeout = Time();
+  role.health = {role.ready.by, Text(), Text(), TextList(), Time(), Time(), Time(),
+                 *rc::gen::inRange(1, 100)};
   const auto action = [] {
     return *rc::gen::element(EndAction::kRetry, EndAction::kFail, EndAction::kIgnore,
                              EndAction::kRestartJob, EndAction::kExcludeHost);
@@ -108,6 +110,10 @@ Job AnyJob() {
     job.on_controller_loss = *rc::gen::element(OnControllerLoss::kStop, OnControllerLoss::kKeep);
   }
   job.outputs = TextMap();
+  if (*rc::gen::arbitrary<bool>()) {
+    job.schedule = {Text(), Text(), *rc::gen::element(Concurrency::kForbid, Concurrency::kAllow),
+                    Time(), *rc::gen::arbitrary<bool>(), TextMap()};
+  }
   return job;
 }
 

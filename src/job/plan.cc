@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "job/enums.h"
+#include "job/schedule_json.h"
 
 namespace shoal::job {
 namespace {
@@ -355,6 +356,15 @@ std::string SuspendText(const Role& role) {
          std::string(NameIn(kCheckpointSignals, role.checkpoint_signal)) + " before SIGTERM.\n";
 }
 
+std::string ScheduleText(const Schedule& schedule) {
+  if (schedule.cron.empty()) return "";
+  return "Scheduled, once `shoal schedule` has said so: " + schedule.cron + ", " +
+         schedule.time_zone + (schedule.enabled ? "" : ", not enabled") +
+         (schedule.concurrency == Concurrency::kAllow ? ", beside runs that are not over"
+                                                      : ", unless the run before is not over") +
+         ".\n";
+}
+
 std::string LimitsText(const Limits& limits) {
   constexpr std::string_view kDone[] = {"it is reported", "all tasks are started again",
                                         "the job fails"};
@@ -393,6 +403,7 @@ std::string PrintPlan(const Job& job, const Plan& plan) {
   for (const Role& role : job.roles) out += RestartText(role);
   for (const Role& role : job.roles) out += AfterText(role);
   for (const Role& role : job.roles) out += SuspendText(role);
+  out += ScheduleText(job.schedule);
   out += LimitsText(job.limits);
   return out + EnvironmentText(plan);
 }
@@ -418,6 +429,7 @@ json::object PlanToJson(const Job& job, const Plan& plan) {
   object["limits"] = json::object{{"stall_ms", job.limits.stall.count()},
                                   {"on_stall", NameIn(kOnStalls, job.limits.on_stall)},
                                   {"keep_records_ms", job.limits.keep_records.count()}};
+  if (!job.schedule.cron.empty()) object["schedule"] = EncodeSchedule(job.schedule);
   return object;
 }
 

@@ -26,8 +26,10 @@ class Validator {
     CheckFollows();
     for (const Role& role : job_.roles) {
       CheckAfter(role);
-      CheckReady(role);
+      CheckProbe(role, "ready", role.ready.port, {"tcp", "http", "command", "log"});
+      CheckProbe(role, "health", role.health.port, {"tcp", "http", "command"});
     }
+    CheckSchedule();
     CheckSuccess();
     CheckStall();
     CheckVariables("env", job_.env);
@@ -55,7 +57,9 @@ class Validator {
   void CheckFollows();
   void CheckAfter(const Role& role);
   bool WaitsFor(const Role& role, const std::string& whom) const;
-  void CheckReady(const Role& role);
+  void CheckProbe(const Role& role, const std::string& section, const std::string& port,
+                  const std::vector<std::string>& kinds);
+  void CheckSchedule();
   void CheckCommands();
   void CheckFramework();
   void CheckSuccess();
@@ -180,18 +184,19 @@ void Validator::CheckAfter(const Role& role) {
   }
 }
 
-void Validator::CheckReady(const Role& role) {
-  const std::string path = "roles." + role.name + ".ready";
+// `ready` or `health`: one of `kinds`, and a port that the role has.
+void Validator::CheckProbe(const Role& role, const std::string& section, const std::string& port,
+                           const std::vector<std::string>& kinds) {
+  const std::string path = "roles." + role.name + "." + section;
   if (!draft_.Has(path) || !clean_) return;
-  std::string got;
-  int kinds = 0;
-  for (const char* kind : {"tcp", "http", "command", "log"}) {
-    if (!draft_.Has(path + "." + kind)) continue;
-    got += (kinds++ > 0 ? " and " : "") + std::string(kind);
+  std::string got, expected;
+  int given = 0;
+  for (const std::string& kind : kinds) {
+    expected += (expected.empty() ? "" : ", ") + kind;
+    if (draft_.Has(path + "." + kind)) got += (given++ > 0 ? " and " : "") + kind;
   }
-  if (kinds != 1) {
-    Wrong(path, "got " + (got.empty() ? "none" : got) +
-                    ", expected exactly one of tcp, http, command, log");
+  if (given != 1) {
+    Wrong(path, "got " + (got.empty() ? "none" : got) + ", expected exactly one of " + expected);
     return;
   }
   const bool http = got == "http";
@@ -199,15 +204,30 @@ void Validator::CheckReady(const Role& role) {
   const std::string port_path = path + (http ? ".http.port" : ".tcp");
   std::vector<std::string> names;
   std::string list;
-  for (const Port& port : role.ports) {
-    names.push_back(port.name);
-    list += (list.empty() ? "" : ", ") + port.name;
+  for (const Port& one : role.ports) {
+    names.push_back(one.name);
+    list += (list.empty() ? "" : ", ") + one.name;
   }
-  if (std::find(names.begin(), names.end(), role.ready.port) != names.end()) return;
+  if (std::find(names.begin(), names.end(), port) != names.end()) return;
   Wrong(draft_.Has(port_path) ? port_path : path,
-        "got " + (role.ready.port.empty() ? "no port" : Shown(role.ready.port)) +
+        "got " + (port.empty() ? "no port" : Shown(port)) +
             ", expected one of the role's ports: " + (list.empty() ? "it has none" : list) +
-            DidYouMean(role.ready.port, names));
+            DidYouMean(port, names));
+}
+
+void Validator::CheckSchedule() {
+  const Schedule& schedule = job_.schedule;
+  if (!draft_.Has("schedule") || errors_->At("schedule.cron")) return;
+  if (schedule.cron.empty()) {
+    if (clean_)
+      Wrong("schedule", "got no time, expected one, such as cron: 30 2 * * 1-5 for half past two "
+                        "of each working day");
+    return;
+  }
+  if (const Status cron = CheckCron(schedule.cron); !cron.ok())
+    Wrong("schedule.cron", cron.message());
+  if (const Status zone = CheckTimeZone(schedule.time_zone); !zone.ok())
+    Wrong("schedule.time_zone", zone.message());
 }
 
 void Validator::CheckCommands() {

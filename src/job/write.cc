@@ -142,6 +142,22 @@ Node ReadyNode(const Ready& ready) {
   return node;
 }
 
+Node HealthNode(const Health& health) {
+  const Health usual;
+  Ready probe;  // what the two have alike
+  probe.by = health.by;
+  probe.port = health.port;
+  probe.path = health.path;
+  probe.command = health.command;
+  Node node = ReadyNode(probe);
+  if (health.by == ReadyBy::kStart) return node;
+  if (health.grace != usual.grace) AddField(&node, "grace", Time(health.grace));
+  if (health.every != usual.every) AddField(&node, "every", Time(health.every));
+  if (health.timeout != usual.timeout) AddField(&node, "timeout", Time(health.timeout));
+  if (health.failures != usual.failures) AddField(&node, "failures", Number(health.failures));
+  return node;
+}
+
 Node RuleNode(const char* key, Node what, EndAction action) {
   Node node;
   AddField(&node, key, std::move(what));
@@ -189,6 +205,7 @@ Node RoleNode(const Role& role, const Role& base) {
   }
   AddUnlessEmpty(&node, "after", AfterNode(role.after));
   AddUnlessEmpty(&node, "ready", ReadyNode(role.ready));
+  AddUnlessEmpty(&node, "health", HealthNode(role.health));
   return node;
 }
 
@@ -314,6 +331,22 @@ Node MarathonNode(const Marathon& marathon) {
   return node;
 }
 
+Node ScheduleNode(const Schedule& schedule) {
+  const Schedule usual;
+  Node node;
+  if (schedule.cron.empty()) return node;
+  AddField(&node, "cron", Text(schedule.cron));
+  if (schedule.time_zone != usual.time_zone) AddField(&node, "time_zone", Text(schedule.time_zone));
+  if (schedule.concurrency != usual.concurrency)
+    AddField(&node, "concurrency",
+             Plain(std::string(NameIn(kConcurrencies, schedule.concurrency))));
+  if (schedule.start_deadline != usual.start_deadline)
+    AddField(&node, "start_deadline", Time(schedule.start_deadline));
+  if (!schedule.enabled) AddField(&node, "enabled", Plain("false"));
+  AddUnlessEmpty(&node, "secrets", TextMap(schedule.secrets));
+  return node;
+}
+
 // As the file has them: "NAME=VALUE".
 std::vector<std::string> Joined(const std::map<std::string, std::string>& pairs) {
   std::vector<std::string> texts;
@@ -385,6 +418,7 @@ std::string WriteYaml(const Job& job, const Comments& comments) {
   AddUnlessEmpty(&node, "slurm", SlurmNode(job.slurm));
   AddUnlessEmpty(&node, "kubernetes", KubernetesNode(job.kubernetes));
   AddUnlessEmpty(&node, "marathon", MarathonNode(job.marathon));
+  AddUnlessEmpty(&node, "schedule", ScheduleNode(job.schedule));
   return EmitYaml(node, comments);
 }
 
