@@ -7,6 +7,7 @@ const std::vector<Command>& Commands() {
       {"train", "Train", AddTrain},
       {"run", "Jobs", AddRun},
       {"plan", "Jobs", AddPlan},
+      {"schedule", "Jobs", AddSchedule},
       {"import", "Jobs", AddImport},
       {"submit-dmlc", "Jobs", AddSubmitDmlc, DmlcOwnWords},
       {"jobs", "Jobs", AddJobs},

@@ -9,6 +9,7 @@ namespace shoal::cli {
 void AddTrain(CLI::App& app, Run* chosen);
 void AddRun(CLI::App& app, Run* chosen);
 void AddPlan(CLI::App& app, Run* chosen);
+void AddSchedule(CLI::App& app, Run* chosen);
 void AddImport(CLI::App& app, Run* chosen);
 void AddSubmitDmlc(CLI::App& app, Run* chosen);
 int DmlcOwnWords(int argc, const char* const* argv);

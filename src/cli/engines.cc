@@ -7,6 +7,7 @@
 #include "engine/kubernetes/kubernetes_engine.h"
 #include "engine/local/local_engine.h"
 #include "engine/marathon/marathon_engine.h"
+#include "engine/marathon/metronome.h"
 #include "engine/slurm/slurm_engine.h"
 #include "job/parse.h"
 
@@ -96,6 +97,21 @@ learn::DataIs WhereDataIs(const std::string& name, const job::Job& job) {
   }
   const bool containers = name == "docker" || (name == "marathon" && !job.image.empty());
   return containers && ReadsVolumes(job) ? kElsewhere : kHere;
+}
+
+Result<std::unique_ptr<engine::Schedules>> MakeSchedules(const std::string& name,
+                                                         const job::Marathon& settings) {
+  if (name == "marathon") {
+    engine::MetronomeOptions options;
+    options.program = OwnProgram();
+    options.settings_url = settings.url;
+    options.authorities = settings.authorities;
+    return engine::MakeMetronome(std::move(options));
+  }
+  TRY(MakeEngine(name).status());
+  return Unimplemented("the engine " + name +
+                       " keeps no schedules: --engine marathon does, by Metronome; elsewhere cron "
+                       "runs `shoal run`");
 }
 
 std::vector<std::string> EngineNameList() {

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/schedules.h"
 #include "learn/algorithm.h"
 
 namespace CLI {
@@ -20,6 +21,11 @@ inline constexpr const char* kLocalEngine = "local";
 // Does not reach for the engine's daemon or cluster: that is the first call's business.
 // InvalidArgument names the engines that there are.
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
+
+// The schedules of the cluster that the engine is of; `settings` say where that is. Asks nobody
+// yet. Unimplemented, with what to do instead, for engines that have none.
+Result<std::unique_ptr<engine::Schedules>> MakeSchedules(const std::string& name,
+                                                         const job::Marathon& settings);
 
 // What MakeEngine takes, the local one first; and as text, "local, docker".
 std::vector<std::string> EngineNameList();

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/engines.h"
 #include "cli/report.h"
+#include "cli/schedule.h"
 #include "controller/desired.h"
 #include "controller/log_store.h"
 #include "controller/state_home.h"
@@ -79,7 +80,8 @@ Status AddEnvironment(const job::Job& job, bool every, job::Plan* plan) {
   return Status::Ok();
 }
 
-// The algorithm and its parameters. Unlike a run, a plan does not ask for the data to be here.
+}  // namespace
+
 Status CheckLearn(const job::Job& job) {
   if (job.framework != job::Framework::kShoal) return Status::Ok();
   const learn::Algorithm* algorithm =
@@ -87,6 +89,8 @@ Status CheckLearn(const job::Job& job) {
   if (algorithm == nullptr) return learn::ValidateLearn(job);
   return learn::ParseParams(algorithm->params, job.learn, job.file).status();
 }
+
+namespace {
 
 // The environment of one task, NAME=VALUE a line.
 Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_json) {
@@ -118,7 +122,8 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
 }
 
 // What the engine would be sent. The job has no name yet, nor a directory.
-Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::string& name) {
+Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::string& name,
+                       const std::string& file) {
   TRY_ASSIGN(const std::unique_ptr<engine::Engine> engine, MakeEngine(name));
   TRY_ASSIGN(const std::filesystem::path root, controller::FindStateHome());
   const std::string id = job.name + "-ID";
@@ -132,7 +137,19 @@ Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::s
   }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));
-  (void)PrintOut(text);
+  if (job.schedule.cron.empty()) {
+    (void)PrintOut(text);
+    return Status::Ok();
+  }
+  const auto schedules = MakeSchedules(name, job.marathon);
+  if (!schedules.ok()) {
+    (void)PrintOut(text);
+    Tell(NoSchedules(name, file, job.schedule, schedules.status()).message());
+    return Status::Ok();
+  }
+  TRY_ASSIGN(const std::string scheduled,
+             (*schedules)->Describe(job, ScheduledRunOf(job, controller::StateHome(root))));
+  (void)PrintOut(scheduled + "# and each time\n" + text);
   return Status::Ok();
 }
 
@@ -148,7 +165,7 @@ int PlanFile(const Context& context, const Arguments& arguments) {
     return printed.ok() ? 0 : Complain(InvalidArgument(printed.message()));
   }
   if (!arguments.engine.empty()) {
-    const Status printed = PrintWhatIsSent(context, *job, arguments.engine);
+    const Status printed = PrintWhatIsSent(context, *job, arguments.engine, arguments.file);
     return printed.ok() ? 0 : Complain(printed);
   }
   Result<job::Plan> plan = job::MakePlan(*job);

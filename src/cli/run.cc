@@ -33,6 +33,9 @@ int RunFile(const Context& context, const Arguments& arguments) {
     return Complain(InvalidArgument(valid.message()));
   }
   if (!arguments.quiet) TellLosses(*loaded);
+  if (!arguments.quiet && !context.json && !loaded->job.schedule.cron.empty())
+    Tell(arguments.file + " has a schedule, and is run once, now; `shoal schedule " +
+         arguments.file + "` has it run at its times");
   return RunJob(context, std::move(loaded->job),
                 {.quiet = arguments.quiet, .engine = arguments.engine});
 }

@@ -1,4 +1,4 @@
-// Fuzz entry: what Marathon and Mesos answer, and Marathon's stream of events in pieces. Nothing
+// Fuzz entry: what Marathon, Metronome and Mesos answer, and Marathon's stream of events in pieces. Nothing
 // crashes; what people read of it is one line.
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/marathon/decode.h"
+#include "engine/marathon/metronome_spec.h"
 
 namespace {
 
@@ -34,6 +35,14 @@ void TryAnswers(std::string_view text) {
   }
   if (const auto numbers = marathon::DecodeNumbers(text); numbers.ok())
     Require(numbers->cpus >= 0 && numbers->memory_mb >= 0 && numbers->gpus >= 0);
+  if (const auto jobs = marathon::DecodeMetronomeJobs(text); jobs.ok()) {
+    for (const marathon::MetronomeJob& job : *jobs) {
+      RequireLine(job.status.name + job.status.cron + job.status.time_zone + job.status.next);
+      for (const std::string& run : job.status.active) Require(run.find('/') == std::string::npos);
+    }
+  }
+  (void)marathon::DecodeMetronomeJob(text);
+  (void)marathon::DecodeMetronomeRun(text);
   for (const std::string& id : marathon::DecodeConflict(text)) RequireLine(id);
   RequireLine(marathon::DecodeComplaint(text));
   RequireLine(marathon::DecodeDeployment(text));

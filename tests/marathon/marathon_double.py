@@ -44,6 +44,7 @@ def as_app(app, embed):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    routes = ()  # of a double that answers in the same manner
 
     def log_message(self, *args):
         pass
@@ -89,7 +90,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             value = json.loads(body) if body else None
         except ValueError:
             return self.answer(400, {"message": "Invalid JSON", "details": []})
-        for method, prefix, function in ROUTES:
+        for method, prefix, function in self.routes or ROUTES:
             if method == self.command and url.path.rstrip("/").startswith(prefix):
                 try:
                     return function(self, marathon.scheduler, url.path[len(prefix):].rstrip("/"), value)
@@ -271,6 +272,18 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 64
 
 
+def serve(whose, handler, certificate=None):
+    """(a server that answers for `whose`, its URL)."""
+    server = Server(("127.0.0.1", 0), handler)
+    server.marathon = whose
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http{'s' if certificate else ''}://127.0.0.1:{server.server_address[1]}"
+
+
 class Marathon:
     """The whole of it, in this process."""
 
@@ -279,14 +292,7 @@ class Marathon:
         self.scheduler = scheduler.Scheduler(pathlib.Path(sandboxes), agents)
         self.authorization = authorization
         self.requests = []
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.server.marathon = self
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server, self.url = serve(self, Handler, certificate)
 
     def close(self):
         self.server.shutdown()

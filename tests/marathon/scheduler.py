@@ -191,7 +191,7 @@ class Scheduler:
                    "LIKE": mine is not None and re.fullmatch(value, mine) is not None,
                    "UNLIKE": mine is None or re.fullmatch(value, mine) is None,
                    "IS": mine == value, "GROUP_BY": True,
-                   "MAX_PER": same < int(value or 1)}[operator]
+                   "MAX_PER": operator == "MAX_PER" and same < int(value or 1)}[operator]
             if not met:
                 return "UnfulfilledConstraint"
         return None

@@ -19,32 +19,10 @@ uint32_t NumberOf(const std::string& name) {
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 
-// As sh reads one word.
-std::string Quote(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string LastPart(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 json::array Texts(const std::vector<std::string>& texts) {
   return json::array(texts.begin(), texts.end());
-}
-
-int64_t Seconds(std::chrono::milliseconds time) {
-  return std::chrono::ceil<std::chrono::seconds>(time).count();
-}
-
-json::array Constraint(const std::string& text) {
-  json::array parts;
-  const size_t first = text.find(':');
-  const size_t second = first == std::string::npos ? first : text.find(':', first + 1);
-  parts.emplace_back(text.substr(0, first));
-  if (first == std::string::npos) return parts;
-  parts.emplace_back(text.substr(first + 1, second - first - 1));
-  if (second != std::string::npos) parts.emplace_back(text.substr(second + 1));
-  return parts;
 }
 
 Status CheckConstraint(const std::string& text) {
@@ -64,36 +42,11 @@ std::string Containerizer(const DesiredJob& job) {
 }
 
 json::object Environment(const DesiredJob& job) {
-  const job::Marathon& settings = job.marathon;
-  json::object env;
-  for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION"}) {
-    if (const char* value = std::getenv(name); value != nullptr) env[name] = value;
-  }
-  const std::string service = CoordinatorService(settings, job.job_id);
+  json::object env = PassedVariables();
+  const std::string service = CoordinatorService(job.marathon, job.job_id);
   if (const char* asked = std::getenv(kDnsVariable); asked != nullptr && !service.empty())
     env[kServiceVariable] = service + "@" + asked;
-  size_t number = 0;
-  for (const auto& [name, source] : settings.secrets)
-    env[name] = json::object{{"secret", "secret" + std::to_string(number++)}};
   return env;
-}
-
-json::object Secrets(const job::Marathon& settings) {
-  json::object secrets;
-  size_t number = 0;
-  for (const auto& [name, source] : settings.secrets)
-    secrets["secret" + std::to_string(number++)] = json::object{{"source", source}};
-  return secrets;
-}
-
-json::array Fetch(const job::Marathon& settings, const std::string& program) {
-  json::array fetch;
-  for (const std::string& uri : settings.fetch) {
-    json::object one{{"uri", uri}};
-    if (LastPart(uri) == LastPart(program)) one["executable"] = true;
-    fetch.push_back(std::move(one));
-  }
-  return fetch;
 }
 
 json::object Volume(const Mount& mount) {
@@ -144,15 +97,12 @@ void AddResources(const std::string& role, const RoleNeed& need, json::object* a
 json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleNeed& need,
                      const std::string& program) {
   const job::Marathon& settings = job.marathon;
-  const std::string word = program.find('/') == std::string::npos
-                               ? "\"$MESOS_SANDBOX\"/" + Quote(program)
-                               : Quote(program);
   const int64_t unreachable = Seconds(settings.unreachable);
   json::object app{
       {"id", AppId(GroupId(settings, job.job_id), role)},
-      {"cmd", "exec " + word + " marathon hold " + Quote(job.job_dir) + " " + Quote(role)},
+      {"cmd",
+       "exec " + ProgramWord(program) + " marathon hold " + Quote(job.job_dir) + " " + Quote(role)},
       {"instances", need.instances},
-      {"env", Environment(job)},
       {"labels", {{kJobLabel, job.job_id}, {kRoleLabel, role}, {kDirLabel, job.job_dir}}},
       {"backoffSeconds", Seconds(settings.backoff)},
       {"maxLaunchDelaySeconds", Seconds(settings.longest_backoff)},
@@ -160,6 +110,9 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
       {"upgradeStrategy", {{"minimumHealthCapacity", 0}, {"maximumOverCapacity", 0}}},
       {"unreachableStrategy",
        {{"inactiveAfterSeconds", unreachable}, {"expungeAfterSeconds", unreachable}}}};
+  json::object env = Environment(job);
+  if (!settings.secrets.empty()) app["secrets"] = AddSecrets(settings.secrets, &env);
+  app["env"] = std::move(env);
   AddResources(role, need, &app);
   json::array ports;
   if (role == kCoordinator)
@@ -173,8 +126,7 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
   json::array constraints;
   for (const std::string& text : settings.constraints) constraints.push_back(Constraint(text));
   if (!constraints.empty() && role != kCoordinator) app["constraints"] = std::move(constraints);
-  if (!settings.fetch.empty()) app["fetch"] = Fetch(settings, program);
-  if (!settings.secrets.empty()) app["secrets"] = Secrets(settings);
+  if (!settings.fetch.empty()) app["fetch"] = Fetch(settings.fetch, program);
   if (Containerizer(job) != "none") {
     app["container"] = Container(job, program);
     app["networks"] = json::array{json::object{{"mode", "host"}}};
@@ -183,6 +135,60 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
 }
 
 }  // namespace
+
+std::string Quote(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string ProgramWord(const std::string& program) {
+  const bool fetched = program.find('/') == std::string::npos;
+  return fetched ? "\"$MESOS_SANDBOX\"/" + Quote(program) : Quote(program);
+}
+
+int64_t Seconds(std::chrono::milliseconds time) {
+  return std::chrono::ceil<std::chrono::seconds>(time).count();
+}
+
+json::array Constraint(const std::string& text) {
+  json::array parts;
+  const size_t first = text.find(':');
+  const size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  parts.emplace_back(text.substr(0, first));
+  if (first == std::string::npos) return parts;
+  parts.emplace_back(text.substr(first + 1, second - first - 1));
+  if (second != std::string::npos) parts.emplace_back(text.substr(second + 1));
+  return parts;
+}
+
+json::array Fetch(const std::vector<std::string>& uris, const std::string& program) {
+  json::array fetch;
+  for (const std::string& uri : uris) {
+    json::object one{{"uri", uri}};
+    if (LastPart(uri) == LastPart(program)) one["executable"] = true;
+    fetch.push_back(std::move(one));
+  }
+  return fetch;
+}
+
+json::object PassedVariables() {
+  json::object env;
+  for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION"}) {
+    if (const char* value = std::getenv(name); value != nullptr) env[name] = value;
+  }
+  return env;
+}
+
+json::object AddSecrets(const std::map<std::string, std::string>& wanted, json::object* env) {
+  json::object secrets;
+  for (const auto& [name, source] : wanted) {
+    const std::string key = "secret" + std::to_string(secrets.size());
+    (*env)[name] = json::object{{"secret", key}};
+    secrets[key] = json::object{{"source", source}};
+  }
+  return secrets;
+}
 
 std::string PathPart(const std::string& name) {
   std::string part;

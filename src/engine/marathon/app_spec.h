@@ -3,8 +3,10 @@
 // new version of it, which Marathon would restart.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/status.h"
@@ -53,5 +55,22 @@ std::map<std::string, RoleNeed> NeedsOf(const DesiredJob& desired);
 // tasks are not looked at.
 json::object MakeGroup(const DesiredJob& settings, const std::map<std::string, RoleNeed>& needs,
                        const std::string& program);
+
+// ---- What Metronome's jobs have as well (metronome_spec.h) ----
+
+// The program as a word of `cmd`: a path, or a name in the task's sandbox.
+std::string ProgramWord(const std::string& program);
+// As sh reads one word.
+std::string Quote(const std::string& text);
+// Whole seconds, rounded up.
+int64_t Seconds(std::chrono::milliseconds time);
+// Of "FIELD:OPERATOR[:VALUE]".
+json::array Constraint(const std::string& text);
+// What a task's sandbox gets; the program can be executed there.
+json::array Fetch(const std::vector<std::string>& uris, const std::string& program);
+// The variables of this process that a task is to have too.
+json::object PassedVariables();
+// Variables that a secret store fills, in `env`, and where, as `secrets`.
+json::object AddSecrets(const std::map<std::string, std::string>& wanted, json::object* env);
 
 }  // namespace shoal::engine::marathon

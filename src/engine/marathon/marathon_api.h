@@ -10,28 +10,19 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/marathon/decode.h"
-#include "net/http_client.h"
+#include "engine/marathon/service_client.h"
 
 namespace shoal::engine::marathon {
-
-// How Marathon knows us; at most one is set.
-struct Credentials {
-  std::string token;  // of DC/OS
-  std::string user;   // "USER:PASSWORD"
-};
-// SHOAL_MARATHON_TOKEN, SHOAL_MARATHON_USER, or what the file holds that
-// SHOAL_MARATHON_CREDENTIALS names: USER:PASSWORD, else a token.
-Result<Credentials> CredentialsFromEnvironment();
 
 // Thread-safe. All calls block, at most half a minute. Unavailable if Marathon does not answer,
 // Unauthenticated and PermissionDenied as it says.
 class MarathonApi {
  public:
-  // `authorities`: a PEM file; empty: the machine's. `proxy`: as net::HttpClient takes it.
+  // `authorities`: a PEM file; empty: the machine's.
   static Result<std::unique_ptr<MarathonApi>> Make(const std::string& url,
                                                    const std::string& authorities,
                                                    const Credentials& credentials);
-  const std::string& url() const { return http_->url(); }
+  const std::string& url() const { return client_->url(); }
 
   // All of the cluster's, used or not.
   Result<Capacity> Numbers() const;
@@ -52,16 +43,10 @@ class MarathonApi {
   Result<std::unique_ptr<net::HttpStream>> Events() const;
 
  private:
-  MarathonApi(std::unique_ptr<net::HttpClient> http, std::string authorization)
-      : http_(std::move(http)), authorization_(std::move(authorization)) {}
-  net::HttpRequest Request(const std::string& method, const std::string& target) const;
-  // The reply, if its status says success or `also`.
-  Result<net::HttpReply> Call(const net::HttpRequest& request, int also = 0) const;
-  Status Refusal(const net::HttpRequest& request, const net::HttpReply& reply) const;
+  explicit MarathonApi(std::unique_ptr<ServiceClient> client) : client_(std::move(client)) {}
   Result<Change> SendChange(const net::HttpRequest& request) const;
 
-  const std::unique_ptr<net::HttpClient> http_;
-  const std::string authorization_;
+  const std::unique_ptr<ServiceClient> client_;
 };
 
 }  // namespace shoal::engine::marathon
