@@ -51,7 +51,8 @@ class Asking {
     TRY_ASSIGN(rendezvous::ClientOptions options, session_->Bystander(job));
     options.give_up_after = kDialFor;
     // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
-    const bool orphan = options.find != nullptr && !controller::IsAlive(job.owner);
+    const bool orphan = options.find != nullptr && !controller::IsAlive(job.owner) &&
+                        !controller::LivesElsewhere(session_->home().root(), job.owner);
     rendezvous::ClientCallbacks callbacks;
     callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
       using Type = rendezvous::JobEvent::Type;
@@ -82,6 +83,7 @@ class Asking {
       if (tell && !job::IsFinal(job->state)) (void)TellOwner(*job);
       return;
     }
+    if (controller::LivesElsewhere(session_->home().root(), job->owner)) return;  // it stores it
     if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
     Look();
   }

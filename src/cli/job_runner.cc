@@ -8,6 +8,7 @@
 #include "cli/display.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "controller/process_identity.h"
 #include "job/json.h"
 #include "job/parse.h"
 
@@ -44,6 +45,9 @@ class Foreground {
     // Before the job exists, so that no signal can come between the two.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
+    // For those who share the state home on other machines.
+    TRY_ASSIGN(const auto alive,
+               controller::AliveMark::Make(session_->home().root(), session_->self()));
     controller::ControllerOptions options;
     options.store = &session_->store();
     TRY_ASSIGN(options.engine, session_->engine(engine_));

@@ -1,5 +1,7 @@
 #include "controller/process_identity.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -41,6 +43,12 @@ Result<std::string> BootId() {
   return id;
 }
 
+std::filesystem::path MarkOf(const std::filesystem::path& root, const ProcessIdentity& process) {
+  return root / "controllers" /
+         (process.boot_id + "-" + std::to_string(process.pid) + "-" +
+          std::to_string(process.start_ticks));
+}
+
 }  // namespace
 
 Result<ProcessIdentity> CurrentProcess() {
@@ -59,6 +67,35 @@ bool IsAlive(const ProcessIdentity& process) {
   const Result<Stat> stat = ReadStat(process.pid);
   return stat.ok() && stat->start_ticks == process.start_ticks && stat->state != 'Z' &&
          stat->state != 'X';
+}
+
+Result<AliveMark> AliveMark::Make(const std::filesystem::path& root,
+                                  const ProcessIdentity& process) {
+  std::filesystem::path path = MarkOf(root, process);
+  TRY(MakeDirectories(path.parent_path(), 0700));
+  TRY_ASSIGN(UniqueFd file, OpenFile(path, O_RDWR | O_CREAT, 0600));
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return ErrnoStatus(errno, "flock " + path.string());
+  return AliveMark(std::move(path), std::move(file));
+}
+
+AliveMark::~AliveMark() {
+  std::error_code error;
+  if (file_.valid()) std::filesystem::remove(path_, error);
+}
+
+void ForgetMark(const std::filesystem::path& root, const ProcessIdentity& process) {
+  if (process.boot_id.empty() || process.boot_id.find('/') != std::string::npos) return;
+  std::error_code error;
+  std::filesystem::remove(MarkOf(root, process), error);
+}
+
+bool LivesElsewhere(const std::filesystem::path& root, const ProcessIdentity& process) {
+  if (process.pid <= 0 || process.boot_id.find('/') != std::string::npos) return false;
+  const Result<std::string> boot = BootId();
+  if (!boot.ok() || *boot == process.boot_id) return false;
+  const auto file = OpenFile(MarkOf(root, process), O_RDWR, 0600);
+  return file.ok() && ::flock(file->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace shoal::controller

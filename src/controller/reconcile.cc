@@ -83,6 +83,7 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, const JobRecord& j
   const WallTime now = options.clock->Wall();
   TRY_ASSIGN(const bool ours, options.store->Claim(job.id, job.owner, options.self, now));
   if (!ours) return Aborted("another process looks after it");
+  ForgetMark(options.home.root(), job.owner);
   TRY(engine->Stop(job.id, kClearGrace));
   RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
   if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
@@ -102,6 +103,7 @@ Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options) {
   std::vector<Reconciled> repaired;
   for (const JobRecord& job : jobs) {
     if (job.state == JobState::kSuspended || IsAlive(job.owner)) continue;
+    if (LivesElsewhere(options.home.root(), job.owner)) continue;
     Result<Reconciled> one = RepairJob(options, job);
     // What cannot be repaired now must not keep the user from his command.
     if (!one.ok()) {

@@ -31,10 +31,10 @@ struct ReconcileOptions {
   std::function<Result<engine::Engine*>(const std::string& name)> engine;
 };
 
-// For each job that has not ended and whose owner is dead: verdict.json → its end is recorded; its
-// coordinator alive → left alone; neither → failed, and what is left of it is stopped. Jobs of
-// living owners, and suspended ones, are not touched. Of several processes that do this at once,
-// one acts. Costs one query if there is nothing to do.
+// For each job that has not ended and whose owner is dead, here or on another machine: verdict.json
+// → its end is recorded; its coordinator alive → left alone; neither → failed, and what is left of
+// it is stopped. Jobs of living owners, and suspended ones, are not touched. Of several processes
+// that do this at once, one acts. Costs one query if there is nothing to do.
 Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options);
 
 }  // namespace shoal::controller

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/file.h"
 #include "controller/process_identity.h"
 #include "controller/sqlite_store.h"
@@ -96,6 +98,20 @@ TEST_F(ReconcileTest, JobsOfTheLivingAreLeftAlone) {
   ASSERT_TRUE(repaired.ok());
   EXPECT_TRUE(repaired->empty());
   EXPECT_EQ(engines_, 0);
+}
+
+// As of another machine with the same state home.
+TEST_F(ReconcileTest, SoAreThoseOfTheLivingElsewhere) {
+  ProcessIdentity elsewhere = options_.self;
+  elsewhere.boot_id = "another-boot";
+  std::optional<AliveMark> mark(std::move(*AliveMark::Make(home_.root(), elsewhere)));
+  Submit(elsewhere);
+  ASSERT_TRUE(Reconcile(options_)->empty());
+  EXPECT_EQ(engines_, 0);
+  mark.reset();
+  EXPECT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
+  EXPECT_TRUE(std::filesystem::is_empty(home_.root() / "controllers"));
 }
 
 TEST_F(ReconcileTest, VerdictIsRecorded) {

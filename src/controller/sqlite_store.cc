@@ -16,8 +16,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "controller/file_watch.h"
 #include "controller/sqlite_handle.h"
+#include "host/network_fs.h"
 
 namespace shoal::controller {
 namespace {
@@ -425,8 +427,15 @@ Result<int64_t> SchemaVersion(SqliteHandle* db) {
   return row ? version.Int(0) : 0;
 }
 
-Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory) {
-  TRY(db->Execute("PRAGMA journal_mode = WAL"));
+// A log is an index in memory that only processes of one machine share: on a file system of several
+// the store goes without (sqlite.org/wal.html, "Disadvantages", 2).
+Status SetJournal(SqliteHandle* db, bool several_machines) {
+  return db->Execute(several_machines ? "PRAGMA journal_mode = DELETE"
+                                      : "PRAGMA journal_mode = WAL");
+}
+
+Status MakeSchema(SqliteHandle* db, const std::filesystem::path& directory, bool several_machines) {
+  TRY(SetJournal(db, several_machines));
   TRY_ASSIGN(Transaction transaction, Transaction::Begin(db));
   // Whoever sees the tables may rely on the files' names as well (sqlite_handle.cc).
   TRY(SyncDirectory(directory));
@@ -449,14 +458,14 @@ Status Lock(int bell, int how, int timeout_ms, const std::filesystem::path& path
 
 // The version of the tables, which are made first if there are none.
 Result<int64_t> EnsureSchema(SqliteHandle* db, int bell, const std::filesystem::path& path,
-                             int timeout_ms) {
+                             int timeout_ms, bool several_machines) {
   TRY(Lock(bell, LOCK_SH, timeout_ms, path));
   TRY_ASSIGN(int64_t version, SchemaVersion(db));
   if (version != 0) return version;
   TRY(Lock(bell, LOCK_EX, timeout_ms, path));
   TRY_ASSIGN(version, SchemaVersion(db));  // another process may have been quicker
   if (version != 0) return version;
-  TRY(MakeSchema(db, path.parent_path()));
+  TRY(MakeSchema(db, path.parent_path(), several_machines));
   return SchemaVersion(db);
 }
 
@@ -472,13 +481,19 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
   TRY_ASSIGN(UniqueFd bell,
              OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
   TRY_ASSIGN(SqliteHandle db, SqliteHandle::Open(path, options.busy_timeout_ms));
-  TRY_ASSIGN(const int64_t version, EnsureSchema(&db, bell.get(), path, options.busy_timeout_ms));
+  const bool several = options.several_machines || host::IsOnNetwork(path.parent_path());
+  TRY_ASSIGN(const int64_t version,
+             EnsureSchema(&db, bell.get(), path, options.busy_timeout_ms, several));
   if (version != kSchemaVersion) {
     return FailedPrecondition(fmt::format(
         "{}: has version {} of the tables, this shoal knows version {}; use a newer shoal, or set "
         "SHOAL_HOME to another directory",
         path.string(), version, kSchemaVersion));
   }
+  // One that an earlier shoal made with a log changes when nobody else has it open.
+  if (several && !SetJournal(&db, true).ok())
+    LogInfo("{}: still keeps a log, which machines cannot share; others have it open",
+            path.string());
   TRY(db.Execute("PRAGMA synchronous = FULL"));
   TRY(db.Execute(kExpiring));
   ::flock(bell.get(), LOCK_UN);

@@ -10,10 +10,12 @@
 namespace shoal::controller {
 
 struct SqliteOptions {
-  int busy_timeout_ms = 10'000;  // how long to wait for another process's commit
+  int busy_timeout_ms = 10'000;   // how long to wait for another process's commit
+  bool several_machines = false;  // share it; also if its file system is a network's
 };
 
-// Opens or makes the store (WAL; a synced commit is one fsync). One clear sentence where the disk
+// Opens or makes the store (WAL; a synced commit is one fsync; where several machines share it a
+// rollback journal, some more). One clear sentence where the disk
 // is full, the file is damaged, locked for too long, not writable, or made by a newer version.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
                                                const SqliteOptions& options = {});

@@ -60,6 +60,20 @@ TEST_F(SqliteStoreTest, LockedForTooLongIsSaid) {
   EXPECT_TRUE((*store)->Submit({"a", "a", "local", {}, {}, {}}).ok());
 }
 
+// The format of file header bytes 18 and 19: 2 with a log, 1 without (sqlite.org/fileformat.html).
+TEST_F(SqliteStoreTest, WhatMachinesShareHasNoLog) {
+  const auto format = [&] { return std::string(*ReadFile(path_, size_t{1} << 20), 18, 2); };
+  ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({"a", "a", "local", {}, {}, {}}).ok());
+  EXPECT_EQ(format(), "\x02\x02");
+  auto store = OpenSqliteStore(path_, {.several_machines = true});  // of an earlier shoal
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE((*store)->Submit({"b", "b", "local", {}, {}, {}}).ok());
+  EXPECT_EQ(format(), "\x01\x01");
+  auto other = OpenSqliteStore(path_, {.several_machines = true});
+  ASSERT_TRUE((*other)->Submit({"c", "c", "local", {}, {}, {}}).ok());
+  EXPECT_EQ((*store)->ListJobs({.limit = 10})->size(), 3u);
+}
+
 TEST_F(SqliteStoreTest, ManyWhoMakeItAtOnceAllGetIt) {
   for (int round = 0; round < 60; ++round) {
     const std::filesystem::path path = path_.parent_path() / std::to_string(round) / "shoal.db";

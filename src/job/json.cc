@@ -40,10 +40,14 @@ json::object Encode(const Ready& ready) {
 }
 
 json::object Encode(const Health& health) {
-  return {{"by", NameIn(kReadyBys, health.by)},       {"port", health.port},
-          {"path", health.path},                      {"command", Texts(health.command)},
-          {"grace_ms", health.grace.count()},         {"every_ms", health.every.count()},
-          {"timeout_ms", health.timeout.count()},     {"failures", health.failures}};
+  return {{"by", NameIn(kReadyBys, health.by)},
+          {"port", health.port},
+          {"path", health.path},
+          {"command", Texts(health.command)},
+          {"grace_ms", health.grace.count()},
+          {"every_ms", health.every.count()},
+          {"timeout_ms", health.timeout.count()},
+          {"failures", health.failures}};
 }
 
 template <typename Rule>

@@ -62,8 +62,8 @@ Role AnyRole() {
   role.ready.line = Text();
   role.ready.every = Time();
   role.ready.timeout = Time();
-  role.health = {role.ready.by, Text(), Text(), TextList(), Time(), Time(), Time(),
-                 *rc::gen::inRange(1, 100)};
+  role.health = {role.ready.by, Text(), Text(), TextList(),
+                 Time(),        Time(), Time(), *rc::gen::inRange(1, 100)};
   const auto action = [] {
     return *rc::gen::element(EndAction::kRetry, EndAction::kFail, EndAction::kIgnore,
                              EndAction::kRestartJob, EndAction::kExcludeHost);
@@ -111,8 +111,12 @@ Job AnyJob() {
   }
   job.outputs = TextMap();
   if (*rc::gen::arbitrary<bool>()) {
-    job.schedule = {Text(), Text(), *rc::gen::element(Concurrency::kForbid, Concurrency::kAllow),
-                    Time(), *rc::gen::arbitrary<bool>(), TextMap()};
+    job.schedule = {Text(),
+                    Text(),
+                    *rc::gen::element(Concurrency::kForbid, Concurrency::kAllow),
+                    Time(),
+                    *rc::gen::arbitrary<bool>(),
+                    TextMap()};
   }
   return job;
 }

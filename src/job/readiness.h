@@ -36,9 +36,9 @@ struct Ready {
 // How Marathon sees that a running program is well. kStart: it is not asked; never kLog.
 struct Health {
   ReadyBy by = ReadyBy::kStart;
-  std::string port;                         // kTcp, kHttp: one of the role's
-  std::string path = "/";                   // kHttp
-  std::vector<std::string> command;         // kCommand: exits with 0
+  std::string port;                          // kTcp, kHttp: one of the role's
+  std::string path = "/";                    // kHttp
+  std::vector<std::string> command;          // kCommand: exits with 0
   std::chrono::milliseconds grace{300'000};  // after each start of the program
   std::chrono::milliseconds every{60'000};
   std::chrono::milliseconds timeout{20'000};

@@ -24,13 +24,12 @@ struct CronField {
   int most;
   const char* names;  // three letters each, for `least` and what follows; "": numbers only
 };
-constexpr std::array<CronField, 5> kCronFields = {{{"minute", 0, 59, ""},
-                                                   {"hour", 0, 23, ""},
-                                                   {"day of the month", 1, 31, ""},
-                                                   {"month", 1, 12,
-                                                    "janfebmaraprmayjunjulaugsepoctnovdec"},
-                                                   {"day of the week", 0, 7,
-                                                    "sunmontuewedthufrisat"}}};
+constexpr std::array<CronField, 5> kCronFields = {
+    {{"minute", 0, 59, ""},
+     {"hour", 0, 23, ""},
+     {"day of the month", 1, 31, ""},
+     {"month", 1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
+     {"day of the week", 0, 7, "sunmontuewedthufrisat"}}};
 
 std::vector<std::string> Split(const std::string& text, char at) {
   std::vector<std::string> parts{""};
@@ -64,10 +63,9 @@ std::optional<int> Number(const CronField& field, const std::string& word) {
     }
     return std::nullopt;
   }
-  const bool digits = !word.empty() && word.size() <= 2 &&
-                      std::all_of(word.begin(), word.end(), [](unsigned char c) {
-                        return std::isdigit(c) != 0;
-                      });
+  const bool digits =
+      !word.empty() && word.size() <= 2 &&
+      std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   if (!digits) return std::nullopt;
   const int number = std::stoi(word);
   if (number < field.least || number > field.most) return std::nullopt;
@@ -94,8 +92,8 @@ Result<int> CheckEntry(const CronField& field, const std::string& entry) {
   if (halves.size() == 1) return first;
   if (halves[0] != "*" && ends.size() == 1)
     return Wrong(field, entry,
-                 "a step behind * or a range: " + ends[0] + "-" + std::to_string(field.most) +
-                     "/" + halves[1]);
+                 "a step behind * or a range: " + ends[0] + "-" + std::to_string(field.most) + "/" +
+                     halves[1]);
   const auto step = ParseInteger(halves[1]);
   if (!step || *step < 1 || *step > field.most)
     return Wrong(field, entry, "a step from 1 to " + std::to_string(field.most));

@@ -24,9 +24,9 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// Five fields as crontab(5) has them: lists, ranges, steps behind `*` or a range, three-letter names
-// of months and days. Each of them is read alike by cron and by Metronome. InvalidArgument with
-// "got …, expected …"; also for a day that no month of them has.
+// Five fields as crontab(5) has them: lists, ranges, steps behind `*` or a range, three-letter
+// names of months and days. Each of them is read alike by cron and by Metronome. InvalidArgument
+// with "got …, expected …"; also for a day that no month of them has.
 Status CheckCron(const std::string& cron);
 // InvalidArgument for what is no name of the IANA's list as this machine has it in
 // /usr/share/zoneinfo; where there is none, for what could not be one.

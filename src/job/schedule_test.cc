@@ -10,10 +10,9 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Cron, WhatCronAndMetronomeReadAlike) {
-  for (const char* good :
-       {"* * * * *", "0 0 * * *", "*/5 * * * *", "0-59/10 0,12 1,15 1-6 *", "30 2 * * mon-fri",
-        "0 3 * JAN,jul 0", "0 0 * * 7", "  0   0 1\t* *  ", "0 0 29 2 *", "0 0 31 2 1",
-        "0 0 31 1-12/2 *", "59 23 31 12 6"}) {
+  for (const char* good : {"* * * * *", "0 0 * * *", "*/5 * * * *", "0-59/10 0,12 1,15 1-6 *",
+                           "30 2 * * mon-fri", "0 3 * JAN,jul 0", "0 0 * * 7", "  0   0 1\t* *  ",
+                           "0 0 29 2 *", "0 0 31 2 1", "0 0 31 1-12/2 *", "59 23 31 12 6"}) {
     EXPECT_TRUE(CheckCron(good).ok()) << good << ": " << CheckCron(good).message();
   }
 }
@@ -21,8 +20,9 @@ TEST(Cron, WhatCronAndMetronomeReadAlike) {
 TEST(Cron, WhatIsWrongIsSaid) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"", "got 0 fields, expected five"},
-      {"0 0 * * * *", "got 6 fields, expected five: minute, hour, day of the month, month, day of "
-                      "the week; there are no seconds"},
+      {"0 0 * * * *",
+       "got 6 fields, expected five: minute, hour, day of the month, month, day of "
+       "the week; there are no seconds"},
       {"@daily", "@daily is 0 0 * * *"},
       {"60 * * * *", "got '60' as the minute, expected numbers from 0 to 59"},
       {"* 24 * * *", "got '24' as the hour"},

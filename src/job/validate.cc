@@ -210,9 +210,8 @@ void Validator::CheckProbe(const Role& role, const std::string& section, const s
   }
   if (std::find(names.begin(), names.end(), port) != names.end()) return;
   Wrong(draft_.Has(port_path) ? port_path : path,
-        "got " + (port.empty() ? "no port" : Shown(port)) +
-            ", expected one of the role's ports: " + (list.empty() ? "it has none" : list) +
-            DidYouMean(port, names));
+        "got " + (port.empty() ? "no port" : Shown(port)) + ", expected one of the role's ports: " +
+            (list.empty() ? "it has none" : list) + DidYouMean(port, names));
 }
 
 void Validator::CheckSchedule() {
@@ -220,8 +219,9 @@ void Validator::CheckSchedule() {
   if (!draft_.Has("schedule") || errors_->At("schedule.cron")) return;
   if (schedule.cron.empty()) {
     if (clean_)
-      Wrong("schedule", "got no time, expected one, such as cron: 30 2 * * 1-5 for half past two "
-                        "of each working day");
+      Wrong("schedule",
+            "got no time, expected one, such as cron: 30 2 * * 1-5 for half past two "
+            "of each working day");
     return;
   }
   if (const Status cron = CheckCron(schedule.cron); !cron.ok())
