@@ -141,6 +141,11 @@ Result<UniqueFd> DialLocally(const std::string& job_id, const std::string& role,
                      std::to_string(port));
 }
 
+Result<TaskProgram> FindTaskProgram(const std::string& job_id, const std::string& role, int index) {
+  TRY_ASSIGN(const Program program, FindProgram(job_id, role, index));
+  return TaskProgram{program.pid, program.start_ticks};
+}
+
 void EndEarlierLives(const std::string& job_id, const std::string& role, int index,
                      int incarnation) {
   constexpr int kLooks = 200;  // 10 ms apart

@@ -2,6 +2,9 @@
 // are processes of this machine, or of another one on which they have a helper.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +13,14 @@
 #include "engine/engine.h"
 
 namespace shoal::engine {
+
+// The program of a task: of its processes the first of its latest attempt.
+struct TaskProgram {
+  pid_t pid = 0;
+  uint64_t start_ticks = 0;  // since boot
+};
+// NotFound if none runs here.
+Result<TaskProgram> FindTaskProgram(const std::string& job_id, const std::string& role, int index);
 
 // Found by the environment of what runs, so it needs no record and works beside the engine that
 // runs the job. NotFound if the task has no running program.

@@ -77,6 +77,26 @@ class Behaviour(DoubleTest):
         self.call("POST", "/test/hold", {"on": False})
         self.wait_for(lambda: len(self.tasks()) == 2 and self.call("GET", "/v2/deployments")[1] == [])
 
+    def test_what_fails_its_health_check_is_killed_and_made_again(self):
+        check = {"protocol": "COMMAND", "intervalSeconds": 1, "timeoutSeconds": 1, "maxConsecutiveFailures": 2}
+        self.put(healthChecks=[{**check, "gracePeriodSeconds": 0, "command": {"value": "test ! -e ../ill"}}])
+        first = self.wait_for(self.tasks)[0]["id"]
+        task = self.state.apps["/g/a"].tasks[first]
+        self.wait_for(lambda: task.health == [True])
+        with open(os.path.join(self.folder.name, "ill"), "w", encoding="ascii"):
+            pass
+        self.wait_for(lambda: self.events("TASK_KILLED"))
+        os.unlink(os.path.join(self.folder.name, "ill"))
+        self.assertEqual(task.health, [True, False, False])
+        self.wait_for(lambda: len(self.events("TASK_STAGING")) == 2)
+
+    def test_within_its_grace_it_may_be_ill(self):
+        self.put(healthChecks=[{"protocol": "COMMAND", "intervalSeconds": 1, "timeoutSeconds": 1, "maxConsecutiveFailures": 1,
+                                "gracePeriodSeconds": 300, "command": {"value": "sleep 600"}}])
+        task = self.state.apps["/g/a"].tasks[self.wait_for(self.tasks)[0]["id"]]
+        self.wait_for(lambda: len(task.health) == 2)
+        self.assertEqual((task.health, task.ill, self.events("TASK_KILLED")), ([False, False], False, []))
+
     def test_instances_alone_are_no_new_version(self):
         self.put()
         first = self.wait_for(self.tasks)[0]["id"]

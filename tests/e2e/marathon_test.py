@@ -307,6 +307,73 @@ success: {all: [client]}
         self.finish(process)
 
 
+class Health(MarathonTest):
+    """Marathon's health checks: who hangs is replaced, who has ended or waits is left alone."""
+    SERVER = """\
+import http.server, os, signal
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/hang":
+            open(@HOME@ + "/hung", "w").close()
+            signal.pause()
+        self.send_response(204 if self.path == "/live" else 404)
+        self.end_headers()
+server = http.server.HTTPServer(("127.0.0.1", int(os.environ["SHOAL_PORT"])), Handler)
+with open(@HOME@ + "/url.new", "w") as file:
+    file.write(f"http://127.0.0.1:{server.server_address[1]}")
+os.rename(@HOME@ + "/url.new", @HOME@ + "/url")
+server.serve_forever()
+"""
+    TEXT = """\
+name: watched
+roles:
+  server:
+    ports: [http]
+    command: [python3, @HOME@/server.py]
+    health: {http: {port: http, path: /live}, grace: 1s, every: 1s, timeout: 1s, failures: 2}
+  early:
+    command: ["true"]
+    health: {command: ["false"], grace: 0s, every: 1s, failures: 1}
+  late:
+    command: ["true"]
+    after: {role: client, when: ended}
+    health: {command: ["false"], grace: 0s, every: 1s, failures: 1}
+  client:
+    command: [sh, -c, 'while [ ! -e @HOME@/enough ]; do sleep 0.05; done']
+    health: {command: [sh, -c, 'test "$SHOAL_ROLE" = client'], grace: 0s, every: 1s, failures: 1}
+success: {all: [client, early, late]}
+"""
+
+    def ask(self, path):
+        try:
+            with open(self.home.path("url"), encoding="ascii") as file, urllib.request.urlopen(file.read() + path, timeout=1) as reply:
+                return reply.status == 204
+        except (OSError, ValueError):
+            return False
+
+    def task_of(self, role):
+        tasks = [task for app in self.marathon.scheduler.apps.values() if app.id.endswith("/" + role) for task in app.tasks.values()]
+        return tasks[0] if len(tasks) == 1 else None
+
+    def test_who_hangs_is_replaced_and_who_has_ended_is_not(self):
+        self.home.write("server.py", self.SERVER.replace("@HOME@", repr(self.home.root)))
+        process = self.start_job(self.TEXT.replace("@HOME@", self.home.root))
+        self.wait_for(lambda: self.ask("/live"))
+        hung, launched = self.task_of("server"), self.launches()
+        for role in ("server", "early", "client", "late"):
+            self.wait_for(lambda role=role: len(self.task_of(role).health) >= 2 and all(self.task_of(role).health))
+        self.assertFalse(self.ask("/hang"))  # nobody else is answered from then on
+        os.unlink(self.home.path("url"))
+        self.assertTrue(os.path.exists(self.home.path("hung")))
+        self.wait_for(lambda: self.ask("/live"))
+        self.assertTrue(hung.ill)
+        self.assertEqual(hung.health[-2:], [False, False])
+        self.assertEqual(self.launches(), launched + 1)
+        self.home.write("enough", "")
+        self.assertIn("succeeded", self.finish(process))
+        self.assertEqual(self.launches(), launched + 1)
+
+
 class Fetched(MarathonTest):
     def test_an_imported_app_finds_what_it_fetches(self):
         """constraints, fetch and secrets of a Marathon file go through the block `marathon`."""

@@ -1,5 +1,5 @@
-// Fuzz entry: what Marathon, Metronome and Mesos answer, and Marathon's stream of events in pieces. Nothing
-// crashes; what people read of it is one line.
+// Fuzz entry: what Marathon, Metronome and Mesos answer, and Marathon's stream of events in pieces.
+// Nothing crashes; what people read of it is one line.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -67,6 +67,7 @@ class Task:
         self.state = "TASK_STAGING"
         self.killing = self.killed_for_good = self.expunged = False
         self.over = threading.Event()
+        self.health, self.ill = [], False
         ports = app.definition.get("portDefinitions", ())
         required = app.definition.get("requirePorts", False)
         self.ports = [one.get("port", 0) if required and one.get("port") else free_port() for one in ports]
@@ -115,6 +116,34 @@ class Task:
                                             stderr=err, stdin=subprocess.DEVNULL, env=self.environment(),
                                             start_new_session=True)
         threading.Thread(target=self._wait, daemon=True).start()
+        for check in self.app.definition.get("healthChecks", ()):
+            threading.Thread(target=self._check, args=(check,), daemon=True).start()
+
+    # ---- health, as Mesos' executor sees it ----
+
+    def _is_well(self, check):
+        """One question: the command's end with 0 in time. Who takes longer is killed."""
+        asked = subprocess.Popen(["/bin/sh", "-c", check["command"]["value"]], cwd=self.sandbox, env=self.environment(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            return asked.wait(check["timeoutSeconds"]) == 0
+        except subprocess.TimeoutExpired:
+            asked.kill()
+            asked.wait()
+            return False
+
+    def _check(self, check):
+        begun, failures = time.monotonic(), 0
+        wait = check.get("delaySeconds", 0)  # 15 in Mesos: tests are not to wait
+        while not self.over.wait(wait) and not self.killing:
+            wait = check["intervalSeconds"]
+            well = self._is_well(check)
+            self.health.append(well)
+            failures = 0 if well else failures + 1
+            early = time.monotonic() - begun < check["gracePeriodSeconds"] and True not in self.health
+            if failures >= check["maxConsecutiveFailures"] and not early and not self.over.is_set():
+                self.ill = True
+                return self.kill()
 
     def _wait(self):
         code = self.process.wait()
@@ -123,6 +152,7 @@ class Task:
         self.agent.take(self.app, -1)
         if self.killing:
             state, text = "TASK_KILLED", "Container terminated with signal" if code < 0 else "Command terminated"
+            text = "Task failed its health check" if self.ill else text
         elif code == 0:
             state, text = "TASK_FINISHED", "Command exited with status 0"
         else:

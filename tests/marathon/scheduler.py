@@ -87,9 +87,10 @@ class Scheduler:
         for listener in list(self.listeners):
             listener.put(event)
 
-    def tell_task(self, task, message):
-        self.history.append((time.time(), task.state, task.app.id, task.id))
-        self.tell("status_update_event", slaveId=task.agent.id, taskId=task.id, taskStatus=task.state, message=message,
+    def tell_task(self, task, message, state=None):
+        state = state or task.state
+        self.history.append((time.time(), state, task.app.id, task.id))
+        self.tell("status_update_event", slaveId=task.agent.id, taskId=task.id, taskStatus=state, message=message,
                   appId=task.app.id, host=task.agent.host, ports=task.ports, version=task.version)
 
     # ---- deployments ----
@@ -214,7 +215,7 @@ class Scheduler:
         app.tasks[task.id] = task
         self.tell_task(task, "")
         task.start()
-        self.tell_task(task, "")
+        self.tell_task(task, "", "TASK_RUNNING")  # though it may have ended by now, which is told next
 
     def ended(self, task, state, message):
         with self.lock:

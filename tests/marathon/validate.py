@@ -87,6 +87,9 @@ def app_errors(app, path):
     for name in named:
         if name not in app.get("secrets", {}):
             yield f"{path}/env", f"the secret {name} is not defined"
+    for check in app.get("healthChecks", ()):
+        if "command" not in check or check["timeoutSeconds"] < 1 or check["intervalSeconds"] < 1:
+            yield f"{path}/healthChecks", "a COMMAND needs its command, and times of at least a second"
     operators = {"UNIQUE", "CLUSTER", "GROUP_BY", "LIKE", "UNLIKE", "MAX_PER", "IS"}
     for constraint in app.get("constraints", ()):
         if constraint[1] not in operators:

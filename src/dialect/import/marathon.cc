@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dialect/import/importer.h"
+#include "dialect/import/marathon_health.h"
 #include "dialect/import/marathon_settings.h"
 
 namespace shoal::dialect {
@@ -23,8 +24,6 @@ constexpr Unkept kApp[] = {
     {"backoffFactor", "by how much the wait before a restart grows", "it doubles", true},
     {"disk", "how much disk a task may use", "tasks use their machine's disk"},
     {"executor", "which executor runs it", "the launcher does", true},
-    {"healthChecks", "when a task counts as ill and is killed",
-     "limits.stall finds those that hang"},
     {"ipAddress", "an address for each task", "tasks share their machine's"},
     {"killSelection", "which task is killed first when it shrinks", "the last index ends first",
      true},
@@ -168,7 +167,7 @@ class Reader {
   void ReadRestart(Section* app, job::Role* role);
   void ReadDependencies(Section* section, const std::string& id);
   void SetOrder();
-  void WrapPorts(job::Role* role, const std::string& id);
+  std::string WrapPorts(job::Role* role, const std::string& id);
   void CheckCounts();
 
   struct Order {
@@ -300,7 +299,7 @@ void Reader::ReadApp(Section app, const std::string& base) {
   ReadPorts(&app, role);
   ReadCommand(&app, role);
   ReadRestart(&app, role);
-  WrapPorts(role, id);
+  ReadMarathonHealth(&app, WrapPorts(role, id), role);
   ReadDependencies(&app, id);
   ids_[role->name] = id;
   if (const auto grace = app.Number("taskKillGracePeriodSeconds", 0, 3600)) {
@@ -457,15 +456,15 @@ void Reader::ReadRestart(Section* app, job::Role* role) {
 }
 
 // Marathon's own names for the ports, for programs that read them. ps-lite's get theirs by its
-// framework.
-void Reader::WrapPorts(job::Role* role, const std::string& id) {
+// framework. Gives the line that stands before the command now; may be empty.
+std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   if (builder_->job()->framework == Framework::kPsLite) {
     // Its programs have one port each, by preset; further ones stay.
     role->ports.clear();
-    return;
+    return "";
   }
   if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
-  if (role->ports.empty() || role->command.empty()) return;
+  if (role->ports.empty() || role->command.empty()) return "";
   std::string sets = "export PORT=$SHOAL_PORT";
   std::string list;
   for (size_t i = 0; i < role->ports.size(); ++i) {
@@ -474,7 +473,9 @@ void Reader::WrapPorts(job::Role* role, const std::string& id) {
     sets += " PORT_" + VariableName(role->ports[i].name) + "=" + variable;
     list += (list.empty() ? "" : ",") + variable;
   }
-  SayBefore(sets + " PORTS=" + list + " HOST=127.0.0.1", role);
+  sets += " PORTS=" + list + " HOST=127.0.0.1";
+  SayBefore(sets, role);
+  return sets;
 }
 
 // The numbers that Shoal tells are those of the roles; a file that says others is told.

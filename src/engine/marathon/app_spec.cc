@@ -94,14 +94,29 @@ void AddResources(const std::string& role, const RoleNeed& need, json::object* a
   if (wants.gpu > 0) (*app)["gpus"] = wants.gpu;
 }
 
+// Of what a holder's program is like, by a command in its place (health.cc), which itself gives up
+// before Marathon does.
+json::array HealthChecks(const job::Health& health, const std::string& command) {
+  constexpr int64_t kLater = 2;  // seconds
+  json::array checks;
+  checks.push_back(json::object{{"protocol", "COMMAND"},
+                                {"command", {{"value", command}}},
+                                {"gracePeriodSeconds", Seconds(health.grace)},
+                                {"intervalSeconds", Seconds(health.every)},
+                                {"timeoutSeconds", Seconds(health.timeout) + kLater},
+                                {"maxConsecutiveFailures", health.failures}});
+  return checks;
+}
+
 json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleNeed& need,
                      const std::string& program) {
   const job::Marathon& settings = job.marathon;
   const int64_t unreachable = Seconds(settings.unreachable);
+  const std::string own = "exec " + ProgramWord(program) + " marathon ";
+  const std::string place = Quote(job.job_dir) + " " + Quote(role);
   json::object app{
       {"id", AppId(GroupId(settings, job.job_id), role)},
-      {"cmd",
-       "exec " + ProgramWord(program) + " marathon hold " + Quote(job.job_dir) + " " + Quote(role)},
+      {"cmd", own + "hold " + place},
       {"instances", need.instances},
       {"labels", {{kJobLabel, job.job_id}, {kRoleLabel, role}, {kDirLabel, job.job_dir}}},
       {"backoffSeconds", Seconds(settings.backoff)},
@@ -120,6 +135,8 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
         json::object{{"port", settings.port}, {"protocol", "tcp"}, {"name", "coordinator"}});
   app["portDefinitions"] = std::move(ports);
   if (role == kCoordinator && settings.port != 0) app["requirePorts"] = true;
+  if (const auto health = job.health.find(role); health != job.health.end())
+    app["healthChecks"] = HealthChecks(health->second, own + "health " + place);
   if (!settings.user.empty()) app["user"] = settings.user;
   if (!settings.accepted_roles.empty())
     app["acceptedResourceRoles"] = Texts(settings.accepted_roles);

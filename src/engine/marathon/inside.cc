@@ -11,10 +11,11 @@ namespace shoal::engine::marathon {
 
 Result<int> RunHelper(const std::vector<std::string>& words) {
   (void)::signal(SIGPIPE, SIG_IGN);
-  if (words.size() != 3 || words[0] != "hold")
-    return InvalidArgument("shoal marathon is started by Marathon: hold DIR ROLE");
+  const bool health = words.size() == 3 && words[0] == "health";
+  if (words.size() != 3 || (!health && words[0] != "hold"))
+    return InvalidArgument("shoal marathon is started by Marathon: hold DIR ROLE, health DIR ROLE");
   TRY(CheckName("role", words[2]));
-  return RunHolder(words[1], words[2]);
+  return health ? RunHealth(words[1], words[2]) : RunHolder(words[1], words[2]);
 }
 
 std::filesystem::path PlacesDir(const std::string& job_dir) {

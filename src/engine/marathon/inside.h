@@ -2,6 +2,7 @@
 //
 //   hold DIR ROLE    one instance of a role's app (holder.cc): takes a place of the role, runs its
 //                    launcher, and holds still when that has ended
+//   health DIR ROLE  the health check of such an instance (health.cc)
 #pragma once
 
 #include <filesystem>
@@ -18,6 +19,9 @@ Result<int> RunHelper(const std::vector<std::string>& words);
 
 // RunHelper's.
 Result<int> RunHolder(const std::string& job_dir, const std::string& role);
+
+// RunHelper's: 0 if the program that this Mesos task holds is well, or none of its runs now.
+Result<int> RunHealth(const std::string& job_dir, const std::string& role);
 
 // ---- What engine and holders share: files of the job's directory (docs/formats/marathon.md) ----
 

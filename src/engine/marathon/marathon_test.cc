@@ -108,6 +108,22 @@ TEST(AppSpec, SettingsOfTheJobFile) {
   EXPECT_FALSE(AppOf(group, "coordinator").contains("constraints"));
 }
 
+TEST(AppSpec, HealthIsAskedByACommandInThePlace) {
+  DesiredJob job = Job("/nfs/it's", 2);
+  job.health["worker"].by = job::ReadyBy::kTcp;
+  job.health["worker"].every = std::chrono::milliseconds(1500);
+  const json::object group = MakeGroup(job, NeedsOf(job), "/opt/shoal");
+  EXPECT_FALSE(AppOf(group, "coordinator").contains("healthChecks"));
+  const json::value& check = AppOf(group, "worker").at("healthChecks").at(0);
+  EXPECT_EQ(check.at("protocol").as_string(), "COMMAND");
+  EXPECT_EQ(check.at("command").at("value").as_string(),
+            "exec '/opt/shoal' marathon health '/nfs/it'\\''s' 'worker'");
+  EXPECT_EQ(check.at("intervalSeconds").as_int64(), 2);
+  EXPECT_EQ(check.at("timeoutSeconds").as_int64(), 22);
+  EXPECT_EQ(check.at("gracePeriodSeconds").as_int64(), 300);
+  EXPECT_EQ(check.at("maxConsecutiveFailures").as_int64(), 3);
+}
+
 TEST(AppSpec, WhatIsWrongIsNamed) {
   const auto says = [](auto change) {
     DesiredJob job = Job("/nfs/job", 1);
