@@ -330,7 +330,7 @@ roles:
   server:
     ports: [http]
     command: [python3, @HOME@/server.py]
-    health: {http: {port: http, path: /live}, grace: 1s, every: 1s, timeout: 1s, failures: 2}
+    health: {http: {port: http, path: /live}, grace: 8s, every: 1s, timeout: 3s, failures: 2}
   early:
     command: ["true"]
     health: {command: ["false"], grace: 0s, every: 1s, failures: 1}
@@ -360,8 +360,9 @@ success: {all: [client, early, late]}
         process = self.start_job(self.TEXT.replace("@HOME@", self.home.root))
         self.wait_for(lambda: self.ask("/live"))
         hung, launched = self.task_of("server"), self.launches()
-        for role in ("server", "early", "client", "late"):
-            self.wait_for(lambda role=role: len(self.task_of(role).health) >= 2 and all(self.task_of(role).health))
+        asked = {role: self.task_of(role).health for role in ("server", "early", "client", "late")}
+        self.wait_for(lambda: all(len(health) >= 2 for health in asked.values()))
+        self.assertTrue(all(all(health) for health in asked.values()), asked)
         self.assertFalse(self.ask("/hang"))  # nobody else is answered from then on
         os.unlink(self.home.path("url"))
         self.assertTrue(os.path.exists(self.home.path("hung")))

@@ -1,37 +1,29 @@
 """The double of Metronome itself: what Metronome's documentation says that it does. Time is what the test says it is."""
 import datetime
-import json
 import os
 import sys
 import tempfile
 import unittest
-import urllib.error
-import urllib.request
 import zoneinfo
 
 import harness
+import marathon_double_test
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "marathon"))
 import cron  # noqa: E402
 import metronome_double  # noqa: E402
 
 
-class DoubleTest(unittest.TestCase):
+class DoubleTest(marathon_double_test.DoubleTest):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="metronome")
         self.addCleanup(self.folder.cleanup)
-        self.metronome = metronome_double.Metronome(self.folder.name)
+        self.metronome = self.marathon = metronome_double.Metronome(self.folder.name)
         self.addCleanup(self.metronome.close)
+        self.state = self.metronome
 
     def call(self, method, path, value=None):
-        request = urllib.request.Request(self.metronome.url + "/v1/jobs" + path, method=method,
-                                         data=json.dumps(value).encode() if value is not None else None)
-        try:
-            with urllib.request.urlopen(request) as reply:
-                return reply.status, json.loads(reply.read() or b"null")
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read() or b"null")
+        return super().call(method, "/v1/jobs" + path, value)
 
     def make(self, schedule=None, **run):
         spec = {"id": "ml.job", "run": {"cmd": "exit 0", "cpus": 0.1, "mem": 32, "disk": 0, **run}}
@@ -41,11 +33,6 @@ class DoubleTest(unittest.TestCase):
 
     def whole(self):
         return self.call("GET", "/ml.job?embed=activeRuns&embed=historySummary&embed=schedules")[1]
-
-    def wait_for(self, condition):
-        value = harness.poll_until(condition, 20 * harness.PATIENCE)
-        self.assertTrue(value, self.metronome.history)
-        return value
 
     def started(self):
         return [one for one in self.metronome.history if one[0] == "started"]

@@ -2,7 +2,7 @@
 processes. Time is the double's, turned by the test."""
 import json
 import os
-import subprocess
+import signal
 import sys
 import unittest
 import urllib.request
@@ -11,6 +11,7 @@ import harness
 import marathon_test
 
 sys.path.insert(0, os.path.join(harness.SOURCE, "tests", "marathon"))
+import cluster  # noqa: E402
 import metronome_double  # noqa: E402
 
 DAY = 24 * 3600
@@ -155,6 +156,19 @@ class LongRuns(ScheduleTest):
         self.metronome.advance(3600)
         self.wait_for(lambda: len(self.programs()) == 4)
         self.end()
+
+    def test_a_controller_that_is_lost_leaves_nothing_behind(self):
+        """Its job is not run again before its time; the next `shoal` command, here of another run, clears up."""
+        self.start()
+        cluster.signal_all(self.runs()[0].task.id, signal.SIGKILL)
+        self.wait_for(lambda: self.runs()[0].status == "FAILED" and not self.programs(), 60)
+        self.assertEqual(len(self.runs()), 1)
+        self.metronome.advance(3600)
+        self.wait_for(lambda: len(self.programs()) == 2)
+        self.assertEqual([one["state"] for one in self.records()][1:], ["cancelled"])
+        self.assertEqual(len({app.rsplit("/", 1)[0] for app in self.marathon.scheduler.apps}), 1)
+        self.shoal("schedule", "--remove", "long", "--now")
+        self.nothing_is_scheduled()
 
     def test_what_cannot_start_in_time_is_given_up(self):
         for agent in self.metronome.agents:
