@@ -1,5 +1,6 @@
 #include "controller/desired.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "job/parse.h"
@@ -122,7 +123,11 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   for (const job::Role& role : job.roles) {
     if (role.elastic()) desired.most[role.name] = role.most();
     if (role.health.by != job::ReadyBy::kStart) desired.health[role.name] = role.health;
+    desired.slurm_asks.emplace_back(role.name, role.slurm);
   }
+  if (std::all_of(job.roles.begin(), job.roles.end(),
+                  [](const job::Role& role) { return role.slurm == job::SlurmAsk(); }))
+    desired.slurm_asks.clear();
   desired.seed = places.seed;
   desired.tasks.reserve(plan.tasks.size() + 1);
   desired.tasks.push_back(Coordinator(places));

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -78,6 +79,8 @@ struct DesiredJob {
   // controller's machine, where that is quicker.
   bool attended = false;
   job::Slurm slurm = {};
+  // All roles in the file's order with what they ask Slurm for; empty where no role asks.
+  std::vector<std::pair<std::string, job::SlurmAsk>> slurm_asks = {};
   job::Kubernetes kubernetes = {};
   job::Marathon marathon = {};
   std::map<std::string, job::Health> health = {};  // of roles that have one

@@ -15,6 +15,7 @@
 #include "job/kubernetes.h"
 #include "job/readiness.h"
 #include "job/schedule.h"
+#include "job/slurm.h"
 
 namespace shoal::job {
 
@@ -113,6 +114,7 @@ struct Role {
   std::vector<ExitRule> on_exit;  // the first that matches counts
   std::vector<LogRule> on_log;
   int checkpoint_signal = 0;  // before SIGTERM when the job is suspended; 0: none
+  SlurmAsk slurm;             // where it wants other nodes than the job's `slurm` does
 
   int least() const { return min_replicas.value_or(replicas); }
   int most() const { return max_replicas.value_or(replicas); }
@@ -196,25 +198,6 @@ struct Volume {
   std::string source;
   std::string target;
   bool read_only = false;
-};
-
-// What a job asks of Slurm beyond its tasks' resources (docs/engines/slurm.md). Other engines
-// ignore it.
-struct Slurm {
-  std::string partition;
-  std::string account;
-  std::string qos;
-  std::string constraint;
-  std::string reservation;
-  std::string gpu_type;
-  int nodes = 0;                                   // 0: as Slurm likes
-  std::chrono::milliseconds time{0};               // of the allocation; 0: the partition's
-  std::chrono::milliseconds save_before{120'000};  // before that time is over
-  bool requeue = true;  // after the loss of a node or the end of the time the job starts again
-  bool exclusive = false;
-  std::vector<std::string> options;  // of sbatch, as they are
-
-  bool operator==(const Slurm&) const = default;
 };
 
 // What a job asks of Marathon beyond its tasks' resources (docs/engines/marathon.md). Other engines

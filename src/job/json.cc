@@ -60,6 +60,18 @@ json::array Rules(const std::vector<Rule>& rules, const char* field, std::string
   return array;
 }
 
+// What a role and a job both ask Slurm for.
+json::object EncodeAsk(const SlurmAsk& slurm) {
+  return {{"partition", slurm.partition},
+          {"account", slurm.account},
+          {"qos", slurm.qos},
+          {"constraint", slurm.constraint},
+          {"reservation", slurm.reservation},
+          {"gpu_type", slurm.gpu_type},
+          {"nodes", slurm.nodes},
+          {"options", Texts(slurm.options)}};
+}
+
 json::object Encode(const Role& role) {
   json::object object;
   object["name"] = role.name;
@@ -91,6 +103,7 @@ json::object Encode(const Role& role) {
   object["on_exit"] = Rules(role.on_exit, "code", &ExitRule::code);
   object["on_log"] = Rules(role.on_log, "line", &LogRule::line);
   object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
+  if (role.slurm != SlurmAsk()) object["slurm"] = EncodeAsk(role.slurm);
   return object;
 }
 
@@ -283,6 +296,17 @@ Status DecodeOrder(const json::object& object, Role* role) {
   return DecodeRules(object, "on_log", "line", &LogRule::line, &role->on_log);
 }
 
+Status DecodeAsk(const json::object& fields, SlurmAsk* slurm) {
+  TRY_ASSIGN(slurm->partition, GetString(fields, "partition"));
+  TRY_ASSIGN(slurm->account, GetString(fields, "account"));
+  TRY_ASSIGN(slurm->qos, GetString(fields, "qos"));
+  TRY_ASSIGN(slurm->constraint, GetString(fields, "constraint"));
+  TRY_ASSIGN(slurm->reservation, GetString(fields, "reservation"));
+  TRY_ASSIGN(slurm->gpu_type, GetString(fields, "gpu_type"));
+  TRY(GetIn(fields, "nodes", 0, kMaxTasks, &slurm->nodes));
+  return GetTexts(fields, "options", &slurm->options);
+}
+
 Status Decode(const json::object& object, Role* role) {
   TRY_ASSIGN(role->name, GetString(object, "name"));
   TRY(GetIn(object, "replicas", 0, kMaxReplicas, &role->replicas));
@@ -299,6 +323,10 @@ Status Decode(const json::object& object, Role* role) {
   TRY(DecodeOrder(object, role));
   if (object.contains("checkpoint_signal")) {
     TRY(GetEnum(object, "checkpoint_signal", kCheckpointSignals, &role->checkpoint_signal));
+  }
+  if (object.contains("slurm")) {
+    TRY_ASSIGN(const json::object* slurm, GetObject(object, "slurm"));
+    TRY(DecodeAsk(*slurm, &role->slurm).With("slurm"));
   }
   TRY_ASSIGN(const json::object* restart, GetObject(object, "restart"));
   return Decode(*restart, &role->restart).With("restart");
@@ -373,35 +401,23 @@ Status DecodeContainer(const json::object& job, Container* container) {
 }
 
 json::object Encode(const Slurm& slurm) {
-  return {{"partition", slurm.partition},
-          {"account", slurm.account},
-          {"qos", slurm.qos},
-          {"constraint", slurm.constraint},
-          {"reservation", slurm.reservation},
-          {"gpu_type", slurm.gpu_type},
-          {"nodes", slurm.nodes},
-          {"time_ms", slurm.time.count()},
-          {"save_before_ms", slurm.save_before.count()},
-          {"requeue", slurm.requeue},
-          {"exclusive", slurm.exclusive},
-          {"options", Texts(slurm.options)}};
+  json::object object = EncodeAsk(slurm);
+  object["time_ms"] = slurm.time.count();
+  object["save_before_ms"] = slurm.save_before.count();
+  object["requeue"] = slurm.requeue;
+  object["exclusive"] = slurm.exclusive;
+  return object;
 }
 
 Status DecodeSlurm(const json::object& object, Slurm* slurm) {
   if (!object.contains("slurm")) return Status::Ok();  // nothing was asked for
   TRY_ASSIGN(const json::object* fields, GetObject(object, "slurm"));
-  TRY_ASSIGN(slurm->partition, GetString(*fields, "partition"));
-  TRY_ASSIGN(slurm->account, GetString(*fields, "account"));
-  TRY_ASSIGN(slurm->qos, GetString(*fields, "qos"));
-  TRY_ASSIGN(slurm->constraint, GetString(*fields, "constraint"));
-  TRY_ASSIGN(slurm->reservation, GetString(*fields, "reservation"));
-  TRY_ASSIGN(slurm->gpu_type, GetString(*fields, "gpu_type"));
-  TRY(GetIn(*fields, "nodes", 0, kMaxTasks, &slurm->nodes));
+  TRY(DecodeAsk(*fields, slurm));
   TRY(GetMs(*fields, "time_ms", &slurm->time));
   TRY(GetMs(*fields, "save_before_ms", &slurm->save_before));
   TRY_ASSIGN(slurm->requeue, GetBool(*fields, "requeue"));
   TRY_ASSIGN(slurm->exclusive, GetBool(*fields, "exclusive"));
-  return GetTexts(*fields, "options", &slurm->options);
+  return Status::Ok();
 }
 
 json::object Encode(const Marathon& marathon) {

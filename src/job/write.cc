@@ -183,6 +183,20 @@ Node LogRulesNode(const std::vector<LogRule>& rules) {
   return node;
 }
 
+// What a role and a job both ask Slurm for.
+Node AskNode(const SlurmAsk& slurm) {
+  Node node;
+  AddUnlessEmpty(&node, "partition", slurm.partition);
+  AddUnlessEmpty(&node, "account", slurm.account);
+  AddUnlessEmpty(&node, "qos", slurm.qos);
+  AddUnlessEmpty(&node, "constraint", slurm.constraint);
+  AddUnlessEmpty(&node, "reservation", slurm.reservation);
+  AddUnlessEmpty(&node, "gpu_type", slurm.gpu_type);
+  if (slurm.nodes != 0) AddField(&node, "nodes", Number(slurm.nodes));
+  if (!slurm.options.empty()) AddField(&node, "options", TextList(slurm.options));
+  return node;
+}
+
 Node RoleNode(const Role& role, const Role& base) {
   Node node;
   AddField(&node, "replicas", Number(role.replicas));
@@ -206,6 +220,7 @@ Node RoleNode(const Role& role, const Role& base) {
   AddUnlessEmpty(&node, "after", AfterNode(role.after));
   AddUnlessEmpty(&node, "ready", ReadyNode(role.ready));
   AddUnlessEmpty(&node, "health", HealthNode(role.health));
+  AddUnlessEmpty(&node, "slurm", AskNode(role.slurm));
   return node;
 }
 
@@ -286,20 +301,12 @@ Node ContainerNode(const Container& container) {
 
 Node SlurmNode(const Slurm& slurm) {
   const Slurm usual;
-  Node node;
-  AddUnlessEmpty(&node, "partition", slurm.partition);
-  AddUnlessEmpty(&node, "account", slurm.account);
-  AddUnlessEmpty(&node, "qos", slurm.qos);
-  AddUnlessEmpty(&node, "constraint", slurm.constraint);
-  AddUnlessEmpty(&node, "reservation", slurm.reservation);
-  AddUnlessEmpty(&node, "gpu_type", slurm.gpu_type);
-  if (slurm.nodes != usual.nodes) AddField(&node, "nodes", Number(slurm.nodes));
+  Node node = AskNode(slurm);
   if (slurm.time != usual.time) AddField(&node, "time", Time(slurm.time));
   if (slurm.save_before != usual.save_before)
     AddField(&node, "save_before", Time(slurm.save_before));
   if (!slurm.requeue) AddField(&node, "requeue", Plain("false"));
   if (slurm.exclusive) AddField(&node, "exclusive", Plain("true"));
-  if (!slurm.options.empty()) AddField(&node, "options", TextList(slurm.options));
   return node;
 }
 
