@@ -51,6 +51,7 @@ json::object EncodeTask(const OrderedTask& ordered) {
   object["round"] = ordered.round;
   object["per_cell"] = ordered.per_cell;
   object["beside"] = ordered.beside;
+  if (ordered.component > 0) object["component"] = ordered.component;
   object["cpu"] = ordered.task.resources.cpu;
   object["memory"] = ordered.task.resources.memory_bytes;
   object["gpu"] = ordered.task.resources.gpu;
@@ -63,6 +64,9 @@ Result<OrderedTask> DecodeTask(const json::object& object) {
   TRY_ASSIGN(ordered.round, GetCount(object, "round"));
   TRY_ASSIGN(ordered.per_cell, GetCount(object, "per_cell", 1));
   TRY_ASSIGN(ordered.beside, GetBool(object, "beside"));
+  if (object.contains("component")) {
+    TRY_ASSIGN(ordered.component, GetCount(object, "component"));
+  }
   job::Resources& resources = ordered.task.resources;
   TRY_ASSIGN(resources.cpu, GetDouble(object, "cpu"));
   if (!(resources.cpu >= 0 && resources.cpu <= job::kMaxCpus))

@@ -23,6 +23,7 @@ struct OrderedTask {
   int round = 0;        // grows when it is named again after it was not
   int per_cell = 1;     // so many of its role share a cell
   bool beside = false;  // with the tasks of other roles in it
+  int component = 0;    // of a heterogeneous allocation
 };
 
 struct Orders {

@@ -97,6 +97,7 @@ GresTypes=gpu
 NodeName=n[1-3] NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1))-$((port + 3)) CPUs=4 RealMemory=4000 $gpus State=UNKNOWN
 PartitionName=main Nodes=n[1-3] Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 PartitionName=small Nodes=n1 MaxTime=60 State=UP
+PartitionName=big Nodes=n[2-3] MaxTime=INFINITE State=UP
 $plugins
 CONF
 printf 'CgroupAutomount=no\n' >"$scratch/cgroup.conf"
@@ -147,11 +148,14 @@ def kill(node):
         with open(f"{scratch}/run/slurmd-{node}.pid") as file:
             os.kill(int(file.read()), signal.SIGKILL)
     for _ in range(5):
-        for pid in of_node(node, spared):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        doomed = of_node(node, spared)
+        # Held first: a slurmstepd that saw its program die would tell slurmctld before it dies itself.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in doomed:
+                try:
+                    os.kill(pid, number)
+                except OSError:
+                    pass
 
 
 if sys.argv[1] == "kill":

@@ -20,7 +20,8 @@ from harness import PATIENCE, TRAIN, Home, poll_until  # noqa: E402
 SCRATCH = os.environ.get("SHOAL_TEST_SLURM", "")
 FIGURES = []  # (what, measured, reach)
 WAIT = 60 * PATIENCE
-SLOW = {"node_killed", "node_killed_batch", "first_node_killed", "time_limit", "time_limit_batch"}
+SLOW = {"node_killed", "node_killed_batch", "first_node_killed", "time_limit", "time_limit_batch",
+        "het_node_killed", "het_first_node_killed", "het_time_limit"}
 
 
 def call(*words):
@@ -187,14 +188,8 @@ roles:
     return None
 
 
-def test_controller_lost(home):
-    """The command is killed; the job goes on, another command finds it, and it ends right."""
-    text = """\
-name: alone
-framework: generic
-on_controller_loss: keep
-roles: {worker: {replicas: 2, command: [sh, -c, 'while [ ! -e %s ]; do sleep 0.1; done; echo done']}}
-""" % home.path("go")
+def loses_controller(home, text):
+    """The worker of the job `alone` ends when the file `go` is there."""
     running = start(home, text)
     assert poll_until(lambda: call("squeue", "--noheader", "--steps").count(".0") and "running" in home.run("jobs")[1], WAIT, 0.2)
     running.kill()
@@ -203,6 +198,20 @@ roles: {worker: {replicas: 2, command: [sh, -c, 'while [ ! -e %s ]; do sleep 0.1
     home.write("go", "")
     assert poll_until(lambda: "succeeded" in home.run("jobs")[1], WAIT, 0.3), home.run("jobs")[1]
     quiet()
+
+
+def until_go(home):
+    return "[sh, -c, 'while [ ! -e %s ]; do sleep 0.1; done; echo done']" % home.path("go")
+
+
+def test_controller_lost(home):
+    """The command is killed; the job goes on, another command finds it, and it ends right."""
+    loses_controller(home, f"""\
+name: alone
+framework: generic
+on_controller_loss: keep
+roles: {{worker: {{replicas: 2, command: {until_go(home)}}}}}
+""")
 
 
 def test_stop(home):
@@ -371,22 +380,133 @@ def test_first_node_killed(home):
 
 def test_time_limit(home):
     """Before its time is over the job saves; it goes on as a batch job."""
-    saves_in_time(home, "")
+    saves_in_time(home, counting(home, 900, SHORT))
 
 
 def test_time_limit_batch(home):
     """The same of a batch job, which Slurm puts into its queue again."""
-    saves_in_time(home, KEEP)
+    saves_in_time(home, counting(home, 900, SHORT, KEEP))
 
 
-def saves_in_time(home, keep):
-    running = start(home, counting(home, 900, "time: 1m, save_before: 55s", keep))
+SHORT = "time: 1m, save_before: 55s"
+
+
+def saves_in_time(home, text):
+    running = start(home, text)
     assert poll_until(lambda: "nearly over" in said(running), WAIT * 2, 0.2), said(running)
     output = finish(running, seconds=WAIT * 6)
     assert [count_of(home, 0), count_of(home, 1)] == [900, 900], output
     begins = [int(one) for one in re.findall(r"begins at (\d+)", output)]
     assert any(one > 0 for one in begins), output
     quiet()
+
+
+# ---- heterogeneous allocations (ADR 89): the first component is n1, the second has n2 and n3 ----
+
+HET = ("    slurm: {partition: small}\n", "    slurm: {partition: big}\n")
+
+
+def components():
+    return call("squeue", "--noheader", "--format=%i %N").split("\n")
+
+
+def test_het_digest(home):
+    """word2vec with its server and its workers in components of their own gives the local engine's bytes."""
+    source = corpus(home)
+    local = home.path("out-local")
+    finish(home.start("run", home.write("local.yaml", TRAIN % (source, local)), "--engine", "local"))
+    out = home.path("out-slurm")
+    apart = TRAIN.replace("server: {replicas: 1,", "server: {replicas: 1, slurm: {partition: small},").replace(
+        "worker: {replicas: 2}", "worker: {replicas: 2, slurm: {partition: big}}")
+    path = home.write("slurm.yaml", apart % (source, out))
+    plan = home.run("plan", path, "--engine", "slurm")[1]
+    assert plan.count("#SBATCH hetjob") == 1 and "--het-group=0" in plan and "--het-group=1" in plan and "salloc" not in plan, plan
+    finish(home.start("run", path, "--engine", "slurm"))
+    assert vectors(out) == vectors(local) and len(vectors(local)) > 100
+    FIGURES.append(("the same, server and workers in components of their own", "the local engine's bytes", "the same"))
+
+
+def apart(command, name="apart", more=""):
+    return (f"name: {name}\nframework: generic\n{more}roles:\n  aide:\n    replicas: 1\n    follows: worker\n    command: [sleep, '1000']\n{HET[0]}"
+            f"  worker:\n    replicas: 2\n    command: {command}\n{HET[1]}")
+
+
+def test_het_stop(home):
+    """Tasks are where their roles asked to be; a command reaches them; Ctrl-C ends it all."""
+    running = start(home, apart("[sleep, '1000']"))
+    assert poll_until(lambda: "running" in home.run("jobs")[1], WAIT, 0.2), said(running)
+    assert sorted(one.split("+")[1] for one in components() if one) in (["0 n1", "1 n2"], ["0 n1", "1 n3"]), components()
+    for role, index in (("aide", 0), ("worker", 1)):
+        echo = ("exec", "apart", f"{role}-{index}", "--", "sh", "-c", "echo node $SHOAL_INDEX of $SHOAL_ROLE")
+        shell = poll_until(lambda words=echo: home.run(*words)[1], 10, 0.5)
+        assert shell and f"node {index} of {role}" in shell, shell
+    running.send_signal(signal.SIGINT)
+    finish(running, 130)
+    quiet()
+
+
+def test_het_pending(home):
+    """One that waits says why; it leaves the queue whole."""
+    blocker = subprocess.Popen(["srun", "--exclusive", "--partition=small", "sleep", "300"])
+    assert poll_until(lambda: any(state == "RUNNING" for _, state, _ in queue()), WAIT, 0.2)
+    waiting = start(home, apart("['true']"))
+    try:
+        assert poll_until(lambda: re.search(r"waits in Slurm's queue \(job \d+\): (Resources|Priority)", said(waiting)), WAIT, 0.1), said(waiting)
+        waiting.send_signal(signal.SIGINT)
+        finish(waiting, 130)
+        assert poll_until(lambda: len(queue()) == 1, WAIT, 0.2), queue()
+    finally:
+        blocker.terminate()
+        blocker.wait()
+
+
+def test_het_controller_lost(home):
+    """The same of a job of two components."""
+    loses_controller(home, apart(until_go(home), "alone", KEEP))
+
+
+def counting_apart(home, upto, more=""):
+    counter = home.write("counter.py", COUNTER)
+    return apart(f"[python3, {counter}, {home.path('count-')}, '{upto}']", "counting", f"limits: {{stop_grace: 2s}}\nslurm: {{{more}}}\n")
+
+
+def lose_component(home, lost):
+    """Kills the one node of a component; seconds from Slurm's word (or the node's return, where none else will do) until its job counts."""
+    upto = 700
+    running = start(home, counting_apart(home, upto))
+    assert poll_until(lambda: min(count_of(home, 0), count_of(home, 1)) > 10, WAIT, 0.1), said(running)
+    lost = lost or [one.split()[1] for one in components() if "+1 " in one][0]
+    node("kill", lost)
+    # sinfo may say "mixed*" of it for as long as the rest of the job runs.
+    torn = poll_until(lambda: [state for _, state, _ in queue()] != ["RUNNING", "RUNNING"], WAIT * 5, 0.1)
+    assert torn, call("sinfo")
+    at = [count_of(home, i) for i in (0, 1)]
+    down = time.monotonic()
+    if lost == "n1":
+        node("start", lost)
+    again = poll_until(lambda: all(count_of(home, i) > at[i] + 1 for i in (0, 1)) and time.monotonic(), WAIT * 2, 0.05)
+    if lost != "n1":
+        node("start", lost)
+    assert again, said(running) + call("squeue", "--states=all")
+    finish(running, seconds=WAIT * 3)
+    assert [count_of(home, 0), count_of(home, 1)] == [upto, upto]
+    quiet()
+    return again - down
+
+
+def test_het_node_killed(home):
+    """The node of the second component dies: the job goes on in another allocation."""
+    FIGURES.append(("heterogeneous: a node killed, the same", f"{lose_component(home, ''):.1f} s", "15 s"))
+
+
+def test_het_first_node_killed(home):
+    """The node of the first component dies, on which the coordinator is."""
+    FIGURES.append(("heterogeneous: the coordinator's node killed and back, the same", f"{lose_component(home, 'n1'):.1f} s", "15 s"))
+
+
+def test_het_time_limit(home):
+    """Before its time is over the job saves; Slurm puts all of it into its queue again."""
+    saves_in_time(home, counting_apart(home, 900, SHORT))
 
 
 def test_refusals(home):

@@ -20,11 +20,25 @@ class AttendedHarness final : public SlurmHarness {
   void Prepare(DesiredJob* job) override { job->attended = true; }
 };
 
+// Jobs whose tasks are in the second of two components of their allocation (ADR 89): a role that
+// may have a task one day has the first.
+class HeterogeneousHarness final : public SlurmHarness {
+ public:
+  void Prepare(DesiredJob* job) override {
+    job::SlurmAsk first;
+    first.partition = "small";
+    job->slurm.partition = "big";
+    job->most["aide"] = 1;
+    job->slurm_asks = {{"aide", first}, {"worker", {}}};
+  }
+};
+
 }  // namespace
 
 std::vector<EngineUnderTest> EnginesUnderTest() {
   return {{"slurm", MakeHarness<SlurmHarness>},
-          {"slurm_attended", MakeHarness<AttendedHarness>, "slurm"}};
+          {"slurm_attended", MakeHarness<AttendedHarness>, "slurm"},
+          {"slurm_heterogeneous", MakeHarness<HeterogeneousHarness>, "slurm"}};
 }
 
 }  // namespace shoal::engine

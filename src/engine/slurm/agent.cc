@@ -54,7 +54,7 @@ std::string Variable(const char* name) {
 class Agent {
  public:
   Agent(std::string job_dir, std::optional<std::chrono::seconds> ahead)
-      : job_dir_(std::move(job_dir)), ahead_(ahead), placement_({}, {}), table_("") {}
+      : job_dir_(std::move(job_dir)), ahead_(ahead), table_("") {}
 
   Result<int> Run() {
     TRY(Prepare());
@@ -102,9 +102,9 @@ class Agent {
   }
 
   Status Begin() {
-    TRY_ASSIGN(nodes_, ExpandHosts(Variable("SLURM_JOB_NODELIST")));
-    TRY_ASSIGN(const std::vector<int> cells, ExpandCounts(Variable("SLURM_TASKS_PER_NODE")));
-    placement_ = Placement(nodes_, cells);
+    heterogeneous_ = !ahead_ && !Variable("SLURM_HET_SIZE").empty();
+    const int components = heterogeneous_ ? std::atoi(Variable("SLURM_HET_SIZE").c_str()) : 1;
+    for (int component = 0; component < components; ++component) TRY(TakeCells(component));
     const std::string here = Variable("SLURMD_NODENAME");
     if (std::find(nodes_.begin(), nodes_.end(), here) != nodes_.end()) own_node_ = here;
     TRY(Continue());
@@ -130,6 +130,18 @@ class Agent {
     steps_ = std::make_unique<Steps>(launcher_, SrunEnvironment(), std::move(callbacks));
     table_.Take(orders_, Now());
     if (orders_.stop) closing_ = true;
+    return Status::Ok();
+  }
+
+  // As Slurm says them to the batch script.
+  Status TakeCells(int component) {
+    const std::string group = heterogeneous_ ? "_HET_GROUP_" + std::to_string(component) : "";
+    TRY_ASSIGN(const std::vector<std::string> nodes,
+               ExpandHosts(Variable(("SLURM_JOB_NODELIST" + group).c_str())));
+    TRY_ASSIGN(const std::vector<int> cells,
+               ExpandCounts(Variable(("SLURM_TASKS_PER_NODE" + group).c_str())));
+    placement_.Add(component, nodes, cells);
+    nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
     return Status::Ok();
   }
 
@@ -339,8 +351,9 @@ class Agent {
         WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
     if (!nodes.empty()) {
       if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
-      const job::Resources resources = table_.Find(spec.lives[0].key)->task.resources;
-      spec.words = StepWords(resources, spec.lives.size(), base.string() + ".nodes", overlap);
+      const OrderedTask& first = *table_.Find(spec.lives[0].key);
+      spec.words = StepWords(first.task.resources, spec.lives.size(), base.string() + ".nodes",
+                             overlap, heterogeneous_ ? GroupWord(first.component) : "");
     }
     if (ahead_) spec.number = std::to_string(number_);
     if (written.ok()) return steps_->Start(spec);
@@ -360,7 +373,8 @@ class Agent {
     const OrderedTask& ordered = *table_.Find(life.key);
     const job::Resources& resources = ordered.task.resources;
     const std::vector<std::string>& avoided = ordered.task.excluded_hosts;
-    const auto taken = placement_.Take(life.key.first, ordered.per_cell, ordered.beside, avoided);
+    const auto taken = placement_.Take(
+        life.key.first, {ordered.per_cell, ordered.beside, ordered.component}, avoided);
     *fresh = taken && (taken->fresh || resources.gpu > 0);
     if (taken) {
       cells_[life] = taken->cell;
@@ -368,7 +382,7 @@ class Agent {
       return true;
     }
     if (resources.gpu == 0 && resources.memory_bytes == 0) {
-      if (const auto cell = placement_.TakeAnyway(life.key.first, avoided)) {
+      if (const auto cell = placement_.TakeAnyway(life.key.first, ordered.component, avoided)) {
         cells_[life] = *cell;
         return true;
       }
@@ -493,6 +507,7 @@ class Agent {
   int64_t number_ = 0;  // of the allocation, with ahead_
   UniqueFd salloc_;     // a pidfd, with ahead_
   bool revoked_ = false;
+  bool heterogeneous_ = false;
   std::optional<TimePoint> look_at_time_;
   std::vector<std::string> nodes_;
   Orders orders_;

@@ -55,8 +55,7 @@ class Request {
   Status status_;
 };
 
-void AddResources(const CellPlan& plan, const job::Slurm& slurm, Request* lines) {
-  const Cell& cell = plan.cell;
+void AddResources(const Cell& cell, const job::Slurm& slurm, Request* lines) {
   lines->Add(fmt::format("--ntasks={}", cell.count));
   lines->Add(fmt::format("--cpus-per-task={}", cell.cpus));
   if (slurm.nodes > 0) lines->Add(fmt::format("--nodes={}", slurm.nodes));
@@ -74,14 +73,14 @@ std::string Ahead(const job::Slurm& slurm) {
   return std::to_string(std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535));
 }
 
-// Whatever the allocation comes by.
+// Of one component, whatever the allocation comes by.
 Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const CellPlan& plan,
                                            const std::string& program) {
-  const job::Slurm& slurm = desired.slurm;
+  const job::Slurm& slurm = plan.slurm;
   Request lines;
   lines.Add("--job-name=" + desired.job_id);
   lines.Add("--comment=" + CommentOf(desired.job_id));
-  AddResources(plan, slurm, &lines);
+  AddResources(plan.cell, slurm, &lines);
   lines.Add("--partition", "partition", slurm.partition);
   lines.Add("--account", "account", slurm.account);
   lines.Add("--qos", "qos", slurm.qos);
@@ -119,14 +118,19 @@ std::string JobOfComment(std::string_view comment) {
   return CheckName("job id", id).ok() ? id : "";
 }
 
-Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
+std::string GroupWord(int component) { return fmt::format("--het-group={}", component); }
+
+Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<CellPlan>& plan,
                                  const std::string& program) {
-  TRY_ASSIGN(std::vector<std::string> words, RequestOf(desired, plan, program));
-  words.emplace_back(desired.slurm.requeue ? "--requeue" : "--no-requeue");
-  words.push_back("--signal=B:USR1@" + Ahead(desired.slurm));
-  words.emplace_back("--output=/dev/null");
   std::string lines;
-  for (const std::string& word : words) lines += "#SBATCH " + word + "\n";
+  for (const CellPlan& component : plan) {
+    TRY_ASSIGN(std::vector<std::string> words, RequestOf(desired, component, program));
+    words.emplace_back(desired.slurm.requeue ? "--requeue" : "--no-requeue");
+    words.push_back("--signal=B:USR1@" + Ahead(desired.slurm));
+    words.emplace_back("--output=/dev/null");
+    if (!lines.empty()) lines += "#SBATCH hetjob\n";
+    for (const std::string& word : words) lines += "#SBATCH " + word + "\n";
+  }
   return fmt::format(
       "#!/bin/sh\n{}dir={}\n"
       "# Every node of the allocation must see it.\n"
@@ -147,7 +151,8 @@ Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& pla
 }
 
 std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
-                                   const std::string& nodes_file, bool overlap) {
+                                   const std::string& nodes_file, bool overlap,
+                                   const std::string& group) {
   // One that overlaps may use all processors of the job on its node: which of them are idle the
   // kernel knows, Slurm does not.
   const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu)));
@@ -160,6 +165,7 @@ std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks
                                     "--distribution=arbitrary",
                                     "--nodelist=" + nodes_file,
                                     fmt::format("--ntasks={}", tasks)};
+  if (!group.empty()) words.insert(words.begin() + 1, group);
   if (overlap) {
     words.insert(words.end(), {"--overlap", "--cpu-bind=none"});
   } else {

@@ -13,9 +13,9 @@ namespace shoal::engine::slurm {
 // Exit codes of the script, told from those of anything else.
 inline constexpr int kDirectoryNotSeen = 72;  // the job's directory is not there on the node
 
-// The whole script, its #SBATCH lines included. `program`: shoal. InvalidArgument where a text has
-// a line break or an option of the file is none.
-Result<std::string> RenderScript(const DesiredJob& desired, const CellPlan& plan,
+// The whole script, its #SBATCH lines included, those of each component. `program`: shoal.
+// InvalidArgument where a text has a line break or an option of the file is none.
+Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<CellPlan>& plan,
                                  const std::string& program);
 
 // The same, asked for at once or not at all, with the job's agent on this machine.
@@ -23,14 +23,19 @@ struct AtOnceRequest {
   std::vector<std::string> salloc;  // tells the allocation as grant.h has it, and holds it
   std::vector<std::string> agent;
 };
-// Errors as RenderScript.
+// Of an allocation of one component. Errors as RenderScript.
 Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
                                   const std::string& program);
 
 // The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
-// the nodes of a file (one line a task). `overlap`: on processors that steps hold already.
+// the nodes of a file (one line a task). `overlap`: on processors that steps hold already. `group`:
+// the component, where there are several (GroupWord).
 std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
-                                   const std::string& nodes_file, bool overlap = false);
+                                   const std::string& nodes_file, bool overlap = false,
+                                   const std::string& group = "");
+
+// What every srun in a heterogeneous allocation must say, also for the first component.
+std::string GroupWord(int component);
 
 // What identifies our jobs: their comment.
 std::string CommentOf(const std::string& job_id);

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "base/file.h"
@@ -77,15 +78,42 @@ constexpr Meaning kMeanings[] = {
      "nodes that it needs are down, drained or reserved"},
 };
 
+// Why a job waits, of which the first thing that is no word for waiting as such says most.
+bool SaysMuch(const std::string& reason) {
+  return reason != "None" && reason != "Resources" && reason != "Priority";
+}
+
+// The components of a heterogeneous job as one; there is at least one.
+QueuedJob Fold(std::map<int64_t, QueuedJob> components) {
+  QueuedJob job = components.begin()->second;
+  const bool head_over = !IsActive(job.state);
+  const bool head_waits = IsPending(job.state);
+  for (const auto& [index, other] : components) {
+    const bool over = !IsActive(other.state);
+    if (other.state != "COMPLETING")
+      job.torn = job.torn || (head_over && !over) || (head_waits && !IsPending(other.state));
+    if (head_over && !over) job.state = other.state;
+    if (!SaysMuch(job.reason) && SaysMuch(other.reason)) job.reason = other.reason;
+    job.start = std::max(job.start, other.start);  // "N/A" is behind all times
+  }
+  return job;
+}
+
 }  // namespace
 
 std::vector<QueuedJob> ParseQueue(std::string_view text) {
   std::vector<QueuedJob> jobs;
+  std::map<int64_t, std::map<int64_t, QueuedJob>> components;
   while (!text.empty()) {
     std::string_view line = Next(&text, '\n');
     if (std::count(line.begin(), line.end(), '|') < 7) continue;
     QueuedJob job;
-    if (!ToInt(Next(&line, '|'), &job.number) || job.number <= 0) continue;
+    std::string_view number = Next(&line, '|');
+    const size_t plus = number.find('+');
+    int64_t component = 0;
+    job.heterogeneous = plus != std::string_view::npos;
+    if (job.heterogeneous && !ToInt(number.substr(plus + 1), &component)) continue;
+    if (!ToInt(number.substr(0, plus), &job.number) || job.number <= 0) continue;
     job.state = Clean(Next(&line, '|'));
     job.reason = Clean(Next(&line, '|'));
     job.start = Clean(Next(&line, '|'));
@@ -93,8 +121,14 @@ std::vector<QueuedJob> ParseQueue(std::string_view text) {
     job.batch_host = Clean(Next(&line, '|'));
     job.work_dir = Clean(Next(&line, '|'));
     job.comment = Clean(line);
-    if (!job.state.empty()) jobs.push_back(std::move(job));
+    if (job.state.empty()) continue;
+    if (job.heterogeneous) {
+      components[job.number].emplace(component, std::move(job));
+    } else {
+      jobs.push_back(std::move(job));
+    }
   }
+  for (auto& [number, of_one] : components) jobs.push_back(Fold(std::move(of_one)));
   return jobs;
 }
 

@@ -23,6 +23,12 @@ struct QueuedJob {
   std::string batch_host;  // where the batch script runs, or ran
   std::string work_dir;    // of a job of ours: its directory
   std::string comment;
+  // Of a heterogeneous job, whose components are folded into its first: that one's nodes and batch
+  // script; active while any of them is; why it waits, and until when, by what says most.
+  bool heterogeneous = false;
+  // Its first component waits or has ended while another one runs or has ended otherwise: as the
+  // loss of a node leaves it (22.05, seen). It does not start again by itself.
+  bool torn = false;
 };
 
 // The format for squeue, and what it gives. A line that is none of ours is passed over.

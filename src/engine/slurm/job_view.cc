@@ -53,8 +53,7 @@ Result<std::unique_ptr<JobView>> JobView::Find(const std::string& id, const std:
   return job;
 }
 
-Status JobView::Order(const DesiredJob& desired, Orders rest) {
-  TRY_ASSIGN(const CellPlan plan, PlanCells(desired));
+Status JobView::Order(const DesiredJob& desired, const std::vector<CellPlan>& plan, Orders rest) {
   rest.job_id = id_;
   rest.number = orders_.number + 1;
   std::set<Key> before;
@@ -66,10 +65,10 @@ Status JobView::Order(const DesiredJob& desired, Orders rest) {
     const auto [round, fresh] = rounds_.try_emplace(key, 0);
     if (!fresh && !before.contains(key)) ++round->second;
     OrderedTask ordered{std::move(task), round->second};
-    const auto share = plan.shares.find(key.first);
-    if (share != plan.shares.end()) {
-      ordered.per_cell = share->second.per_cell;
-      ordered.beside = share->second.beside;
+    if (const Share* share = ShareOf(plan, key.first)) {
+      ordered.per_cell = share->per_cell;
+      ordered.beside = share->beside;
+      ordered.component = share->component;
     }
     rest.tasks.push_back(std::move(ordered));
   }
@@ -101,7 +100,7 @@ Status JobView::Submitted(const Allocation& allocation) {
 
 Status JobView::Granted(const Allocation& allocation) {
   allocation_ = allocation;
-  looks_without_ = looks_delayed_ = looks_headless_ = 0;
+  looks_without_ = looks_delayed_ = looks_headless_ = looks_torn_ = 0;
   return Status::Ok();
 }
 
@@ -143,6 +142,8 @@ std::vector<TaskEvent> JobView::Look(const QueuedJob* job, TimePoint /*now*/) {
     return {};
   }
   looks_without_ = 0;
+  looks_torn_ = job->torn || is_torn() ? looks_torn_ + 1 : 0;
+  if (is_torn()) return {};
   const bool lost = job->batch_host == head_ && LostItsHead(*job);
   looks_headless_ = lost ? looks_headless_ + 1 : 0;
   if (!IsPending(job->state)) {
@@ -203,10 +204,15 @@ std::vector<TaskStatus> JobView::List() const {
   return list;
 }
 
-std::string JobView::NodeOf(const std::string& role, int index) const {
+JobView::Where JobView::PlaceOf(const std::string& role, int index) const {
   const auto seen = seen_.find({role, index});
-  if (seen == seen_.end() || seen->second.phase != TaskPhase::kRunning) return "";
-  return seen->second.node;
+  if (seen == seen_.end() || seen->second.phase != TaskPhase::kRunning) return {};
+  Where where{seen->second.node};
+  for (const OrderedTask& ordered : orders_.tasks) {
+    if (ordered.task.role == role && ordered.task.index == index)
+      where.component = ordered.component;
+  }
+  return where;
 }
 
 }  // namespace shoal::engine::slurm

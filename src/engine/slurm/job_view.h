@@ -15,6 +15,7 @@
 #include "engine/orders.h"
 #include "engine/slurm/commands.h"
 #include "engine/slurm/inside.h"
+#include "engine/slurm/placement.h"
 
 namespace shoal::engine::slurm {
 
@@ -28,7 +29,7 @@ class JobView {
   static Result<std::unique_ptr<JobView>> Find(const std::string& id, const std::string& dir);
 
   // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
-  Status Order(const DesiredJob& desired, Orders rest);
+  Status Order(const DesiredJob& desired, const std::vector<CellPlan>& plan, Orders rest);
   // Writes that all is to end.
   Status OrderStop(std::chrono::milliseconds grace);
   // What it is submitted by, now or later.
@@ -49,7 +50,12 @@ class JobView {
   void RemoveRecords() const;
 
   std::vector<TaskStatus> List() const;
-  std::string NodeOf(const std::string& role, int index) const;
+  // Where a running task is; the node is empty of others.
+  struct Where {
+    std::string node;
+    int component = 0;
+  };
+  Where PlaceOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
   int64_t number() const { return allocation_.number; }
   bool stopping() const { return orders_.stop; }
@@ -57,11 +63,17 @@ class JobView {
   // The last one has ended in order, and there is to be no other.
   bool closed() const { return closed_ && !another_; }
   // Slurm is to start it, now or again.
-  bool waits() const { return !begun_ || closed_ || another_; }
-  // An agent that an salloc ran has ended, and wants to be followed by one in another allocation.
-  bool wants_another() const { return another_ && allocation_.attended && (closed_ || vanished()); }
-  // … or so does what ended it, if Slurm would start a batch job again.
-  void WantAnother() { another_ = allocation_.attended && orders_.requeue; }
+  bool waits() const { return !begun_ || closed_ || another_ || looks_torn_ > 0; }
+  // It is to go on in another allocation, and Slurm does not see to that: an agent that an salloc
+  // ran has ended, or its allocation is torn.
+  bool wants_another() const {
+    return another_ && (is_torn() || (allocation_.attended && (closed_ || vanished())));
+  }
+  // … as Slurm itself would see to it for a batch job.
+  void WantAnother() { another_ = (allocation_.attended || is_torn()) && orders_.requeue; }
+  // Some components of its allocation are gone and others are not (QueuedJob::torn), for more than
+  // a moment: no agent runs, and it has to be cancelled.
+  bool is_torn() const { return looks_torn_ >= kTornLooks; }
   bool over() const { return over_; }
   // It has left the queue for so many looks that nothing more is to be expected of its agent.
   bool vanished() const { return looks_without_ >= 2; }
@@ -72,6 +84,7 @@ class JobView {
 
  private:
   static constexpr int kDelayedLooks = 2;
+  static constexpr int kTornLooks = 2;
 
   JobView(std::string id, std::string dir)
       : id_(std::move(id)), dir_(std::move(dir)), reader_(LinesPath(dir_)) {}
@@ -98,6 +111,7 @@ class JobView {
   int looks_without_ = 0;
   int looks_delayed_ = 0;
   int looks_headless_ = 0;
+  int looks_torn_ = 0;
 };
 
 }  // namespace shoal::engine::slurm

@@ -9,6 +9,7 @@ namespace {
 
 constexpr const char* kCoordinator = "coordinator";
 constexpr size_t kMaxHosts = 100'000;
+constexpr size_t kMaxComponents = 128;  // MAX_HET_JOB_COMPS of Slurm
 
 struct RoleNeed {
   std::string role;
@@ -119,39 +120,98 @@ Status ExpandOne(std::string_view all, const std::string& head, std::string_view
   return Status::Ok();
 }
 
-}  // namespace
+// Whether there are any now, or may be one day.
+bool MayHaveTasks(const DesiredJob& desired, const std::string& role) {
+  return desired.most.contains(role) ||
+         std::any_of(desired.tasks.begin(), desired.tasks.end(),
+                     [&](const DesiredTask& task) { return task.role == role; });
+}
 
-Result<CellPlan> PlanCells(const DesiredJob& desired) {
-  const std::vector<RoleNeed> needs = NeedsOf(desired);
-  CellPlan plan;
-  plan.cell.count = 0;
+job::Slurm WithAsk(job::Slurm slurm, const job::SlurmAsk& ask) {
+  const auto take = [](const std::string& asked, std::string* value) {
+    if (!asked.empty()) *value = asked;
+  };
+  take(ask.partition, &slurm.partition);
+  take(ask.account, &slurm.account);
+  take(ask.qos, &slurm.qos);
+  take(ask.constraint, &slurm.constraint);
+  take(ask.reservation, &slurm.reservation);
+  take(ask.gpu_type, &slurm.gpu_type);
+  if (!ask.options.empty()) slurm.options = ask.options;
+  if (!(ask == job::SlurmAsk())) slurm.nodes = ask.nodes;
+  return slurm;
+}
+
+// The cells that hold all of these roles.
+Status PlanCells(const std::vector<RoleNeed>& needs, CellPlan* plan) {
+  plan->cell.count = 0;
   const bool gpus =
       std::any_of(needs.begin(), needs.end(), [](const RoleNeed& need) { return need.gpus > 0; });
   for (const RoleNeed& need : needs) {
     if (gpus && need.gpus == 0) continue;
-    plan.cell.cpus = std::max(plan.cell.cpus, need.cpus);
-    plan.cell.memory_mib = std::max(plan.cell.memory_mib, need.mib);
-    plan.cell.gpus = std::max(plan.cell.gpus, need.gpus);
+    plan->cell.cpus = std::max(plan->cell.cpus, need.cpus);
+    plan->cell.memory_mib = std::max(plan->cell.memory_mib, need.mib);
+    plan->cell.gpus = std::max(plan->cell.gpus, need.gpus);
   }
   int64_t count = 0;
   for (const RoleNeed& need : needs) {
     if (gpus && need.gpus == 0) continue;
-    const int per_cell = PerCell(plan.cell, need);
-    plan.shares[need.role] = {per_cell, false};
+    const int per_cell = PerCell(plan->cell, need);
+    plan->shares[need.role] = {per_cell, false};
     count += (need.count + per_cell - 1) / per_cell;
   }
   count = std::max<int64_t>(count, 1);
   if (count > job::kMaxTasks) return InvalidArgument("the job asks for more than 100000 tasks");
-  plan.cell.count = static_cast<int>(count);
-  const Cell owners = plan.cell;
+  plan->cell.count = static_cast<int>(count);
+  const Cell owners = plan->cell;
   for (const RoleNeed& need : needs) {
     if (!gpus || need.gpus > 0) continue;
     const int per_cell = std::max(1, (need.count + owners.count - 1) / owners.count);
-    plan.shares[need.role] = {per_cell, true};
-    plan.cell.cpus += per_cell * need.cpus;
-    if (owners.memory_mib > 0) plan.cell.memory_mib += per_cell * need.mib;
+    plan->shares[need.role] = {per_cell, true};
+    plan->cell.cpus += per_cell * need.cpus;
+    if (owners.memory_mib > 0) plan->cell.memory_mib += per_cell * need.mib;
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::vector<CellPlan>> PlanComponents(const DesiredJob& desired) {
+  std::vector<CellPlan> plan;
+  std::map<std::string, size_t> places;
+  for (const auto& [role, ask] : desired.slurm_asks) {
+    if (!MayHaveTasks(desired, role)) continue;
+    job::Slurm slurm = WithAsk(desired.slurm, ask);
+    size_t at = 0;
+    while (at < plan.size() && !(plan[at].slurm == slurm)) ++at;
+    if (at == plan.size()) plan.push_back({{}, std::move(slurm), {}});
+    places[role] = at;
+  }
+  if (plan.size() < 2) {
+    job::Slurm slurm = plan.empty() ? desired.slurm : std::move(plan[0].slurm);
+    plan.assign(1, {{}, std::move(slurm), {}});
+  }
+  if (plan.size() > kMaxComponents)
+    return InvalidArgument("the roles ask Slurm for " + std::to_string(plan.size()) +
+                           " kinds of nodes, expected at most " + std::to_string(kMaxComponents));
+  std::vector<std::vector<RoleNeed>> needs(plan.size());
+  for (RoleNeed& need : NeedsOf(desired)) {
+    const size_t at = plan.size() == 1 ? 0 : places[need.role];
+    needs[at].push_back(std::move(need));
+  }
+  for (size_t at = 0; at < plan.size(); ++at) {
+    TRY(PlanCells(needs[at], &plan[at]));
+    for (auto& [role, share] : plan[at].shares) share.component = static_cast<int>(at);
   }
   return plan;
+}
+
+const Share* ShareOf(const std::vector<CellPlan>& plan, const std::string& role) {
+  for (const CellPlan& component : plan) {
+    const auto share = component.shares.find(role);
+    if (share != component.shares.end()) return &share->second;
+  }
+  return nullptr;
 }
 
 Result<std::vector<std::string>> ExpandHosts(std::string_view list) {
@@ -189,22 +249,24 @@ Result<std::vector<int>> ExpandCounts(std::string_view list) {
   return counts;
 }
 
-Placement::Placement(const std::vector<std::string>& nodes, const std::vector<int>& cells) {
+void Placement::Add(int component, const std::vector<std::string>& nodes,
+                    const std::vector<int>& cells) {
   for (size_t i = 0; i < nodes.size() && i < cells.size(); ++i) {
-    for (int k = 0; k < cells[i]; ++k) cells_.push_back({nodes[i], false, "", {}, {}});
+    for (int k = 0; k < cells[i]; ++k) cells_.push_back({component, nodes[i], false, "", {}, {}});
   }
 }
 
-std::optional<size_t> Placement::Choose(const std::string& role, const Need& need,
+std::optional<size_t> Placement::Choose(const std::string& role, const Share& share, bool fresh,
                                         const Nodes& avoided) const {
-  const auto& [per_cell, beside, fresh] = need;
+  const auto& [per_cell, beside, component] = share;
   std::optional<size_t> best;
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Place& place = cells_[i];
     const int used = CountIn(place.used, role);
     const int taken = fresh ? std::max(used, CountIn(place.held, role)) : used;
     const bool others = fresh && place.owner.empty() && !place.held.empty() && !beside;
-    if (place.lost || taken >= per_cell || others || IsIn(avoided, place.node)) continue;
+    if (place.component != component || place.lost || taken >= per_cell || others) continue;
+    if (IsIn(avoided, place.node)) continue;
     if (beside) {  // where fewest of them are
       if (!best || used < CountIn(cells_[*best].used, role)) best = i;
     } else if (place.owner == role) {
@@ -216,27 +278,29 @@ std::optional<size_t> Placement::Choose(const std::string& role, const Need& nee
   return best;
 }
 
-std::optional<Placement::Taken> Placement::Take(const std::string& role, int per_cell, bool beside,
+std::optional<Placement::Taken> Placement::Take(const std::string& role, const Share& share,
                                                 const Nodes& avoided) {
   Taken taken;
-  auto cell = Choose(role, {per_cell, beside, true}, avoided);
+  auto cell = Choose(role, share, true, avoided);
   taken.fresh = cell.has_value();
-  if (!cell) cell = Choose(role, {per_cell, beside, false}, avoided);
+  if (!cell) cell = Choose(role, share, false, avoided);
   if (!cell) return std::nullopt;
   taken.cell = *cell;
   ++cells_[*cell].used[role];
   if (taken.fresh) ++cells_[*cell].held[role];
-  if (!beside) cells_[*cell].owner = role;
+  if (!share.beside) cells_[*cell].owner = role;
   return taken;
 }
 
-std::optional<size_t> Placement::TakeAnyway(const std::string& role, const Nodes& avoided) {
+std::optional<size_t> Placement::TakeAnyway(const std::string& role, int component,
+                                            const Nodes& avoided) {
   std::optional<size_t> best;
   int least = 0;
   for (size_t i = 0; i < cells_.size(); ++i) {
-    if (cells_[i].lost || IsIn(avoided, cells_[i].node)) continue;
+    const Place& place = cells_[i];
+    if (place.component != component || place.lost || IsIn(avoided, place.node)) continue;
     int used = 0;
-    for (const auto& [one, count] : cells_[i].used) used += count;
+    for (const auto& [one, count] : place.used) used += count;
     if (best && used >= least) continue;
     best = i;
     least = used;

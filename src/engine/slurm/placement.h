@@ -2,7 +2,9 @@
 //
 // An ordinary allocation is made of equal pieces ("tasks" in Slurm's words, cells in ours). A cell
 // is big enough for a task of any role; small tasks of one role share cells. Roles without GPUs
-// sit beside those with GPUs in the same cells, so that no GPU is asked for in vain.
+// sit beside those with GPUs in the same cells, so that no GPU is asked for in vain. A
+// heterogeneous allocation has several components, each of which is so made, for roles that ask
+// Slurm for the same (ADR 89).
 #pragma once
 
 #include <map>
@@ -29,15 +31,23 @@ struct Cell {
 struct Share {
   int per_cell = 1;
   bool beside = false;  // it owns no cell, but has room in every one
+  int component = 0;    // of whose cells
 };
 
+// One component.
 struct CellPlan {
   Cell cell;
-  std::map<std::string, Share> shares;  // of each role but the coordinator
+  job::Slurm slurm;                     // what it is asked for with
+  std::map<std::string, Share> shares;  // of each of its roles but the coordinator
 };
 
-// InvalidArgument if it asks for more than 100,000 cells or for nothing.
-Result<CellPlan> PlanCells(const DesiredJob& desired);
+// The components of a job's allocation; an ordinary one has one. Roles that ask alike share one;
+// they stand in the order of their first roles in the job file, whatever number of tasks there is
+// now. InvalidArgument if one asks for more than 100,000 cells, or there are more than Slurm takes.
+Result<std::vector<CellPlan>> PlanComponents(const DesiredJob& desired);
+
+// Where a role's tasks go; nullptr for the coordinator, and for a role without tasks.
+const Share* ShareOf(const std::vector<CellPlan>& plan, const std::string& role);
 
 // "n1", "n[1-3,07-12]", "a1,b[2-3]-ib" → the names. At most 100,000; InvalidArgument otherwise.
 Result<std::vector<std::string>> ExpandHosts(std::string_view list);
@@ -47,8 +57,8 @@ Result<std::vector<int>> ExpandCounts(std::string_view list);
 // Who is in which cell. Plain value.
 class Placement {
  public:
-  // `nodes` and `cells`: of the allocation, in its order.
-  Placement(const std::vector<std::string>& nodes, const std::vector<int>& cells);
+  // `nodes` and `cells`: of a component, in its order.
+  void Add(int component, const std::vector<std::string>& nodes, const std::vector<int>& cells);
 
   // A cell for one more task, which it then holds; nothing if there is no room. `fresh`: no step
   // holds that part of the cell. Slurm gives a step's processors back when all of the step has
@@ -59,10 +69,10 @@ class Placement {
   };
   // Neither is on a node of `avoided`.
   using Nodes = std::vector<std::string>;
-  std::optional<Taken> Take(const std::string& role, int per_cell, bool beside,
-                            const Nodes& avoided = {});
-  // The least used cell that there is, be it full.
-  std::optional<size_t> TakeAnyway(const std::string& role, const Nodes& avoided = {});
+  std::optional<Taken> Take(const std::string& role, const Share& share, const Nodes& avoided = {});
+  // The least used cell that the component has, be it full.
+  std::optional<size_t> TakeAnyway(const std::string& role, int component,
+                                   const Nodes& avoided = {});
   // The task has ended.
   void Release(size_t cell, const std::string& role);
   // … and the step that held its place.
@@ -74,19 +84,15 @@ class Placement {
 
  private:
   struct Place {
+    int component = 0;
     std::string node;
     bool lost = false;
     std::string owner;  // empty: free for any role
     std::map<std::string, int> used;
     std::map<std::string, int> held;  // by steps
   };
-  // `role` needs a place of these kinds.
-  struct Need {
-    int per_cell = 1;
-    bool beside = false;
-    bool fresh = true;
-  };
-  std::optional<size_t> Choose(const std::string& role, const Need& need,
+  // `fresh`: one that no step holds.
+  std::optional<size_t> Choose(const std::string& role, const Share& share, bool fresh,
                                const Nodes& avoided) const;
 
   std::vector<Place> cells_;

@@ -102,6 +102,7 @@ class SlurmEngine final : public PublishingEngine {
   void LookAtQueue();
   std::vector<TaskEvent> LookAtJobs(const std::vector<QueuedJob>& queue);
   std::vector<TaskEvent> SubmitAgain();
+  void Cancel(int64_t number) const;
   void EndVanished();
   // At most one question each second, whoever asks.
   Result<std::vector<QueuedJob>> AskQueue();
@@ -180,7 +181,7 @@ void SlurmEngine::LookAtQueue() {
 
 std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& queue) {
   std::vector<TaskEvent> events;
-  std::vector<int64_t> delayed, headless;
+  std::vector<int64_t> delayed, headless, torn;
   {
     std::lock_guard lock(mu_);
     for (auto& [id, job] : jobs_) {
@@ -193,15 +194,22 @@ std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& que
       events.insert(events.end(), told.begin(), told.end());
       if (job->wants_start()) delayed.push_back(job->number());
       if (job->wants_requeue()) headless.push_back(job->number());
+      if (!job->is_torn()) continue;
+      job->WantAnother();
+      if (job->wants_another()) continue;
+      torn.push_back(job->number());
+      told = job->OverWith("a node of Slurm's job " + std::to_string(job->number()) +
+                           " failed, and with it a component of its allocation");
+      events.insert(events.end(), told.begin(), told.end());
     }
   }
+  for (const int64_t number : torn) Cancel(number);
   for (const int64_t number : headless) {
     LogWarning("Slurm's job {} has lost its first node: it is started again", number);
     const Status requeued = commands_.Requeue(number);
     if (requeued.ok()) continue;
     LogWarning("{}; it is cancelled", requeued.message());
-    if (const Status ended = commands_.Cancel(number); !ended.ok())
-      LogWarning("{}", ended.message());
+    Cancel(number);
   }
   for (const int64_t number : delayed) {
     if (const Status started = commands_.StartNow(number); !started.ok())
@@ -210,7 +218,12 @@ std::vector<TaskEvent> SlurmEngine::LookAtJobs(const std::vector<QueuedJob>& que
   return events;
 }
 
-// Whose agents under salloc have ended: as batch jobs, which may wait.
+void SlurmEngine::Cancel(int64_t number) const {
+  if (const Status ended = commands_.Cancel(number); !ended.ok()) LogWarning("{}", ended.message());
+}
+
+// Whose agents under salloc have ended, or whose allocations are torn: as batch jobs, which may
+// wait.
 std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
   std::vector<TaskEvent> events;
   std::lock_guard lock(mu_);
@@ -218,6 +231,7 @@ std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
     if (!job->wants_another() || job->stopping() || job->over()) continue;
     const auto submit = [&]() -> Status {
       TRY_ASSIGN(const std::string script, job->Script());
+      if (job->is_torn()) TRY(commands_.Cancel(job->number()));
       TRY_ASSIGN(const int64_t number, commands_.Submit(script));
       LogInfo("job {} goes on as Slurm's job {}", id, number);
       return job->Submitted({number, false});
@@ -273,9 +287,9 @@ Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
 
 Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
-  TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
+  TRY_ASSIGN(const std::vector<slurm::CellPlan> plan, slurm::PlanComponents(desired));
   TRY_ASSIGN(std::string text, slurm::RenderScript(desired, plan, options_.program));
-  if (desired.attended)
+  if (desired.attended && plan.size() == 1)
     text += "\n# First of all the same is asked for at once, by salloc --immediate.";
   text += "\n# Submitted by `sbatch --parsable`, removed by `scancel --name=" + desired.job_id +
           "`.\n# Steps that it starts in its allocation, all tasks of a role by one:\n";
@@ -284,9 +298,11 @@ Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
   for (const auto& [role, count] : counts) {
     const auto first = std::find_if(desired.tasks.begin(), desired.tasks.end(),
                                     [&](const DesiredTask& task) { return task.role == role; });
-    if (!plan.shares.contains(role)) continue;
+    const slurm::Share* share = slurm::ShareOf(plan, role);
+    if (share == nullptr) continue;
+    const std::string group = plan.size() > 1 ? slurm::GroupWord(share->component) : "";
     text += "#   " + role + ":";
-    for (const std::string& word : slurm::StepWords(first->resources, count, "NODES"))
+    for (const std::string& word : slurm::StepWords(first->resources, count, "NODES", false, group))
       text += " " + word;
     text += "\n";
   }
@@ -314,13 +330,14 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   orders.program = options_.program;
   orders.requeue = desired.slurm.requeue;
   const auto submit = [&]() -> Status {
-    TRY_ASSIGN(const slurm::CellPlan plan, slurm::PlanCells(desired));
+    TRY_ASSIGN(const std::vector<slurm::CellPlan> plan, slurm::PlanComponents(desired));
     TRY_ASSIGN(const std::string script, slurm::RenderScript(desired, plan, options_.program));
-    TRY(job->Order(desired, std::move(orders)));
+    TRY(job->Order(desired, plan, std::move(orders)));
     if (job->number() != 0) return Status::Ok();
     TRY(job->KeepScript(script));
-    if (desired.attended && slurm::MayAskAtOnce(commands_.environment())) {
-      TRY_ASSIGN(const auto request, slurm::AtOnceWords(desired, plan, options_.program));
+    // Slurm gives several components to nobody at once.
+    if (desired.attended && plan.size() == 1 && slurm::MayAskAtOnce(commands_.environment())) {
+      TRY_ASSIGN(const auto request, slurm::AtOnceWords(desired, plan[0], options_.program));
       auto got = slurm::AllocateAtOnce(request, commands_.environment(), job->dir());
       if (got.ok()) {
         children_.push_back(std::move(got->salloc));
@@ -454,12 +471,19 @@ Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const 
   TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
   if (!queued) return NotFound("Slurm has no running job of " + job_id);
   TRY_ASSIGN(const std::unique_ptr<JobView> view, JobView::Find(job_id, queued->work_dir));
-  const std::string node = view->NodeOf(role, index);
-  if (node.empty())
+  const JobView::Where where = view->PlaceOf(role, index);
+  if (where.node.empty())
     return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +
                     " does not run now; `shoal show " + job_id + "` says how its tasks are");
-  return slurm::ExecPlace{
-      options_.program, commands_.environment(), queued->number, node, job_id, role, index};
+  const std::string group = queued->heterogeneous ? slurm::GroupWord(where.component) : "";
+  return slurm::ExecPlace{options_.program,
+                          commands_.environment(),
+                          queued->number,
+                          where.node,
+                          job_id,
+                          role,
+                          index,
+                          group};
 }
 
 }  // namespace

@@ -20,22 +20,20 @@ constexpr int kDialPatience_ms = 30'000;
 constexpr size_t kLongestRefusal = 4096;
 
 std::vector<std::string> Words(const ExecPlace& place, const std::string& what) {
-  return {"srun",
-          "--overlap",
-          "--jobid=" + std::to_string(place.number),
-          "--nodelist=" + place.node,
-          "--nodes=1",
-          "--ntasks=1",
-          "--mem=0",
-          "--gres=none",
-          "--quiet",
-          "--unbuffered",
-          place.program,
-          "slurm",
-          what,
-          place.job_id,
-          place.role,
-          std::to_string(place.index)};
+  std::vector<std::string> words = {"srun",
+                                    "--overlap",
+                                    "--jobid=" + std::to_string(place.number),
+                                    "--nodelist=" + place.node,
+                                    "--nodes=1",
+                                    "--ntasks=1",
+                                    "--mem=0",
+                                    "--gres=none",
+                                    "--quiet",
+                                    "--unbuffered"};
+  if (!place.group.empty()) words.push_back(place.group);
+  words.insert(words.end(), {place.program, "slurm", what, place.job_id, place.role,
+                             std::to_string(place.index)});
+  return words;
 }
 
 class StepExecution final : public Execution {

@@ -18,6 +18,7 @@ struct ExecPlace {
   std::string job_id;
   std::string role;
   int index = 0;
+  std::string group;  // GroupWord, in a heterogeneous allocation
 };
 
 Result<std::unique_ptr<Execution>> ExecByStep(const ExecPlace& place, const ExecSpec& spec);

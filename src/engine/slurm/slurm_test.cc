@@ -45,12 +45,18 @@ DesiredJob JobOf(std::vector<DesiredTask> tasks) {
 
 // ---- what is asked for ----
 
+// Of a job that asks for an ordinary allocation.
+Result<CellPlan> PlanOf(const DesiredJob& job) {
+  TRY_ASSIGN(const std::vector<CellPlan> plan, PlanComponents(job));
+  EXPECT_EQ(plan.size(), 1u);
+  return plan[0];
+}
+
 TEST(Cells, SmallTasksOfARoleShareOne) {
   const job::Resources big{4, int64_t{8} << 30, 0};
   const job::Resources small{1, int64_t{2} << 30, 0};
-  auto plan =
-      PlanCells(JobOf({Task("coordinator", 0), Task("ps", 0, small), Task("ps", 1, small),
-                       Task("ps", 2, small), Task("worker", 0, big), Task("worker", 1, big)}));
+  auto plan = PlanOf(JobOf({Task("coordinator", 0), Task("ps", 0, small), Task("ps", 1, small),
+                            Task("ps", 2, small), Task("worker", 0, big), Task("worker", 1, big)}));
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->cell.count, 3);
   EXPECT_EQ(plan->cell.cpus, 4);
@@ -61,8 +67,8 @@ TEST(Cells, SmallTasksOfARoleShareOne) {
 
 TEST(Cells, NoGpuIsAskedForInVain) {
   const job::Resources gpu{2, 0, 1};
-  auto plan = PlanCells(JobOf({Task("ps", 0), Task("ps", 1), Task("ps", 2), Task("worker", 0, gpu),
-                               Task("worker", 1, gpu)}));
+  auto plan = PlanOf(JobOf({Task("ps", 0), Task("ps", 1), Task("ps", 2), Task("worker", 0, gpu),
+                            Task("worker", 1, gpu)}));
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->cell.count, 2);
   EXPECT_EQ(plan->cell.gpus, 1);
@@ -73,7 +79,7 @@ TEST(Cells, NoGpuIsAskedForInVain) {
 TEST(Cells, ElasticRolesGetRoomForAllThereMayBe) {
   DesiredJob job = JobOf({Task("worker", 0)});
   job.most["worker"] = 5;
-  EXPECT_EQ(PlanCells(job)->cell.count, 5);
+  EXPECT_EQ(PlanOf(job)->cell.count, 5);
 }
 
 TEST(Cells, EveryTaskOfAJobFindsItsPlace) {
@@ -83,44 +89,127 @@ TEST(Cells, EveryTaskOfAJobFindsItsPlace) {
   for (int i = 0; i < 3; ++i) job.tasks.push_back(Task("big", i, big));
   for (int i = 0; i < 5; ++i) job.tasks.push_back(Task("middle", i, middle));
   for (int i = 0; i < 6; ++i) job.tasks.push_back(Task("small", i));
-  const auto plan = PlanCells(job);
+  const auto plan = PlanOf(job);
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->cell.count, 3 + 3 + 2);
-  Placement placement({"a", "b", "c"}, {3, 3, 2});
+  Placement placement;
+  placement.Add(0, {"a", "b", "c"}, {3, 3, 2});
   for (const DesiredTask& task : job.tasks) {
     const auto share = plan->shares.at(task.role);
-    const auto taken = placement.Take(task.role, share.per_cell, share.beside);
+    const auto taken = placement.Take(task.role, share);
     ASSERT_TRUE(taken) << task.role << task.index;
     EXPECT_TRUE(taken->fresh);
   }
-  EXPECT_FALSE(placement.Take("big", 1, false));
+  EXPECT_FALSE(placement.Take("big", {}));
+}
+
+// ps in one partition, worker and aide in another.
+DesiredJob HeterogeneousJob() {
+  DesiredJob job = JobOf({Task("coordinator", 0), Task("ps", 0), Task("worker", 0, {2, 0, 1}),
+                          Task("worker", 1, {2, 0, 1}), Task("aide", 0)});
+  job.slurm.partition = "cpu";
+  job.slurm.account = "physics";
+  job.slurm.nodes = 1;
+  job::SlurmAsk gpu;
+  gpu.partition = "gpu";
+  gpu.gpu_type = "a100";
+  gpu.options = {"--licenses=matlab"};
+  job.slurm_asks = {{"ps", {}}, {"worker", gpu}, {"aide", gpu}};
+  return job;
+}
+
+TEST(Components, RolesThatAskAlikeShareOne) {
+  const auto plan = PlanComponents(HeterogeneousJob());
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->size(), 2u);
+  EXPECT_EQ(plan->at(0).slurm.partition, "cpu");
+  EXPECT_EQ(plan->at(0).slurm.nodes, 1);
+  EXPECT_EQ(plan->at(0).cell.count, 1);
+  EXPECT_EQ(plan->at(0).cell.gpus, 0);
+  EXPECT_EQ(plan->at(1).slurm.partition, "gpu");
+  EXPECT_EQ(plan->at(1).slurm.account, "physics");
+  EXPECT_EQ(plan->at(1).slurm.nodes, 0);
+  EXPECT_EQ(plan->at(1).cell.count, 2);
+  EXPECT_EQ(plan->at(1).cell.gpus, 1);
+  EXPECT_EQ(ShareOf(*plan, "ps")->component, 0);
+  EXPECT_EQ(ShareOf(*plan, "worker")->component, 1);
+  EXPECT_TRUE(ShareOf(*plan, "aide")->beside);
+  EXPECT_EQ(ShareOf(*plan, "coordinator"), nullptr);
+}
+
+TEST(Components, OnesThatAllAskForTheSameAreAnOrdinaryAllocation) {
+  DesiredJob job = HeterogeneousJob();
+  job.slurm_asks[0].second = job.slurm_asks[1].second;
+  const auto plan = PlanComponents(job);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->size(), 1u);
+  EXPECT_EQ(plan->at(0).slurm.partition, "gpu");
+  EXPECT_THAT(RenderScript(job, *plan, "/shoal").value(), Not(HasSubstr("hetjob")));
+}
+
+TEST(Components, AreCountedAlikeWhenARoleHasNoTasksForATime) {
+  DesiredJob job = HeterogeneousJob();
+  job.most["ps"] = 3;
+  std::erase_if(job.tasks, [](const DesiredTask& task) { return task.role == "ps"; });
+  EXPECT_EQ(ShareOf(PlanComponents(job).value(), "worker")->component, 1);
+  job.most.clear();  // it never has any: nothing is asked for it
+  EXPECT_EQ(PlanComponents(job)->size(), 1u);
+}
+
+TEST(Components, MoreThanSlurmTakesAreRefused) {
+  DesiredJob job = JobOf({});
+  for (int i = 0; i < 129; ++i) {
+    const std::string role = "r" + std::to_string(i);
+    job.tasks.push_back(Task(role, 0));
+    job::SlurmAsk ask;
+    ask.constraint = role;
+    job.slurm_asks.emplace_back(role, ask);
+  }
+  EXPECT_THAT(PlanComponents(job).status().message(), HasSubstr("expected at most 128"));
+}
+
+TEST(Components, TasksStayInTheirOwn) {
+  Placement placement;
+  placement.Add(0, {"a"}, {1});
+  placement.Add(1, {"b", "c"}, {1, 1});
+  const Share second{1, false, 1};
+  EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "b");
+  EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "c");
+  EXPECT_FALSE(placement.Take("worker", second));
+  placement.LoseNode("b");
+  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker", 1)), "c");
+  placement.LoseNode("c");
+  EXPECT_FALSE(placement.TakeAnyway("worker", 1));
+  EXPECT_EQ(placement.node(placement.Take("ps", {})->cell), "a");
 }
 
 TEST(Placement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
-  Placement placement({"a"}, {1});
-  const auto first = placement.Take("worker", 1, false);
+  Placement placement;
+  placement.Add(0, {"a"}, {1});
+  const auto first = placement.Take("worker", {});
   ASSERT_TRUE(first && first->fresh);
-  EXPECT_FALSE(placement.Take("worker", 1, false));
+  EXPECT_FALSE(placement.Take("worker", {}));
   placement.Release(first->cell, "worker");
-  const auto second = placement.Take("worker", 1, false);
+  const auto second = placement.Take("worker", {});
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->fresh);
   placement.Release(second->cell, "worker");
   placement.LetGo(first->cell, "worker");
-  EXPECT_TRUE(placement.Take("worker", 1, false)->fresh);
+  EXPECT_TRUE(placement.Take("worker", {})->fresh);
 }
 
 TEST(Placement, ALostNodesCellsAreGone) {
-  Placement placement({"a", "b"}, {1, 1});
-  const auto first = placement.Take("worker", 1, false);
+  Placement placement;
+  placement.Add(0, {"a", "b"}, {1, 1});
+  const auto first = placement.Take("worker", {});
   EXPECT_EQ(placement.node(first->cell), "a");
   placement.LoseNode("a");
   EXPECT_TRUE(placement.lost(first->cell));
-  EXPECT_EQ(placement.node(placement.Take("worker", 1, false)->cell), "b");
-  EXPECT_FALSE(placement.Take("worker", 1, false));
-  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker")), "b");
+  EXPECT_EQ(placement.node(placement.Take("worker", {})->cell), "b");
+  EXPECT_FALSE(placement.Take("worker", {}));
+  EXPECT_EQ(placement.node(*placement.TakeAnyway("worker", 0)), "b");
   placement.LoseNode("b");
-  EXPECT_FALSE(placement.TakeAnyway("worker"));
+  EXPECT_FALSE(placement.TakeAnyway("worker", 0));
 }
 
 TEST(Lists, AreExpandedAsSlurmWritesThem) {
@@ -142,7 +231,7 @@ TEST(Script, AsksForWhatTheJobFileSays) {
   job.slurm.gpu_type = "a100";
   job.slurm.requeue = false;
   job.slurm.options = {"--licenses=matlab"};
-  const auto plan = PlanCells(job);
+  const auto plan = PlanComponents(job);
   auto script = RenderScript(job, *plan, "/opt/shoal's/shoal");
   ASSERT_TRUE(script.ok()) << script.status().message();
   for (const char* line :
@@ -152,13 +241,38 @@ TEST(Script, AsksForWhatTheJobFileSays) {
         "'/opt/shoal'\\''s/shoal' slurm agent"})
     EXPECT_THAT(*script, HasSubstr(line));
   job.slurm.account = "a b";
-  EXPECT_THAT(RenderScript(job, *plan, "/shoal").status().message(), HasSubstr("slurm.account"));
+  EXPECT_THAT(RenderScript(job, *PlanComponents(job), "/shoal").status().message(),
+              HasSubstr("slurm.account"));
   job.slurm.account = "";
   job.slurm.options = {"rm"};
-  EXPECT_THAT(RenderScript(job, *plan, "/shoal").status().message(), HasSubstr("slurm.options"));
+  EXPECT_THAT(RenderScript(job, *PlanComponents(job), "/shoal").status().message(),
+              HasSubstr("slurm.options"));
   job.slurm.options = {};
   job.job_dir = "/a\nb";
   EXPECT_FALSE(RenderScript(job, *plan, "/shoal").ok());
+}
+
+TEST(Script, AComponentHasLinesOfItsOwn) {
+  const DesiredJob job = HeterogeneousJob();
+  const std::string script = RenderScript(job, PlanComponents(job).value(), "/opt/shoal").value();
+  const std::string mark = "#SBATCH hetjob\n";
+  const size_t border = script.find(mark);
+  ASSERT_NE(border, std::string::npos);
+  EXPECT_EQ(script.find(mark, border + 1), std::string::npos);
+  const std::string first = script.substr(0, border);
+  const std::string second = script.substr(border);
+  for (const std::string& part : {first, second}) {
+    for (const char* line : {"--comment=shoal:job-1\n", "--chdir=/shared/job-1\n", "--no-kill\n",
+                             "--requeue\n", "--account=physics\n"})
+      EXPECT_THAT(part, HasSubstr(line));
+  }
+  for (const char* line : {"--partition=cpu\n", "--ntasks=1\n", "--nodes=1\n"})
+    EXPECT_THAT(first, HasSubstr(line));
+  for (const char* line : {"--partition=gpu\n", "--ntasks=2\n", "--gpus-per-task=a100:1\n",
+                           "--licenses=matlab\n", "exec '/opt/shoal' slurm agent"})
+    EXPECT_THAT(second, HasSubstr(line));
+  EXPECT_THAT(second, Not(HasSubstr("--nodes=")));
+  EXPECT_EQ(StepWords({}, 1, "f", false, GroupWord(1))[1], "--het-group=1");
 }
 
 // ---- what Slurm says ----
@@ -167,8 +281,8 @@ TEST(Script, AtOnceTheSameIsAskedFor) {
   DesiredJob job = JobOf({Task("coordinator", 0), Task("worker", 0)});
   job.slurm.partition = "batch";
   job.slurm.save_before = milliseconds(90'000);
-  const auto plan = PlanCells(job);
-  const auto request = AtOnceWords(job, *plan, "/opt/shoal");
+  const auto plan = PlanComponents(job);
+  const auto request = AtOnceWords(job, plan->at(0), "/opt/shoal");
   ASSERT_TRUE(request.ok());
   const std::string script = RenderScript(job, *plan, "/opt/shoal").value();
   for (const std::string& word : request->salloc) {
@@ -284,7 +398,7 @@ class JobViewTest : public testing::Test {
     view_ = JobView::Make(job.job_id, job.job_dir).value();
     Orders rest;
     rest.program = "/opt/shoal";
-    ASSERT_TRUE(view_->Order(job, rest).ok());
+    ASSERT_TRUE(view_->Order(job, PlanComponents(job).value(), rest).ok());
     ASSERT_TRUE(view_->Submitted(allocation).ok());
     Say(Sign::kBegun);
   }
@@ -353,6 +467,52 @@ TEST(Queue, IsReadLineByLine) {
   EXPECT_TRUE(IsPending("PENDING"));
   EXPECT_TRUE(IsActive("COMPLETING"));
   EXPECT_FALSE(IsActive("CANCELLED"));
+}
+
+TEST(Queue, ComponentsAreOneJob) {
+  const auto one = [](const std::string& head, const std::string& other) {
+    return ParseQueue("7+1|" + other + "|/|shoal:x-1\n7+0|" + head + "|/|shoal:x-1\n").at(0);
+  };
+  const QueuedJob waits =
+      one("PENDING|Resources|2026-11-22T11:06:57||n/a", "PENDING|ReqNodeNotAvail|N/A||n/a");
+  EXPECT_EQ(waits.number, 7);
+  EXPECT_TRUE(waits.heterogeneous);
+  EXPECT_EQ(waits.reason, "ReqNodeNotAvail");
+  EXPECT_EQ(waits.start, "N/A");
+  EXPECT_FALSE(waits.torn);
+  const std::string runs = "RUNNING|None|2026|n2|n2";
+  const QueuedJob both = one("RUNNING|None|2026|n1|n1", runs);
+  EXPECT_EQ(both.nodes, "n1");
+  EXPECT_FALSE(both.torn);
+  // As Slurm requeues it, and as it ends.
+  EXPECT_FALSE(one("COMPLETING|None|2026|n1|n1", "PENDING|BeginTime|2026||n/a").torn);
+  EXPECT_FALSE(one("COMPLETED|None|2026|n1|n1", "COMPLETING|None|2026|n2|n2").torn);
+  EXPECT_FALSE(one("FAILED|None|2026|n1|n1", "FAILED|None|2026|n2|n2").torn);
+  // As the loss of a node leaves it.
+  EXPECT_TRUE(one("PENDING|BeginTime|2026||n/a", runs).torn);
+  EXPECT_TRUE(one("PENDING|BeginTime|2026||n/a", "FAILED|JobLaunchFailure|2026|n2|n2").torn);
+  const QueuedJob headless = one("NODE_FAIL|None|2026||n1", runs);
+  EXPECT_TRUE(headless.torn);
+  EXPECT_TRUE(IsActive(headless.state));
+  EXPECT_FALSE(ParseQueue("8|RUNNING|None|2026|n1|n1|/|c").at(0).heterogeneous);
+  EXPECT_TRUE(ParseQueue("8+x|RUNNING|None|2026|n1|n1|/|c").empty());
+}
+
+TEST_F(JobViewTest, WhatIsTornGoesOnInAnotherAllocation) {
+  Begin({7, false});
+  QueuedJob torn;
+  torn.state = "PENDING";
+  torn.torn = true;
+  (void)view_->Look(&torn, TimePoint{});
+  EXPECT_FALSE(view_->is_torn());  // it may be for a moment
+  EXPECT_TRUE(view_->waits());
+  (void)view_->Look(&torn, TimePoint{});
+  ASSERT_TRUE(view_->is_torn());
+  view_->WantAnother();
+  EXPECT_TRUE(view_->wants_another());
+  ASSERT_TRUE(view_->Submitted({8, false}).ok());
+  EXPECT_FALSE(view_->is_torn());
+  EXPECT_FALSE(view_->wants_another());
 }
 
 TEST(Queue, OnlyANodeThatWasTheJobsOwnCanBeLost) {
