@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "job/enums.h"
+#include "job/json_read.h"
 #include "job/schedule_json.h"
 
 namespace shoal::job {
@@ -138,82 +139,6 @@ json::object EncodeLearn(const std::map<std::string, LearnValue>& learn) {
 }
 
 // ---- Decoding -----------------------------------------------------------------------------------
-
-Status Wrong(std::string_view field, std::string_view expected) {
-  return InvalidArgument("field '" + std::string(field) + "': expected " + std::string(expected));
-}
-
-Result<const json::object*> GetObject(const json::object& object, std::string_view field) {
-  const json::value* value = object.if_contains(field);
-  if (value == nullptr || !value->is_object()) return Wrong(field, "an object");
-  return &value->get_object();
-}
-
-Result<const json::array*> GetArray(const json::object& object, std::string_view field) {
-  const json::value* value = object.if_contains(field);
-  if (value == nullptr || !value->is_array()) return Wrong(field, "an array");
-  return &value->get_array();
-}
-
-Status GetTexts(const json::object& object, std::string_view field, std::vector<std::string>* out) {
-  TRY_ASSIGN(const json::array* array, GetArray(object, field));
-  for (const json::value& item : *array) {
-    if (!item.is_string()) return Wrong(field, "an array of strings");
-    out->emplace_back(item.get_string());
-  }
-  return Status::Ok();
-}
-
-Status GetTextMap(const json::object& object, std::string_view field,
-                  std::map<std::string, std::string>* out) {
-  TRY_ASSIGN(const json::object* map, GetObject(object, field));
-  for (const auto& [key, item] : *map) {
-    if (!item.is_string()) return Wrong(field, "an object of strings");
-    out->emplace(std::string(key), std::string(item.get_string()));
-  }
-  return Status::Ok();
-}
-
-template <typename Integer>
-Status GetIn(const json::object& object, std::string_view field, int64_t least, int64_t most,
-             Integer* out) {
-  TRY_ASSIGN(const int64_t value, GetInt(object, field));
-  if (value < least || value > most) {
-    return Wrong(field, "an integer from " + std::to_string(least) + " to " + std::to_string(most));
-  }
-  *out = static_cast<Integer>(value);
-  return Status::Ok();
-}
-
-// From 0 on; may be missing.
-Status GetOptional(const json::object& object, std::string_view field, int most,
-                   std::optional<int>* out) {
-  if (!object.contains(field)) return Status::Ok();
-  int value = 0;
-  TRY(GetIn(object, field, 0, most, &value));
-  *out = value;
-  return Status::Ok();
-}
-
-Status GetMs(const json::object& object, std::string_view field, std::chrono::milliseconds* out) {
-  int64_t ms = 0;
-  // A thousand years: sums of a few of them never overflow nanoseconds' 292 years where it matters.
-  TRY(GetIn(object, field, 0, int64_t{1000} * 366 * 86'400'000, &ms));
-  *out = std::chrono::milliseconds(ms);
-  return Status::Ok();
-}
-
-template <typename Enum, size_t n>
-Status GetEnum(const json::object& object, std::string_view field,
-               const NameEntry<Enum> (&table)[n], Enum* out) {
-  TRY_ASSIGN(const std::string name, GetString(object, field));
-  const auto value = ValueIn(table, name);
-  if (!value) return Wrong(field, "a known name, got '" + name.substr(0, 40) + "'");
-  *out = *value;
-  return Status::Ok();
-}
-
-constexpr int64_t kInt = std::numeric_limits<int>::max();
 
 Status DecodeCpu(const json::object& object, double* out) {
   TRY_ASSIGN(const std::string text, GetString(object, "cpu"));

@@ -59,7 +59,8 @@ class JobView {
   const std::string& dir() const { return dir_; }
   int64_t number() const { return allocation_.number; }
   bool stopping() const { return orders_.stop; }
-  bool begun() const { return begun_; }  // an agent runs, or ran
+  // An agent runs, or ran: it has written something, or said under an salloc that it is there.
+  bool begun() const { return begun_ || (allocation_.attended && allocation_.number != 0); }
   // The last one has ended in order, and there is to be no other.
   bool closed() const { return closed_ && !another_; }
   // Slurm is to start it, now or again.
