@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -48,6 +49,57 @@ int SetFiles(const SpawnSpec& spec, posix_spawn_file_actions_t* actions) {
   if (error == 0) error = ::posix_spawn_file_actions_adddup2(actions, 1, 2);
   if (error == 0 && !spec.work_dir.empty())
     error = ::posix_spawn_file_actions_addchdir_np(actions, spec.work_dir.c_str());
+  return error;
+}
+
+// In the child of ForkWithUs, between fork and exec. Only what is safe there.
+void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, pid_t parent,
+                   int report) {
+  constexpr int kReport = 3;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // it had ended before that
+  ::setsid();
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = ::open("/dev/null", O_RDONLY);
+  const int log = ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const bool ready = null >= 0 && log >= 0 && ::dup2(null, 0) == 0 && ::dup2(log, 1) == 1 &&
+                     ::dup2(log, 2) == 2 &&
+                     (spec.work_dir.empty() || ::chdir(spec.work_dir.c_str()) == 0) &&
+                     (report == kReport || ::dup3(report, kReport, O_CLOEXEC) == kReport);
+  if (ready) {
+    report = kReport;
+    ::closefrom(kReport + 1);
+    ::execvpe(argv[0], argv, env);
+  }
+  const int error = errno;
+  (void)!::write(report, &error, sizeof error);
+  ::_exit(127);
+}
+
+// 0, or the errno of what went wrong, as posix_spawn, which cannot say that the child is to end
+// with us.
+int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
+  const UniqueFd read_end(ends[0]);
+  UniqueFd report(ends[1]);
+  const std::vector<char*> argv = Pointers(spec.argv);
+  const std::vector<char*> env = Pointers(spec.env);
+  const pid_t parent = ::getpid();
+  *pid = ::fork();
+  if (*pid < 0) return errno;
+  if (*pid == 0) BecomeProgram(spec, argv.data(), env.data(), parent, report.get());
+  report.Reset();
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(read_end.get(), &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  if (got != sizeof error) return 0;
+  ::waitpid(*pid, nullptr, 0);
   return error;
 }
 
@@ -108,10 +160,15 @@ Result<UniqueFd> WatchChild(pid_t pid, const std::string& program) {
 }
 
 Result<Spawned> Spawn(const SpawnSpec& spec) {
-  SessionSpawn session;
   Spawned spawned;
-  int error = SetFiles(spec, session.actions());
-  if (error == 0) error = session.Start(spec.argv, spec.env, &spawned.pid);
+  int error = 0;
+  if (spec.ends_with_us) {
+    error = ForkWithUs(spec, &spawned.pid);
+  } else {
+    SessionSpawn session;
+    error = SetFiles(spec, session.actions());
+    if (error == 0) error = session.Start(spec.argv, spec.env, &spawned.pid);
+  }
   if (error != 0) return Explain(spec, error);
   // It is our child and not waited for, so the pid is still its own, ended or not.
   TRY_ASSIGN(spawned.pidfd, WatchChild(spawned.pid, spec.argv[0]));

@@ -20,6 +20,9 @@ struct SpawnSpec {
   std::vector<std::string> env;  // exactly
   std::string work_dir;          // empty: ours
   std::filesystem::path log;     // both outputs are appended to it
+  // It is killed when the thread that starts it ends (PR_SET_PDEATHSIG), in whatever way. Takes a
+  // fork: for small processes of one thread.
+  bool ends_with_us = false;
 };
 
 struct Spawned {
@@ -28,7 +31,8 @@ struct Spawned {
   UniqueFd pidfd;
 };
 
-// Returns once the program runs (posix_spawn: nothing of this process is copied). Errors name the
+// Returns once the program runs (posix_spawn: nothing of this process is copied, unless it is to end
+// with us). Errors name the
 // program, the directory or the log; Unavailable if trying again may help.
 Result<Spawned> Spawn(const SpawnSpec& spec);
 

@@ -161,7 +161,11 @@ Result<int> RunStepTask(const std::string& file, const std::string& allocation) 
   env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/prepare.cc)
   if (const char* const node = std::getenv("SLURMD_NODENAME"); node != nullptr)
     env.emplace_back(std::string(kNodeVariable) + "=" + node);
-  auto spawned = Spawn(SpawnSpecOf(place, record.desired, std::move(env)));
+  SpawnSpec spec = SpawnSpecOf(place, record.desired, std::move(env));
+  // Where Slurm tracks processes by their parents, one that is started while its step is killed
+  // would be missed.
+  spec.ends_with_us = true;
+  auto spawned = Spawn(spec);
   if (!spawned.ok()) return refuse(spawned.status().message());
   Say({Word::kStarted, number, {}});
   if (!StepTask(number, std::move(*spawned)).Run(signals, !allocation.empty()))
