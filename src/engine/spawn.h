@@ -31,9 +31,9 @@ struct Spawned {
   UniqueFd pidfd;
 };
 
-// Returns once the program runs (posix_spawn: nothing of this process is copied, unless it is to end
-// with us). Errors name the
-// program, the directory or the log; Unavailable if trying again may help.
+// Returns once the program runs (posix_spawn: nothing of this process is copied, unless it is to
+// end with us). Errors name the program, the directory or the log; Unavailable if trying again may
+// help.
 Result<Spawned> Spawn(const SpawnSpec& spec);
 
 // The part that all such starts share: a session of its own, no signal blocked or ignored, none of

@@ -33,8 +33,9 @@ class SpawnTest : public testing::TestWithParam<bool> {
 
 TEST_P(SpawnTest, ASessionOfItsOwnWithWhatIsSaid) {
   // All but the three descriptors, of which `ls` adds one for the directory that it lists.
-  const auto spawned = Spawn(Spec({"sh", "-c", "pwd; echo $WHO >&2; ls /proc/self/fd | wc -l; "
-                                               "cut -d' ' -f6 /proc/$$/stat | grep -qx $$"}));
+  const auto spawned = Spawn(Spec({"sh", "-c",
+                                   "pwd; echo $WHO >&2; ls /proc/self/fd | wc -l; "
+                                   "cut -d' ' -f6 /proc/$$/stat | grep -qx $$"}));
   ASSERT_TRUE(spawned.ok()) << spawned.status().message();
   ASSERT_TRUE(EndsInTime(spawned->pidfd.get()));
   int status = -1;

@@ -1,5 +1,5 @@
-// Fields of a JSON object, each of one type and in bounds; what json.cc and its parts are read with.
-// InvalidArgument names the field and what was expected.
+// Fields of a JSON object, each of one type and in bounds; what json.cc and its parts are read
+// with. InvalidArgument names the field and what was expected.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,8 @@ inline Result<const json::array*> GetArray(const json::object& object, std::stri
   return &value->get_array();
 }
 
-inline Status GetTexts(const json::object& object, std::string_view field, std::vector<std::string>* out) {
+inline Status GetTexts(const json::object& object, std::string_view field,
+                       std::vector<std::string>* out) {
   TRY_ASSIGN(const json::array* array, GetArray(object, field));
   for (const json::value& item : *array) {
     if (!item.is_string()) return Wrong(field, "an array of strings");
@@ -42,7 +43,7 @@ inline Status GetTexts(const json::object& object, std::string_view field, std::
 }
 
 inline Status GetTextMap(const json::object& object, std::string_view field,
-                  std::map<std::string, std::string>* out) {
+                         std::map<std::string, std::string>* out) {
   TRY_ASSIGN(const json::object* map, GetObject(object, field));
   for (const auto& [key, item] : *map) {
     if (!item.is_string()) return Wrong(field, "an object of strings");
@@ -64,7 +65,7 @@ Status GetIn(const json::object& object, std::string_view field, int64_t least, 
 
 // From 0 on; may be missing.
 inline Status GetOptional(const json::object& object, std::string_view field, int most,
-                   std::optional<int>* out) {
+                          std::optional<int>* out) {
   if (!object.contains(field)) return Status::Ok();
   int value = 0;
   TRY(GetIn(object, field, 0, most, &value));
@@ -72,7 +73,8 @@ inline Status GetOptional(const json::object& object, std::string_view field, in
   return Status::Ok();
 }
 
-inline Status GetMs(const json::object& object, std::string_view field, std::chrono::milliseconds* out) {
+inline Status GetMs(const json::object& object, std::string_view field,
+                    std::chrono::milliseconds* out) {
   int64_t ms = 0;
   // A thousand years: sums of a few of them never overflow nanoseconds' 292 years where it matters.
   TRY(GetIn(object, field, 0, int64_t{1000} * 366 * 86'400'000, &ms));
