@@ -1,11 +1,9 @@
 # What the scripts beside this file share; sourced, never run. Sets root (the checkout), jobs (how many compilers at
-# once), python (Debian's own, which the packages of tools/packages.txt belong to) and the compiler cache.
+# once), and python (Debian's own, which the packages of
+# tools/packages.txt belong to).
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=${SHOAL_JOBS:-$(nproc)}
 python=/usr/bin/python3
-
-# The cache lives outside the tree, and two checkouts share it: paths below the root are made relative.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 # say TEXT…: a headline, so that a long log has landmarks.
 say() { printf '\n== %s\n' "$*"; }

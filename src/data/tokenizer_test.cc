@@ -40,7 +40,8 @@ TEST(Tokenizer, FilesNeverJoinWords) {
 }
 
 TEST(Tokenizer, SaysWhereATokenStands) {
-  const std::string text = std::string(300'000, ' ') + "needle and";
+  std::string text(300'000, ' ');
+  text += "needle and";
   TextFiles files({"first file", text});
   const Corpus corpus = files.Open().value();
   Tokenizer tokenizer(corpus, corpus.Cut(0, 1).value());
