@@ -1,5 +1,6 @@
 # Precompiled headers: the standard library's and third parties' headers that most files read, parsed once for a build
-# instead of once a file. Three sets: for rooms, for rooms that parse command lines, for tests.
+# instead of once a file. Two sets: for rooms and for tests. CLI11 is in neither: it defines constants with constructors,
+# which every file of the room would then compile.
 #   A file still includes what it uses: SHOAL_PCH=OFF builds without, and must succeed.
 # Only headers of others belong here: one of ours would rebuild everything whenever it changes.
 option(SHOAL_PCH "Precompile other people's headers" ON)
@@ -31,7 +32,6 @@ function(shoal_pch_owner NAME KIND)
 endfunction()
 
 shoal_pch_owner(shoal_pch library ${SHOAL_PCH_HEADERS})
-shoal_pch_owner(shoal_command_pch library ${SHOAL_PCH_HEADERS} <CLI/CLI.hpp>)
 if(SHOAL_TESTS)
   shoal_pch_owner(shoal_test_pch program ${SHOAL_PCH_HEADERS} <gmock/gmock.h> <gtest/gtest.h> <rapidcheck.h>)
   target_link_libraries(shoal_test_pch PRIVATE GTest::gmock GTest::gtest)

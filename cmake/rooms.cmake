@@ -1,9 +1,8 @@
-# shoal_room(NAME DEPS rooms… LIBS libraries… [PCH set])
+# shoal_room(NAME DEPS rooms… LIBS libraries…)
 #   Makes the static library shoal_NAME of the *.cc below the calling folder, and, from *_test.cc, one test program
 #   NAME_test whose cases ctest runs one by one. *_bench.cc becomes NAME_bench. A file that needs instruction sets of
 #   its own goes through Highway's run-time dispatch, so no room sets -m flags.
 #   DEPS may name only rooms of an earlier rank; script/lint checks the includes.
-#   PCH: a set of precompiled headers other than shoal_pch (cmake/precompile.cmake).
 include(GoogleTest)
 
 # shoal_precompiled(TARGET SET): TARGET reads the headers of SET from their compiled form, if there is one.
@@ -15,10 +14,7 @@ function(shoal_precompiled TARGET SET)
 endfunction()
 
 function(shoal_room NAME)
-  cmake_parse_arguments(ROOM "" "PCH" "DEPS;LIBS" ${ARGN})
-  if(NOT ROOM_PCH)
-    set(ROOM_PCH shoal_pch)
-  endif()
+  cmake_parse_arguments(ROOM "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   set(benches ${sources})
@@ -42,7 +38,7 @@ function(shoal_room NAME)
   target_link_libraries(shoal_${NAME} ${kind} ${links} ${ROOM_LIBS} Threads::Threads)
   if(sources)
     target_compile_options(shoal_${NAME} PRIVATE ${SHOAL_WARNINGS})
-    shoal_precompiled(shoal_${NAME} ${ROOM_PCH})
+    shoal_precompiled(shoal_${NAME} shoal_pch)
   endif()
 
   if(SHOAL_TESTS AND tests)

@@ -62,8 +62,7 @@ def _dependencies(root, room):
     if "DEPS" not in words:
         return []
     after = words[words.index("DEPS") + 1:]
-    ends = [after.index(word) for word in ("LIBS", "PCH") if word in after]
-    return after[:min(ends)] if ends else after
+    return after[:after.index("LIBS")] if "LIBS" in after else after
 
 
 def _check_dependencies(root, ranks, used):
