@@ -292,9 +292,8 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   return done;
 }
 
-std::string EndSentence(const JobRecord& record, const job::Job& job,
-                        const std::string& stopped_by) {
-  const bool saved = !stopped_by.empty() && record.state == job::JobState::kSucceeded;
+std::string EndSentence(const JobRecord& record, const job::Job& job, const std::string& stopped_by,
+                        bool saved) {
   std::string text = record.id + " ";
   text += saved ? "was stopped by " + stopped_by + " and has saved"
                 : std::string(job::NameOf(record.state));
@@ -302,7 +301,7 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
     return text + "; `shoal resume " + record.id + "` goes on";
   if (record.started != WallTime{})
     text += " after " + FormatDuration(record.ended - record.started);
-  if (record.state != job::JobState::kSucceeded)
+  if (record.state != job::JobState::kSucceeded && !saved)
     return text + (record.reason.empty() ? "" : ": " + record.reason);
   std::string facts;
   const double rate = GetDoubleOr(record.result, "words_per_second", 0);

@@ -43,7 +43,8 @@ std::unique_ptr<Display> MakeDisplay(DisplayKind kind, int fd, const job::Job& j
 json::object DoneEvent(const controller::JobRecord& record, const job::Job& job,
                        const std::string& stopped_by);
 // "word2vec-7f3a9c succeeded after 12 s: 4.2 M words/s, loss 0.23; the model is in DIR"
+// `saved`: it was stopped, and the tasks that decide over success then ended well.
 std::string EndSentence(const controller::JobRecord& record, const job::Job& job,
-                        const std::string& stopped_by);
+                        const std::string& stopped_by, bool saved);
 
 }  // namespace shoal::cli

@@ -73,6 +73,8 @@ class Foreground {
   }
   // "Ctrl-C" and the like; empty if nobody wished the job to stop.
   const std::string& stopped_by() const { return stopped_by_; }
+  // After that its tasks ended well: they have saved.
+  bool saved() const { return !stopped_by_.empty() && saved_; }
 
  private:
   controller::Observer MakeObserver() {
@@ -80,7 +82,13 @@ class Foreground {
     observer.on_state = [this](job::JobState state, const std::string& why) {
       display_->OnState(state, why);
     };
-    observer.on_event = [this](const rendezvous::JobEvent& event) { display_->OnEvent(event); };
+    observer.on_event = [this](const rendezvous::JobEvent& event) {
+      if (event.type == rendezvous::JobEvent::Type::kVerdict) {
+        saved_ = event.verdict.state == job::JobState::kCancelled &&
+                 rendezvous::EndedWell(event.verdict, job_.success.roles);
+      }
+      display_->OnEvent(event);
+    };
     if (!quiet_) {  // who shows no lines has none sent
       observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
                                std::string_view bytes) { display_->OnLog(key, offset, bytes); };
@@ -123,10 +131,11 @@ class Foreground {
   controller::JobRecord record_;
   int signals_ = 0;
   std::string stopped_by_;
+  bool saved_ = false;
 };
 
-// A job that was stopped has not run to its end, even if its tasks saved and ended well: 130, so
-// that a script does not go on as if it had.
+// 130 also for a job that had succeeded before the user's signal reached it, so that a script does
+// not go on as if nothing had happened.
 int CodeOf(job::JobState state, bool stopped) {
   if (state == job::JobState::kFailed) return 1;
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
@@ -137,8 +146,9 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
   Foreground foreground(context, session, job, options);
   const Result<controller::JobRecord> ended = foreground.Go(id);
   if (!ended.ok()) return Complain(ended.status());
-  const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
-  if (ended->state != job::JobState::kSucceeded) {
+  const std::string sentence =
+      EndSentence(*ended, job, foreground.stopped_by(), foreground.saved());
+  if (ended->state != job::JobState::kSucceeded && !foreground.saved()) {
     Tell(sentence);
   } else if (!context.json && !options.quiet) {
     (void)PrintOut(sentence + "\n");

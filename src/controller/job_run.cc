@@ -336,7 +336,9 @@ void Run::OpenLines(const rendezvous::ClientOptions& like) {
 // The job is over, and its outputs are here, or cannot be had.
 void Run::OutputsHere(Status status) {
   if (!verdict_ || phase_ != Phase::kRunning) return;
-  if (status.ok() && verdict_->state == JobState::kSucceeded)
+  const bool saved = verdict_->state == JobState::kCancelled &&
+                     rendezvous::EndedWell(*verdict_, job_.success.roles);
+  if (status.ok() && (saved || verdict_->state == JobState::kSucceeded))
     status = PlaceOutputs(dir_, job_.outputs);
   if (!status.ok()) {
     const std::string text = "outputs may be missing: " + status.message();

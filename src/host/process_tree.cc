@@ -324,9 +324,12 @@ ProcessExit ProcessTree::State::CollectEnd() {
   InitMessage message;
   pid_t sender = 0;
   while (Receive(control.get(), &message, &sender)) {
-    if (message.kind == InitMessage::kEnded)
-      return Judge(message.a, message.b, static_cast<double>(message.cpu_us) * kMicro,
-                   message.max_rss_kib);
+    if (message.kind == InitMessage::kEnded) {
+      ProcessExit end = Judge(message.a, message.b, static_cast<double>(message.cpu_us) * kMicro,
+                              message.max_rss_kib);
+      end.told_outside = message.c != 0;
+      return end;
+    }
   }
   rusage usage{};
   KillInit();

@@ -256,10 +256,11 @@ class Init {
 
   // Lets go of everything that belongs to others: their pipes must end when the program ends.
   void Tidy(int report) {
-    sigset_t child;
-    ::sigemptyset(&child);
-    ::sigaddset(&child, SIGCHLD);
-    const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t watched;
+    ::sigemptyset(&watched);
+    // All are blocked since the clone, so that a signal from outside stays pending for us to read.
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) ::sigaddset(&watched, signal);
+    const int signals = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     const int from[3] = {plan_.control, signals, report};
     int high[3];
     for (int i = 0; i < 3; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, kHigh);
@@ -298,6 +299,8 @@ class Init {
   void DrainSignals() {
     signalfd_siginfo info;
     while (::read(kSignals, &info, sizeof info) > 0) {
+      // The launcher signals over the control socket: this one is from outside.
+      if (info.ssi_signo != SIGCHLD) told_outside_ = true;
     }
   }
 
@@ -376,6 +379,8 @@ class Init {
     // Killed before its end: by order.
     message.a = decided_ && (failed_ || running_ == 0) ? status_ : SIGKILL;
     message.b = process_;
+    DrainSignals();
+    message.c = told_outside_ ? 1 : 0;
     message.cpu_us = (int64_t{usage.ru_utime.tv_sec} + usage.ru_stime.tv_sec) * 1'000'000 +
                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     message.max_rss_kib = usage.ru_maxrss;
@@ -392,6 +397,7 @@ class Init {
   int64_t rest_until_ = 0;
   int status_ = 0;
   int32_t process_ = 0;
+  bool told_outside_ = false;
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct InitMessage {
   int32_t kind = 0;
   int32_t a = 0;
   int32_t b = 0;
-  int32_t unused = 0;
+  int32_t c = 0;  // of kEnded: not 0 if the tree was told to end by others than the launcher
   int64_t cpu_us = 0;
   int64_t max_rss_kib = 0;
 };

@@ -79,7 +79,7 @@ class Client {
 
   // Commands are kept while disconnected and sent on the next connection.
   // Asks the tasks that follow nobody to finish (SIGTERM); followers are stopped after them as
-  // always. The job ends `cancelled` unless its tasks then succeed (saved and exited with 0).
+  // always. The job ends `cancelled`, however well its tasks then end.
   virtual void Drain(const std::string& reason) = 0;
   // Stops everything: SIGTERM to all, SIGKILL after limits.stop_grace; the job ends `cancelled`.
   virtual void Stop(const std::string& reason) = 0;

@@ -318,7 +318,7 @@ class Shell final : public Coordinator {
           Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
       }
       Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
-                        ended.log_rule, std::move(ended.stolen)});
+                        ended.log_rule, std::move(ended.stolen), std::move(ended.interrupted)});
     } else if (type == "log_grew") {
       return LogGrew(id, message);
     } else if (type == "report") {

@@ -174,16 +174,23 @@ TEST(Faults, ALauncherWithoutCoordinatorStopsItsProgramAndEndsWith77) {
   EXPECT_EQ(bench.ExitCodeOf(launcher), 77);
 }
 
-TEST(Faults, ALauncherThatIsToldToStopDrainsAndDelivers) {
+TEST(Faults, ALauncherThatIsToldToStopDrainsAndDeliversWhatDoesNotCount) {
   Bench bench(JobOf({ShellRole("worker", 1,
-                               "trap 'exit 0' TERM; echo up; "
+                               "trap 'echo saved; exit 0' TERM; echo up; "
                                "while :; do sleep 0.01; done")}));
   bench.StartCoordinator();
   bench.StartController();
   const pid_t launcher = bench.SpawnLauncher("worker", 0);
   ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0) == "up\n"; }));
   bench.KillProcess(launcher, SIGTERM);
-  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  ASSERT_TRUE(bench.Until([&] { return bench.Count("worker", 0, TaskState::kEnded) == 1; }));
+  EXPECT_EQ(bench.LogOf("worker", 0), "up\nsaved\n");
+  for (const JobEvent& event : bench.events) {
+    if (event.type != JobEvent::Type::kTask || !event.end) continue;
+    EXPECT_EQ(event.end->kind, job::EndKind::kLost);
+    EXPECT_TRUE(event.will_restart);
+  }
+  EXPECT_FALSE(bench.verdict);
 }
 
 TEST(Faults, AJournalWithATornTailIsCutAndGoesOn) {
