@@ -296,12 +296,10 @@ void Training::Report(bool last) {
 
 Status Training::Monitor() {
   int64_t restarts = setup_.client->server_restarts();
-  int64_t told = restarts;
   std::unique_lock lock(mu_);
   while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
     lock.unlock();
     Report(false);
-    TellPartsAgain(*setup_.client, setup_.part, &told);
     // Not in a round: this worker may be waiting for one that waits to be told.
     if (const int64_t now = setup_.client->server_restarts(); restarts != now) {
       restarts = now;

@@ -66,6 +66,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
                                       .fixed = setup.params.deterministic,
                                       .near = &setup.near,
                                       .client = setup.client,
+                                      .agreements = setup.agreements,
                                       .stop = setup.stop},
                                      whole));
   const uint64_t part = setup.part.own;
@@ -247,6 +248,8 @@ Status Announce(const WorkerSetup& setup, const Extent& own) {
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  Agreements agreements(setup.client);
+  setup.agreements = &agreements;
   if (setup.params.threads == 0) setup.params.threads = setup.own_threads;
   if (setup.params.deterministic) setup.params.threads = 1;
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)

@@ -37,6 +37,7 @@ struct WorkerSetup {
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
   ps::Client* client = nullptr;             // not owned
+  Agreements* agreements = nullptr;         // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   // Set by the client's on_server_restart: bit s for server s (servers ≥ 64: bit 63).

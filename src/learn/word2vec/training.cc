@@ -281,7 +281,6 @@ Status Training::RepairServers() {
 }
 
 Status Training::Monitor() {
-  int64_t restarts = setup_.client->server_restarts();
   std::unique_lock lock(mu_);
   while (!ended_.wait_for(lock, kMonitor, [this] { return running_ == 0; })) {
     lock.unlock();
@@ -289,7 +288,6 @@ Status Training::Monitor() {
     if (status.ok() && !setup_.params.deterministic) status = Tell(WorkerState::kRunning);
     if (!status.ok()) Fail(status);
     ReportProgress(false);
-    TellPartsAgain(*setup_.client, setup_.part, &restarts);
     lock.lock();
   }
   return status_;

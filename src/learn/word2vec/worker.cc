@@ -203,13 +203,17 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  Agreements agreements(setup.client);
+  setup.agreements = &agreements;
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
   TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
                                       .workers = setup.workers,
                                       .fixed = setup.params.deterministic,
                                       .near = &setup.near,
                                       .client = setup.client,
-                                      .stop = setup.stop},
+                                      .agreements = setup.agreements,
+                                      .stop = setup.stop,
+                                      .ended = setup.ended},
                                      whole));
   TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
   TRY_ASSIGN(const NearCorpus near,

@@ -31,6 +31,7 @@ struct WorkerSetup {
   std::filesystem::path scratch;            // an existing directory
   bool checkpoints = false;                 // the job takes some, so rows must reach the servers
   ps::Client* client = nullptr;             // not owned
+  Agreements* agreements = nullptr;         // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
