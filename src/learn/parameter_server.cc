@@ -145,8 +145,8 @@ Status RunParameterServer(Task& task) {
     ended = now;
   }
   timer.reset();
-  // Told to end while there are workers: the role is made smaller, or the job is stopped, and then
-  // the first server is gone at once.
+  // Told to end while there are workers that go on: the role is made smaller, or somebody else
+  // wants this server gone; the others get its rows.
   if (task.index == 0 || task.servers < 2 || !task.WorkersLive()) return Status::Ok();
   const Status left = server->Leave(kLeaveWithin);
   if (!left.ok()) LogInfo("{}", left.message());

@@ -99,6 +99,7 @@ Result<FileMembers::View> FileMembers::ViewOf(const std::string& text) {
   TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
   View view;
   view.members.generation = GetIntOr(cluster, "generation", 1);
+  view.ending = GetBoolOr(cluster, "ending", false);
   TRY_ASSIGN(view.members.servers, AddressesOf(cluster, "server"));
   TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
   view.members.workers = static_cast<int>(workers.size());
@@ -140,7 +141,7 @@ std::vector<int> FileMembers::EndedWorkers() {
 bool FileMembers::WorkersLive() {
   const std::lock_guard lock(mu_);
   Refresh();
-  return static_cast<int>(view_.ended.size()) < view_.workers_there;
+  return !view_.ending && static_cast<int>(view_.ended.size()) < view_.workers_there;
 }
 
 void FileMembers::Refresh() {

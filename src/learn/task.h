@@ -36,7 +36,7 @@ class FileMembers final : public ps::Members {
   ps::MemberView Current() override;
   // Workers that ended well, for good, by what the coordinator last said; ascending.
   std::vector<int> EndedWorkers();
-  // Whether some worker is there that has not ended well.
+  // Whether some worker is there that has not ended well, and the job is not ending either.
   bool WorkersLive();
 
  private:
@@ -44,6 +44,7 @@ class FileMembers final : public ps::Members {
     ps::MemberView members;
     std::vector<int> ended;
     int workers_there = 0;
+    bool ending = false;
   };
   FileMembers(std::filesystem::path file, View view)
       : file_(std::move(file)), view_(std::move(view)) {}

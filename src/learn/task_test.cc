@@ -126,6 +126,11 @@ TEST_F(TaskTest, TasksOfElasticRolesThatAreNotThereHaveNoAddress) {
   EXPECT_EQ((*third)->servers, 3);
   EXPECT_GT((*third)->life, (*first)->life);
   EXPECT_FALSE((*third)->WorkersLive());
+  env_["SHOAL_CLUSTER"] =
+      R"({"generation":2,"roles":{"server":["h:1","h:2","h:3"],"worker":["h:0"]},"ending":true})";
+  const auto last = Task::Make("server", env_);
+  ASSERT_TRUE(last.ok()) << last.status().message();
+  EXPECT_FALSE((*last)->WorkersLive()) << "nobody needs its rows any more";
 }
 
 TEST_F(TaskTest, SaysWhatIsMissing) {

@@ -84,6 +84,7 @@ uint16_t CoordinatorCore::PortOf(int number, const std::string& port) const {
 dialect::ClusterDescription CoordinatorCore::Cluster() const {
   dialect::ClusterDescription cluster;
   cluster.generation = generation_;
+  cluster.ending = stop_ != StopMode::kNone || decided_;
   for (const job::Role& role : job_.roles) {
     dialect::ClusterRole described;
     described.name = role.name;

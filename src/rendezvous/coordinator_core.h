@@ -51,8 +51,8 @@ class CoordinatorCore {
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
   dialect::ClusterDescription Cluster() const;  // O(tasks)
-  // Changes whenever who has ended well, or is there, changes; generation and this name a
-  // description.
+  // Changes whenever who has ended well, or is there, or whether the job is ending changes;
+  // generation and this name a description.
   int64_t ends_version() const { return ends_version_; }
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected

@@ -159,6 +159,11 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
     fact.text = why;
     if (signal != 0) fact.due = now_ + 2 * job_.limits.stop_grace;
     Record(std::move(fact));
+    // A parameter server that is told to end hands its rows over, unless it knows that nobody is
+    // left who needs them: so that comes first.
+    const std::string& leader = job_.roles[task.role].follows;
+    if (!leader.empty() && (stop_ != StopMode::kNone || decided_ || RoleEnded(leader)))
+      Do(Kind::kDescribe, number);
     Action& action = Do(Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = job_.limits.stop_grace;

@@ -133,6 +133,26 @@ TEST(Core, FollowersAreDrainedInTheVeryStepOfTheLastEndWellOrBadly) {
   }
 }
 
+// Else a parameter server would look for others to give its rows to, for seconds.
+TEST(Core, AFollowerIsToldThatTheJobEndsBeforeItIsDrained) {
+  for (const bool stopped : {false, true}) {
+    Driver d(Make(2, 2));
+    d.JoinAll();
+    d.End(1, job::Exited(0));
+    EXPECT_FALSE(d.core.Cluster().ending);
+    if (stopped) d.Do(Command{StopMode::kStop, "Ctrl-C"});
+    if (!stopped) d.End(2, job::Exited(3));
+    EXPECT_TRUE(d.core.Cluster().ending);
+    for (const int server : {2, 3}) {
+      std::vector<Kind> orders;
+      for (const Action& one : d.last) {
+        if (one.task == server && one.kind != Kind::kRecord) orders.push_back(one.kind);
+      }
+      EXPECT_EQ(orders, (std::vector<Kind>{Kind::kDescribe, Kind::kDrain}));
+    }
+  }
+}
+
 TEST(Core, AFollowerIsNotStoppedForATaskThatWillBeRestarted) {
   Driver d(Make(1, 1));
   d.JoinAll();
