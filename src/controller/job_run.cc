@@ -107,6 +107,7 @@ class Run final : public JobRun {
   void OutputsHere(Status status);
 
   void OnEngine(const engine::TaskEvent& event);
+  void OnStopped(bool stopped, const std::string& why);
   void OnCoordinatorEnd(const engine::TaskEvent& event);
   void TellWait(const std::string& why);
   void LeaveQueue();
@@ -361,6 +362,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   using engine::TaskPhase;
   if (phase_ != Phase::kRunning) return;
   const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
+  if (event.stopped) return OnStopped(*event.stopped, event.end.reason);
   if (event.role == kCoordinatorRole) {
     if (event.phase == TaskPhase::kRefused) {
       return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
@@ -389,6 +391,14 @@ void Run::OnEngine(const engine::TaskEvent& event) {
       client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
     });
   }
+}
+
+// Its processes are stopped by the engine, or go on: a state, and no loss.
+void Run::OnStopped(bool stopped, const std::string& why) {
+  Note(why);
+  recorder_.AddNote(why);
+  recorder_.SetReason(stopped ? why : "");
+  WithClient([stopped, why](rendezvous::Client* client) { client->Hold(stopped, why); });
 }
 
 // It is in the engine's own queue.

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,6 +109,9 @@ struct TaskEvent {
   int incarnation = 0;  // counts what the engine started for this (role, index), from 0
   TaskPhase phase = TaskPhase::kStarting;
   TaskEnd end;  // for kEnded, kLost, kRefused
+  // Of the coordinator: all of the job's processes were stopped for a while (true; end.reason says
+  // why), or go on (false).
+  std::optional<bool> stopped = std::nullopt;
 };
 
 struct TaskStatus {

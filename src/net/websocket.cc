@@ -267,7 +267,10 @@ class Dial final : public std::enable_shared_from_this<Dial> {
   void Start() {
     deadline_.expires_after(options_.limits.handshake);
     deadline_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error) self->Finish(DeadlineExceeded("no answer from " + self->where_ + " in time"));
+      if (error) return;
+      const std::string why = "no answer from " + self->where_ + " in time";
+      self->Finish(self->connected_ ? DeadlineExceeded(why + ", though it took the connection")
+                                    : Unavailable(why));
     });
     error_code error;
     const auto address = asio::ip::make_address(options_.host, error);
@@ -318,6 +321,7 @@ class Dial final : public std::enable_shared_from_this<Dial> {
       Finish(Unavailable("nobody answers at " + where_));
       return;
     }
+    connected_ = true;
     SetCloseOnExec(socket);
     socket.set_option(tcp::no_delay(true), error);
     Configure(*stream_, options_.limits);
@@ -359,6 +363,7 @@ class Dial final : public std::enable_shared_from_this<Dial> {
   tcp::resolver resolver_;
   asio::steady_timer deadline_;
   std::unique_ptr<WebSocketStream> stream_;
+  bool connected_ = false;
 };
 
 class DialHandle final : public Connecting {

@@ -13,6 +13,7 @@
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
 #include "rendezvous/job_files.h"
+#include "rendezvous/job_time.h"
 #include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
 #include "rendezvous/orders.h"
@@ -111,7 +112,7 @@ class Shell final : public Coordinator {
 
   void Begin() {
     begun_ = true;
-    Do(core_.Begin(Now(), resumes_));
+    Do(core_.Begin(time_.Now(), resumes_));
     // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
     if (goes_on_) ledger_->CommitNow();
   }
@@ -163,7 +164,7 @@ class Shell final : public Coordinator {
     TRY(core_.Restore(facts).With(options_.job_dir + "/journal"));
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
-    base_ = facts.back().at;
+    time_.GoOnFrom(facts.back().at);
     // What was before the job was resumed has been told: of it only how large roles are to be.
     const bool now = resumes_ > 0 && core_.job_state() == job::JobState::kSuspended;
     const int64_t resumed = now ? facts.back().seq : ResumedAfter(facts);
@@ -193,10 +194,6 @@ class Shell final : public Coordinator {
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     return WriteCoordinatorFile(options_.job_dir, {options_.host, server_->port()}, started_);
-  }
-
-  Millis Now() const {
-    return base_ + std::chrono::duration_cast<Millis>(RealClock::Get()->Now() - opened_at_);
   }
 
   // ---- Connections ----
@@ -288,6 +285,7 @@ class Shell final : public Coordinator {
     feed_.Remove(connection.peer.get());
     transfers_.Remove(connection.peer.get());
     apart_.Remove(connection.peer.get());
+    time_.Release(connection.peer.get(), "the controller has gone");
     if (begun_) LookWhoKeeps();
     if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
     if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
@@ -368,6 +366,8 @@ class Shell final : public Coordinator {
       return Status::Ok();
     }
     if (options_.apart && type == "log_kept") return LogKept(message);
+    if (type == "held") return time_.Held(peer, message);
+    if (type == "command") time_.Release(nullptr, "somebody wants the job to end");
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
     return Status::Ok();
@@ -428,7 +428,7 @@ class Shell final : public Coordinator {
   template <typename Any>
   void Feed(Any event) {
     if (ended_ || !begun_) return;
-    Do(core_.Handle(event, Now()));
+    Do(core_.Handle(event, time_.Now()));
   }
 
   void Do(const std::vector<Action>& actions) {
@@ -442,7 +442,7 @@ class Shell final : public Coordinator {
     loop_->Cancel(std::exchange(tick_timer_, 0));
     armed_ = next;
     if (!next) return;
-    tick_timer_ = loop_->After(std::max(*next - Now(), Millis(0)) + Millis(1), [this] {
+    tick_timer_ = loop_->After(std::max(*next - time_.Now(), Millis(0)) + Millis(1), [this] {
       tick_timer_ = 0;
       armed_.reset();
       Feed(Tick{});
@@ -500,6 +500,7 @@ class Shell final : public Coordinator {
 
   void BeatLater() {
     heartbeat_timer_ = loop_->After(kHeartbeat, [this] {
+      time_.Look();
       static const auto beat = std::make_shared<const std::string>(Message("heartbeat"));
       for (auto& [id, connection] : connections_) {
         if (connection.role != Connection::Role::kUnknown) connection.peer->SendShared(beat, true);
@@ -551,10 +552,10 @@ class Shell final : public Coordinator {
   const int resumes_;
   const std::filesystem::path logs_dir_;
   const std::function<void(const Status&)> on_end_;
-  const TimePoint opened_at_ = RealClock::Get()->Now();
+  JobTime time_{kHeartbeat, [this](const std::string& text) { Note(text); },
+                [this] { Feed(Tick{}); }};
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WallTime started_;
-  Millis base_{0};
   std::string logs_at_;  // LogPlace
 
   CoordinatorCore core_;

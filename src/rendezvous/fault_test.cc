@@ -133,6 +133,39 @@ TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
   EXPECT_TRUE(bench.logs_contiguous);
 }
 
+// Runs the bench for so long.
+void Pass(Bench* bench, Duration time) {
+  const TimePoint until = RealClock::Get()->Now() + time;
+  bench->Until([&] { return RealClock::Get()->Now() >= until; });
+}
+
+// Slurm's suspend stops the tasks on their nodes, while the coordinator runs on.
+TEST(Faults, SilenceOfProcessesThatTheEngineHasStoppedIsNoLoss) {
+  for (const bool held : {true, false}) {
+    Bench bench(JobOf({ShellRole("worker", 1, kCount)}));
+    CoordinatorOptions options;
+    options.limits.suspect = seconds(1);
+    options.limits.dead = milliseconds(1'500);
+    bench.StartCoordinator(options);
+    bench.StartController();
+    const pid_t launcher = bench.SpawnLauncher("worker", 0);
+    ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0).size() > 100; }));
+    if (held) bench.client->Hold(true, "Slurm has suspended the job");
+    ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
+    Pass(&bench, seconds(3));
+    ASSERT_EQ(::kill(launcher, SIGCONT), 0);
+    if (held) {
+      EXPECT_EQ(bench.Count("worker", 0, TaskState::kEnded), 0);
+      bench.client->Hold(false, "Slurm has resumed the job");
+      ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/stop", "", 0600, false).ok());
+      EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+      EXPECT_EQ(bench.verdict->tasks[0].attempts, 1);
+    } else {
+      EXPECT_EQ(bench.Count("worker", 0, TaskState::kEnded), 1) << "the same without the word";
+    }
+  }
+}
+
 TEST(Faults, AKilledLauncherIsATransientLossAndTheNewOneGetsAGeneration) {
   job::Role server = ShellRole("server", 1,
                                "echo attempt $SHOAL_ATTEMPT; "

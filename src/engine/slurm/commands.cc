@@ -145,6 +145,8 @@ bool IsActive(const std::string& state) {
   return IsPending(state) || kActive.contains(state);
 }
 
+bool IsSuspended(const std::string& state) { return state == "SUSPENDED" || state == "STOPPED"; }
+
 bool IsSlurmsOwnEnd(const std::string& state) {
   return state == "PREEMPTED" || state == "NODE_FAIL" || state == "BOOT_FAIL";
 }

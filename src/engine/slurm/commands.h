@@ -37,6 +37,8 @@ std::vector<QueuedJob> ParseQueue(std::string_view text);
 
 // Whether a job in this state has, or may get, processes.
 bool IsActive(const std::string& state);
+// Whether its processes are stopped, until somebody has them go on.
+bool IsSuspended(const std::string& state);
 // Whether it waits in the queue.
 bool IsPending(const std::string& state);
 
