@@ -160,7 +160,8 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
   options.index = task.index;
   options.token = task.token;
   options.consistency = consistency;
-  options.reconnect_timeout = std::chrono::seconds(120);
+  // At first as later: a server may be stopped, or start again, in just that moment.
+  options.connect_timeout = options.reconnect_timeout = std::chrono::seconds(120);
   options.on_server_restart = [restarted](int index, int64_t /*checkpoint*/) {
     restarted->fetch_or(uint64_t{1} << std::min(index, 63));
   };
