@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "base/file.h"
+#include "base/output.h"
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
 #include "cli/report.h"
@@ -133,7 +133,7 @@ class TerminalDisplay final : public Display {
 class PlainDisplay final : public Display {
  public:
   PlainDisplay(int fd, const job::Job& job, const Clock* clock)
-      : fd_(fd),
+      : written_(fd),
         job_(job),
         clock_(clock),
         last_(clock->Now()),
@@ -173,6 +173,7 @@ class PlainDisplay final : public Display {
     splitter_.Finish();
     Flush();
   }
+  Status written() const override { return written_.status(); }
 
  private:
   void Line(const std::string& text) {
@@ -180,11 +181,11 @@ class PlainDisplay final : public Display {
     Flush();
   }
   void Flush() {
-    (void)WriteAll(fd_, out_);
+    written_.Write(out_);
     out_.clear();
   }
 
-  const int fd_;
+  OutputStream written_;
   const job::Job job_;
   const Clock* const clock_;
   TimePoint last_;
@@ -199,7 +200,7 @@ class PlainDisplay final : public Display {
 class JsonDisplay final : public Display {
  public:
   JsonDisplay(int fd, const job::Job& job)
-      : fd_(fd), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
+      : written_(fd), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
           Print({{"event", "log"},
                  {"role", key.role},
                  {"index", key.index},
@@ -233,11 +234,12 @@ class JsonDisplay final : public Display {
     splitter_.Finish();
     Print(DoneEvent(record, job_, stopped_by));
   }
+  Status written() const override { return written_.status(); }
 
  private:
-  void Print(const json::object& event) { (void)WriteAll(fd_, ToText(event) + "\n"); }
+  void Print(const json::object& event) { written_.Write(ToText(event) + "\n"); }
 
-  const int fd_;
+  OutputStream written_;
   const job::Job job_;
   LineSplitter splitter_;
 };

@@ -30,6 +30,8 @@ class Display {
   virtual void OnTick() = 0;
   // Last. Restores the terminal. `stopped_by`: the user's signal, if there was one.
   virtual void OnEnd(const controller::JobRecord& record, const std::string& stopped_by) = 0;
+  // The first error in writing; OK where the reader has gone.
+  virtual Status written() const { return Status::Ok(); }
 };
 
 // How often OnTick wants to be called.

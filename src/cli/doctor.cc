@@ -282,7 +282,7 @@ const char* Word(Verdict verdict) {
   return "bad";
 }
 
-void PrintJson(const std::vector<Finding>& findings, bool good) {
+std::string JsonOf(const std::vector<Finding>& findings, bool good) {
   json::array list;
   for (const Finding& finding : findings) {
     json::object object = finding.data;
@@ -292,7 +292,7 @@ void PrintJson(const std::vector<Finding>& findings, bool good) {
     if (!finding.remedy.empty()) object["remedy"] = finding.remedy;
     list.push_back(std::move(object));
   }
-  (void)PrintOut(ToPrettyText(json::object{{"ok", good}, {"findings", std::move(list)}}) + "\n");
+  return ToPrettyText(json::object{{"ok", good}, {"findings", std::move(list)}}) + "\n";
 }
 
 int Doctor(const Context& context, bool clean) {
@@ -304,12 +304,7 @@ int Doctor(const Context& context, bool clean) {
     text += fmt::format("{:<5}{:<11}{}\n", Word(finding.verdict), finding.name, finding.meaning);
     if (!finding.remedy.empty()) text += fmt::format("{:<16}to do: {}\n", "", finding.remedy);
   }
-  if (context.json) {
-    PrintJson(findings, good);
-  } else {
-    (void)PrintOut(text);
-  }
-  return good ? 0 : 1;
+  return PrintResult(context.json ? JsonOf(findings, good) : text, good ? 0 : 1);
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -73,6 +73,11 @@ class Foreground {
   }
   // "Ctrl-C" and the like; empty if nobody wished the job to stop.
   const std::string& stopped_by() const { return stopped_by_; }
+  // Whether all that was to be shown could be written. Told as soon as it is known.
+  Status written() {
+    TellUnwritten();
+    return display_->written();
+  }
 
  private:
   controller::Observer MakeObserver() {
@@ -105,9 +110,16 @@ class Foreground {
     }
   }
 
+  void TellUnwritten() {
+    if (told_unwritten_ || display_->written().ok()) return;
+    told_unwritten_ = true;
+    Tell(display_->written().message() + "; `shoal logs` has what the tasks print");
+  }
+
   void Tick() {
     loop_.After(kTick, [this] {
       display_->OnTick();
+      TellUnwritten();
       Tick();
     });
   }
@@ -122,6 +134,7 @@ class Foreground {
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
   int signals_ = 0;
+  bool told_unwritten_ = false;
   std::string stopped_by_;
 };
 
@@ -137,13 +150,15 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
   Foreground foreground(context, session, job, options);
   const Result<controller::JobRecord> ended = foreground.Go(id);
   if (!ended.ok()) return Complain(ended.status());
+  const Status shown = foreground.written();
   const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
-  if (ended->state != job::JobState::kSucceeded) {
+  const int code = CodeOf(ended->state, !foreground.stopped_by().empty());
+  if (ended->state != job::JobState::kSucceeded || !shown.ok()) {
     Tell(sentence);
   } else if (!context.json && !options.quiet) {
-    (void)PrintOut(sentence + "\n");
+    return PrintResult(sentence + "\n", code);
   }
-  return CodeOf(ended->state, !foreground.stopped_by().empty());
+  return code == 0 && !shown.ok() ? ExitCodeOf(shown.code()) : code;
 }
 
 }  // namespace

@@ -32,8 +32,11 @@ Result<std::vector<controller::JobRecord>> Find(Session& session, const Argument
   return jobs;
 }
 
-void PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
-  if (jobs.empty()) return Tell("there are no jobs yet; `shoal run FILE` makes one");
+int PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
+  if (jobs.empty()) {
+    Tell("there are no jobs yet; `shoal run FILE` makes one");
+    return 0;
+  }
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::vector<std::string>> rows = {{"JOB", "STATE", "SUBMITTED", "RAN", "REASON"}};
   for (const controller::JobRecord& job : jobs) {
@@ -41,7 +44,7 @@ void PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& s
     rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
                     RunTime(job, now), say_why ? job.reason : ""});
   }
-  (void)PrintOut(Table(rows));
+  return PrintResult(Table(rows));
 }
 
 int PruneJobs(const Context& context, Session& session, const std::string& text) {
@@ -58,9 +61,8 @@ int PruneJobs(const Context& context, Session& session, const std::string& text)
     out += context.json ? ToText(json::object{{"removed", id}}) : id + " removed";
     out += "\n";
   }
-  (void)PrintOut(out);
   if (gone->empty() && !context.json) Tell("no job ended that long ago");
-  return 0;
+  return PrintResult(out);
 }
 
 int ListJobs(const Context& context, const Arguments& arguments) {
@@ -75,11 +77,9 @@ int ListJobs(const Context& context, const Arguments& arguments) {
       out += arguments.ids ? job.id : ToText(JobToJson(job, (*session)->unattended(job.id)));
       out += "\n";
     }
-    (void)PrintOut(out);
-    return 0;
+    return PrintResult(out);
   }
-  PrintTable(*jobs, **session);
-  return 0;
+  return PrintTable(*jobs, **session);
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -49,8 +49,7 @@ Status PrintNearest(const Context& context, const Arguments& arguments) {
       out += fmt::format("{}\n{}", fmt::join(words, " + "), NeighboursText(index, near));
     }
   }
-  (void)PrintOut(out);
-  return Status::Ok();
+  return PrintOut(out);
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -79,16 +79,12 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
 int PrintPredictions(const Context& context, const Arguments& arguments) {
   const Result<Predictions> predictions = Predict(arguments);
   if (!predictions.ok()) return Complain(predictions.status());
-  if (arguments.output == "-") {
-    (void)PrintOut(LinesOf(*predictions));
-    return 0;
-  }
+  if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
   if (!arguments.output.empty()) {
     const Status written = WriteFileAtomically(arguments.output, LinesOf(*predictions));
     if (!written.ok()) return Complain(written);
   }
-  (void)PrintOut(SummaryOf(*predictions, arguments, context.json));
-  return 0;
+  return PrintResult(SummaryOf(*predictions, arguments, context.json));
 }
 
 constexpr const char* kFooter = R"help(Examples:

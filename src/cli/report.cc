@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "base/output.h"
 
 namespace shoal::cli {
 namespace {
@@ -64,6 +65,15 @@ std::string NearestName(std::string_view word, const std::vector<std::string>& n
   return best;
 }
 
-bool PrintOut(std::string_view text) { return WriteAll(STDOUT_FILENO, text).ok(); }
+Status PrintOut(std::string_view text) {
+  OutputStream out(STDOUT_FILENO);
+  out.Write(text);
+  return out.status();
+}
+
+int PrintResult(std::string_view text, int code) {
+  const Status printed = PrintOut(text);
+  return printed.ok() ? code : Complain(printed);
+}
 
 }  // namespace shoal::cli

@@ -19,7 +19,10 @@ void Tell(std::string_view sentence);
 // wrong); empty if none is.
 std::string NearestName(std::string_view word, const std::vector<std::string>& names);
 
-// All of `text` to standard output, unbuffered; false if nobody reads any more.
-bool PrintOut(std::string_view text);
+// All of `text` to standard output, unbuffered. A reader that has gone (`shoal jobs | head -1`) is
+// no error.
+[[nodiscard]] Status PrintOut(std::string_view text);
+// PrintOut at the end of a command: gives the exit code, `code` unless the output was not written.
+[[nodiscard]] int PrintResult(std::string_view text, int code = 0);
 
 }  // namespace shoal::cli

@@ -47,14 +47,10 @@ int Stop(const Context& context, const Arguments& arguments) {
     job = StopJob(session->get(), *job, arguments.now);
     if (!job.ok()) return Complain(job.status());
   }
-  if (context.json) {
-    (void)PrintOut(ToText(JobToJson(*job, false)) + "\n");
-  } else {
-    (void)PrintOut(job->id + (over ? " has ended already: " : " ") +
-                   std::string(job::NameOf(job->state)) +
-                   (job->reason.empty() ? "" : ": " + job->reason) + "\n");
-  }
-  return 0;
+  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  return PrintResult(job->id + (over ? " has ended already: " : " ") +
+                     std::string(job::NameOf(job->state)) +
+                     (job->reason.empty() ? "" : ": " + job->reason) + "\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -437,8 +437,7 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
 int Tables(const Context& context, const Arguments& arguments) {
   const Result<std::string> text = Browse(context, arguments);
   if (!text.ok()) return Complain(text.status());
-  (void)PrintOut(*text);
-  return 0;
+  return PrintResult(*text);
 }
 
 constexpr const char* kFooter = R"help(Examples:
