@@ -2,15 +2,19 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <thread>
 
+#include "base/fault.h"
 #include "base/file.h"
 
 namespace shoal {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(OutputStream, KeepsTheFirstErrorAndWritesNothingMore) {
   const auto full = OpenFile("/dev/full", O_WRONLY);
@@ -55,6 +59,77 @@ TEST(OutputStream, WaitsWhereTheDescriptorIsNonBlocking) {
   writer.Reset();
   reader.join();
   EXPECT_EQ(got.size(), text.size());
+}
+
+class OutputFile : public ::testing::Test {
+ protected:
+  std::string Content(const fs::path& path) { return ReadFile(path, 1000).value_or("none"); }
+  struct stat StatusOf(const fs::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status;
+  }
+  size_t Entries() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(temp_.path()), {}));
+  }
+
+  TempDir temp_ = TempDir::Create("output-test").value();
+  fs::path path_ = temp_.path() / "file";
+};
+
+TEST_F(OutputFile, IsMadeAsTheUmaskSays) {
+  const mode_t old = ::umask(027);
+  EXPECT_TRUE(WriteOutputFile(path_, "text").ok());
+  ::umask(old);
+  EXPECT_EQ(StatusOf(path_).st_mode & 07777, 0640u);
+  EXPECT_EQ(Content(path_), "text");
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(OutputFile, IsReplacedWholeAndKeepsItsMode) {
+  ASSERT_TRUE(WriteFileAtomically(path_, "old", 0600).ok());
+  const auto inode = StatusOf(path_).st_ino;
+  ASSERT_TRUE(SetFaults("file.write=ENOSPC@1").ok());
+  EXPECT_EQ(WriteOutputFile(path_, "new").code(), Code::kResourceExhausted);
+  ASSERT_TRUE(SetFaults("").ok());
+  EXPECT_EQ(Content(path_), "old");
+  ASSERT_TRUE(WriteOutputFile(path_, "new").ok());
+  EXPECT_EQ(Content(path_), "new");
+  EXPECT_NE(StatusOf(path_).st_ino, inode);
+  EXPECT_EQ(StatusOf(path_).st_mode & 07777, 0600u);
+  EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(OutputFile, LinksAreFollowedAndHardLinksStayOneFile) {
+  fs::create_symlink("target", path_);
+  ASSERT_TRUE(WriteOutputFile(path_, "one").ok());  // what it names does not exist yet
+  EXPECT_EQ(Content(temp_.path() / "target"), "one");
+  fs::create_hard_link(temp_.path() / "target", temp_.path() / "other");
+  ASSERT_TRUE(WriteOutputFile(path_, "two").ok());
+  EXPECT_TRUE(fs::is_symlink(path_));
+  EXPECT_EQ(Content(temp_.path() / "other"), "two");
+  fs::create_symlink("loop", temp_.path() / "loop");
+  EXPECT_FALSE(WriteOutputFile(temp_.path() / "loop", "text").ok());
+}
+
+TEST_F(OutputFile, DevicesFifosAndDescriptorsAreWrittenTo) {
+  EXPECT_TRUE(WriteOutputFile("/dev/null", "text").ok());
+  EXPECT_EQ(WriteOutputFile("/dev/full", "text").code(), Code::kResourceExhausted);
+  EXPECT_TRUE(fs::is_character_file("/dev/null") && fs::is_character_file("/dev/full"));
+
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const auto reader = OpenFile(path_, O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(reader.ok() && WriteOutputFile(path_, "text").ok());
+  char block[10];
+  EXPECT_EQ(::read(reader->get(), block, sizeof block), 4);
+  EXPECT_TRUE(fs::is_fifo(path_));
+
+  const fs::path log = temp_.path() / "log";
+  const auto appended = OpenFile(log, O_WRONLY | O_CREAT | O_APPEND);
+  ASSERT_TRUE(appended.ok() && WriteAll(appended->get(), "before ").ok());
+  EXPECT_TRUE(WriteOutputFile("/dev/fd/" + std::to_string(appended->get()), "text").ok());
+  EXPECT_EQ(Content(log), "before text");
+  EXPECT_EQ(WriteOutputFile(temp_.path(), "text").code(), Code::kInvalidArgument);
 }
 
 }  // namespace

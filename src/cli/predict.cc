@@ -10,8 +10,8 @@
 #include <memory>
 #include <thread>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "learn/sparse/predict.h"
@@ -81,7 +81,7 @@ int PrintPredictions(const Context& context, const Arguments& arguments) {
   if (!predictions.ok()) return Complain(predictions.status());
   if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
   if (!arguments.output.empty()) {
-    const Status written = WriteFileAtomically(arguments.output, LinesOf(*predictions));
+    const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
     if (!written.ok()) return Complain(written);
   }
   return PrintResult(SummaryOf(*predictions, arguments, context.json));
@@ -95,7 +95,8 @@ constexpr const char* kFooter = R"help(Examples:
 MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
 that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
 were in training. The label of an example that has none is 0. The output has the probability of label 1 of every
-example, one a line. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
+example, one a line. A file that is there already keeps owner and mode; links are followed, devices
+and FIFOs written to. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
 
 }  // namespace
 
