@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/stop_signals.h"
 #include "controller/process_identity.h"
 #include "net/loop.h"
 #include "rendezvous/client.h"
@@ -23,7 +24,7 @@ class Asking {
       : session_(session), id_(std::move(id)), wish_(wish), reason_(std::move(reason)) {}
 
   Result<JobRecord> Go() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(
           signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
     TRY_ASSIGN(watch_, session_->store().Watch([this] { loop_.Post([this] { Look(); }); }));

@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stop_signals.h"
 #include "cli/task_name.h"
 #include "net/loop.h"
 
@@ -55,7 +56,7 @@ void ReadSize(engine::ExecSpec* spec) {
 class Signals {
  public:
   explicit Signals(engine::Execution* execution) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}))
       loop_.WatchSignal(signal, [execution, signal] { execution->Signal(signal); });
     loop_.WatchSignal(SIGWINCH, [execution] {
       engine::ExecSpec size;

@@ -8,6 +8,7 @@
 #include "cli/display.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stop_signals.h"
 #include "controller/process_identity.h"
 #include "job/json.h"
 #include "job/parse.h"
@@ -43,7 +44,7 @@ class Foreground {
   // `id`: of a suspended job that is to go on; empty: this is a new one.
   Result<controller::JobRecord> Go(std::string id) {
     // Before the job exists, so that no signal can come between the two.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
     // For those who share the state home on other machines.
     TRY_ASSIGN(const auto alive,

@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stop_signals.h"
 #include "controller/log_store.h"
 #include "net/loop.h"
 
@@ -92,7 +93,7 @@ Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
 Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
                   const LogSelection& selection, std::map<LogKey, int64_t> from, Printer* printer) {
   net::Loop loop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
     loop.WatchSignal(signal, [&loop] { loop.Stop(); });
   TRY_ASSIGN(const auto follower,
              logs.Follow(&loop, selection, std::move(from),
