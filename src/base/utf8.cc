@@ -18,4 +18,15 @@ size_t Utf8Length(std::string_view text) {
   return bad ? 0 : length;
 }
 
+std::string ValidUtf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t length = Utf8Length(bytes);
+    out += length == 0 ? std::string_view("\xef\xbf\xbd") : bytes.substr(0, length);
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 }  // namespace shoal

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/output.h"
+#include "base/utf8.h"
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
 #include "cli/report.h"
@@ -256,9 +257,15 @@ class QuietDisplay final : public Display {
   void OnEnd(const JobRecord&, const std::string&) override {}
 };
 
-std::string ModelDirectory(const job::Job& job) {
+// Our trainers were asked to stop before they had trained anything, and have left what was there.
+bool NothingSaved(const JobRecord& record, const job::Job& job) {
+  return job.framework == job::Framework::kShoal && job.outputs.contains("model") &&
+         !record.result.contains("output");
+}
+
+std::string ModelDirectory(const JobRecord& record, const job::Job& job) {
   const auto model = job.outputs.find("model");
-  return model == job.outputs.end() ? "" : model->second;
+  return model == job.outputs.end() || NothingSaved(record, job) ? "" : model->second;
 }
 
 }  // namespace
@@ -287,7 +294,7 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   done["state"] = job::NameOf(record.state);
   done["reason"] = record.reason;
   if (!stopped_by.empty()) done["stopped_by"] = stopped_by;
-  if (const std::string model = ModelDirectory(job); !model.empty()) done["output"] = model;
+  if (const std::string model = ModelDirectory(record, job); !model.empty()) done["output"] = model;
   if (record.started != WallTime{} && job::IsFinal(record.state)) {
     done["seconds"] = std::chrono::duration<double>(record.ended - record.started).count();
   }
@@ -298,7 +305,9 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
                         const std::string& stopped_by) {
   const bool saved = !stopped_by.empty() && record.state == job::JobState::kSucceeded;
   std::string text = record.id + " ";
-  text += saved ? "was stopped by " + stopped_by + " and has saved"
+  text += saved ? "was stopped by " + stopped_by +
+                      (NothingSaved(record, job) ? " before anything was trained; nothing is saved;"
+                                                 : " and has saved")
                 : std::string(job::NameOf(record.state));
   if (record.state == job::JobState::kSuspended)
     return text + "; `shoal resume " + record.id + "` goes on";
@@ -315,7 +324,7 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
   if (examples > 0) facts += FormatCount(examples) + " examples/s";
   if (auc > 0) facts += fmt::format("{}AUC {:.4f}", facts.empty() ? "" : ", ", auc);
   if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
-  const std::string model = ModelDirectory(job);
+  const std::string model = ModelDirectory(record, job);
   if (!model.empty()) facts += (facts.empty() ? "" : "; ") + ("the model is in " + model);
   return facts.empty() ? text : text + ": " + facts;
 }

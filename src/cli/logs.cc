@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/output.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/line_splitter.h"
 #include "cli/progress.h"

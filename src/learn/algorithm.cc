@@ -86,6 +86,7 @@ int Run(const std::string& command, const std::string& role,
   SetLogName(fmt::format("{}-{}", role, (*task)->index));
   InstallHandlers(**task);
   const Status status = body(**task);
+  if (!status.ok() && IsGoodEnd(status, **task)) LogWarning("{}", status.message());
   if (IsGoodEnd(status, **task)) return 0;
   return Complain(command, status);
 }

@@ -63,6 +63,21 @@ TEST(LinearModel, AClaimedSizeIsNotBelieved) {
   EXPECT_THAT(read.status().message(), HasSubstr("far beyond"));
 }
 
+// As `--hash-bits 29` makes them: hardly any of the features that there could be.
+TEST(LinearModel, FewWeightsOfManyFeaturesAreReadAgain) {
+  LinearModel model;
+  model.weights = Zeroed(kBelievedWeights + 12345);
+  model.weights.front() = 1;
+  model.weights.back() = -2;
+  const TempDir dir = TempDir::Create().value();
+  ASSERT_TRUE(SaveLinearModel(dir.path() / "model", model, {}, false).ok());
+  const auto read = ReadLinearModel(dir.path() / "model");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->weights.size(), model.weights.size());
+  EXPECT_EQ(read->weights.front(), 1);
+  EXPECT_EQ(read->weights.back(), -2);
+}
+
 TEST(LinearModel, IsSavedWholeAndReplacesAModelOfAnyKind) {
   const TempDir dir = TempDir::Create().value();
   const auto path = dir.path() / "model";

@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/json_portable.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "model/model_files.h"
@@ -339,7 +340,7 @@ Status ModelFiles::AddFacts(std::string_view format, const json::object& given) 
                      {"created", FormatWall(RealClock::Get()->Wall())}};
   for (const auto& [key, value] : given) facts[key] = value;
   facts["files"] = files_;
-  const std::string text = ToPrettyText(facts) + "\n";
+  const std::string text = ToPrettyText(PortableJson(facts)) + "\n";
   return Add(kFacts,
              [&](int fd) -> Result<std::string> {
                TRY(WriteAll(fd, text));

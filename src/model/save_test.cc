@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <limits>
 #include <map>
 
 #include "base/fault.h"
@@ -72,6 +73,20 @@ TEST_F(Save, WritesAWholeModel) {
     EXPECT_EQ(facts.at("files").at(name).at("bytes").to_number<size_t>(), files.at(name).size());
   }
   EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(Save, WhatIsWrittenCanBeRead) {
+  ModelContent content = Content(1);
+  vectors_.words[50] = "a\vb\fc\xe9";  // a word of a text in Latin-1, as the tokenizer gives it
+  content.facts["loss"] = std::numeric_limits<double>::infinity();
+  content.facts["data"] = {{"files", json::array{"caf\xe9.txt"}}};
+  ASSERT_TRUE(SaveModel(directory_, content).ok());
+  for (const char* name : {"vectors.bin", "vectors.txt"})
+    EXPECT_EQ(ReadVectors(directory_ / name).value().words[50], vectors_.words[50]);
+  const auto facts = ReadModelFacts(directory_);
+  ASSERT_TRUE(facts.ok()) << facts.status().message();
+  EXPECT_TRUE(facts->at("loss").is_null());
+  EXPECT_EQ(facts->at("data").at("files").at(0).as_string(), "caf\xef\xbf\xbd.txt");
 }
 
 TEST_F(Save, ReplacesAModelAndWhatItNoLongerHas) {

@@ -271,6 +271,15 @@ TEST_F(SparseJob, FindsThePlantedRuleAndItsModelPredictsTheSame) {
   }
 }
 
+TEST_F(SparseJob, AStopBeforeTheFirstExampleLeavesTheOldModel) {
+  ASSERT_TRUE(Run(1, 1)[0].ok());
+  const std::string digest = model::DigestOf(dir_.path() / "model" / "weights.bin").value();
+  stop_ = true;
+  for (const int workers : {1, 2})
+    EXPECT_EQ(Run(1, workers)[0].status().code(), Code::kCancelled) << workers;
+  EXPECT_EQ(model::DigestOf(dir_.path() / "model" / "weights.bin").value(), digest);
+}
+
 TEST_F(SparseJob, FactorsSayWhatPairsMean) {
   ASSERT_TRUE(WriteFileAtomically(train_, PlantedPairs(5, 6000)).ok());
   ASSERT_TRUE(WriteFileAtomically(test_, PlantedPairs(6, 2000)).ok());

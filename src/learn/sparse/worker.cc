@@ -221,6 +221,9 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
   TRY(AwaitOthers(setup, outcome.drained));
   if (setup.index != 0) return outcome;
+  // An older model is better than one that has seen nothing.
+  if (outcome.drained && outcome.examples == 0 && !resumed)
+    return Cancelled("stopped before anything was trained; nothing is saved");
 
   if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
   const model::FactorModel model = training.Model();

@@ -421,6 +421,21 @@ TEST(Worker, ADrainedJobSavesWhatItHas) {
   EXPECT_TRUE(facts->at("training").at("drained").as_bool());
 }
 
+TEST(Worker, AStopBeforeTheFirstWordLeavesTheOldModel) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.WriteText("a.txt", PlantedText(100, 1));
+  ASSERT_TRUE(job.RunOne(0).ok());
+  const std::string digest = model::DigestOf(job.output).value();
+  TestJob again(1, 1, false);
+  again.params = job.params;
+  again.sources = job.sources;
+  again.output = job.output;
+  again.Stop(0);
+  EXPECT_EQ(again.RunOne(0).status().code(), Code::kCancelled);
+  EXPECT_EQ(model::DigestOf(job.output).value(), digest);
+}
+
 TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   TestJob job(1, 1, false);
   job.params = SmallParams();

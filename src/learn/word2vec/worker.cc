@@ -186,6 +186,9 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   outcome.drained = outcome.drained || training.all().drained > 0;
   outcome.exchanged_bytes = training.all().bytes;
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
+  // An older model is better than one that has seen nothing.
+  if (outcome.drained && all == 0)
+    return Cancelled("stopped before anything was trained; nothing is saved");
   if (!std::isfinite(outcome.loss)) {
     return FailedPrecondition(
         "the training diverged: the loss is no number any more; nothing is saved. Use fewer "
