@@ -28,7 +28,7 @@ Status PrintAnalogy(const Context& context, const Arguments& arguments) {
                                {"b", arguments.b},
                                {"c", arguments.c},
                                {"answers", NeighboursJson(index, near)}};
-    return PrintOut(ToText(line) + "\n");
+    return PrintOut(JsonLine(line));
   }
   return PrintOut(arguments.a + " is to " + arguments.b + " as " + arguments.c + " is to\n" +
                   NeighboursText(index, near));

@@ -292,7 +292,7 @@ std::string JsonOf(const std::vector<Finding>& findings, bool good) {
     if (!finding.remedy.empty()) object["remedy"] = finding.remedy;
     list.push_back(std::move(object));
   }
-  return ToPrettyText(json::object{{"ok", good}, {"findings", std::move(list)}}) + "\n";
+  return JsonLines(json::object{{"ok", good}, {"findings", std::move(list)}});
 }
 
 int Doctor(const Context& context, bool clean) {

@@ -80,7 +80,7 @@ std::string ResultsJson(const Arguments& arguments, const Results& results) {
                          {"syntactic", SectionJson(results.analogies->syntactic)},
                          {"sections", std::move(sections)}};
   }
-  return ToText(line) + "\n";
+  return JsonLine(line);
 }
 
 std::string SectionText(const model::Section& section, std::string_view label) {

@@ -37,7 +37,7 @@ int ImportFile(const Context& context, const Arguments& arguments) {
   Result<dialect::Imported> imported = dialect::LoadJobFile(arguments.file, arguments.set);
   if (!imported.ok()) return Complain(imported.status());
   if (imported->dialect.empty()) Tell(imported->file + " is a job file already");
-  return PrintResult(context.json ? ToText(ToJson(*imported)) + "\n"
+  return PrintResult(context.json ? JsonLine(ToJson(*imported))
                                   : dialect::WriteImported(*imported));
 }
 

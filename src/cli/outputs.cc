@@ -66,7 +66,7 @@ int PrintJson(const Found& found) {
   const json::object out{{"directory", (found.dir / "outputs").string()},
                          {"declared", found.declared},
                          {"files", std::move(files)}};
-  return PrintResult(ToPrettyText(out) + "\n");
+  return PrintResult(JsonLines(out));
 }
 
 int Outputs(const Context& context, const Arguments& arguments) {

@@ -117,7 +117,7 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
     object[variable] = value;
     text += variable + "=" + value + "\n";
   }
-  return PrintOut(as_json ? ToText(object) + "\n" : text);
+  return PrintOut(as_json ? JsonLine(object) : text);
 }
 
 // What the engine would be sent. The job has no name yet, nor a directory.
@@ -167,7 +167,7 @@ int PlanFile(const Context& context, const Arguments& arguments) {
   if (const Status added = AddEnvironment(*job, context.json, &*plan); !added.ok()) {
     return Complain(InvalidArgument(added.message()).With(arguments.file));
   }
-  return PrintResult(context.json ? ToText(job::PlanToJson(*job, *plan)) + "\n"
+  return PrintResult(context.json ? JsonLine(job::PlanToJson(*job, *plan))
                                   : job::PrintPlan(*job, *plan));
 }
 

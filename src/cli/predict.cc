@@ -64,7 +64,7 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
     line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
     if (quality) line["positives"] = quality->positives;
     if (!arguments.output.empty()) line["output"] = arguments.output;
-    return ToText(line) + "\n";
+    return JsonLine(line);
   }
   std::string text = fmt::format("{} examples", predictions.probabilities.size());
   if (ranked) text += fmt::format(", AUC {:.4f}", quality->auc);
