@@ -108,7 +108,8 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->learn = v.learn; }},
 
   {.path = "data", .type = Type::kSections, .shorthand = "source", .fallback = "none",
-   .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`."},
+   .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework "
+          "shoal takes `train`, and (but for word2vec) `test`, which it measures the model with."},
   {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
    .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},

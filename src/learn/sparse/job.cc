@@ -73,6 +73,13 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the model");
+  for (const job::DataSource& entry : job.data) {
+    if (entry.name != kTrain && entry.name != kHeldOut) {
+      return InvalidArgument(
+          fmt::format("data.{}: expected data.{}, or data.{} to measure the model with", entry.name,
+                      kTrain, kHeldOut));
+    }
+  }
   TRY_ASSIGN(const Files files, FilesOf(job.data));
   TRY(ValidateData(files, params, algorithm, data));
   return model::CheckModelOutput(output->second);

@@ -17,6 +17,11 @@ namespace {
 Status ValidateData(const job::Job& job, DataIs where) {
   std::vector<std::string> sources;
   for (const job::DataSource& data : job.data) {
+    if (data.name != "train") {
+      return InvalidArgument(fmt::format(
+          "{}got data.{}, expected data.train alone: word2vec measures no held-out text",
+          Place(job.file, job.learn.at("algorithm"), "algorithm"), data.name));
+    }
     if (data.format != "text") {
       return InvalidArgument(
           fmt::format("data.{}.format: got {}, expected text: word2vec reads nothing else",
