@@ -1,8 +1,5 @@
 #include "dialect/import/import.h"
 
-#include <filesystem>
-
-#include "base/file.h"
 #include "dialect/import/importer.h"
 #include "job/parse.h"
 #include "job/write.h"
@@ -164,15 +161,10 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
 }
 
 Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides) {
-  std::error_code error;
-  const bool regular = !std::filesystem::is_directory(path, error);
-  const auto text =
-      regular ? ReadFile(path, job::kMaxFileBytes) : Result<std::string>(NotFound(""));
-  if (text.ok()) {
-    TRY_ASSIGN(std::optional<Imported> imported, ImportText(*text, path));
-    if (imported) return Finish(std::move(*imported), overrides);
-  }
-  TRY_ASSIGN(job::Job job, job::ParseJobFile(path, overrides));
+  TRY_ASSIGN(const std::string text, job::ReadJobFile(path));
+  TRY_ASSIGN(std::optional<Imported> imported, ImportText(text, path));
+  if (imported) return Finish(std::move(*imported), overrides);
+  TRY_ASSIGN(job::Job job, job::ParseJob(text, path, overrides));
   return Imported{"", path, std::move(job), {}};
 }
 
