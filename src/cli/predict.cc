@@ -94,7 +94,7 @@ constexpr const char* kFooter = R"help(Examples:
 
 MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
 that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
-were in training. The label of an example that has none is 0. The output has the probability of label 1 of every
+were in training, and the label's may be missing: then no quality is told. The output has the probability of label 1 of every
 example, one a line. A file that is there already keeps owner and mode; links are followed, devices
 and FIFOs written to. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
 

@@ -280,6 +280,31 @@ TEST_F(SparseJob, AStopBeforeTheFirstExampleLeavesTheOldModel) {
   EXPECT_EQ(model::DigestOf(dir_.path() / "model" / "weights.bin").value(), digest);
 }
 
+// The column of labels, which training took from the first place, is missing: its place is not the
+// label's then, and there is no quality to tell.
+TEST_F(SparseJob, CsvWithoutLabelsIsPredictedAsWithThem) {
+  std::string with = "class,a,b\n", without = "a,b\n", bare = "";
+  for (int i = 0; i < 2000; ++i) {
+    const std::string cells = fmt::format("x{},{}\n", i % 7, i % 2);
+    with += fmt::format("{},{}", i % 7 < 3 ? 1 : 0, cells);
+    without += cells;
+    bare += cells;
+  }
+  format_ = data::ExampleFormat::kCsv;
+  ASSERT_TRUE(WriteFileAtomically(train_, with).ok() && WriteFileAtomically(test_, with).ok());
+  ASSERT_TRUE(Run(1, 1)[0].ok());
+  const auto labelled = PredictTest();
+  ASSERT_TRUE(labelled.ok()) << labelled.status().message();
+  ASSERT_TRUE(labelled->quality.has_value());
+  for (const std::string& text : {without, bare}) {
+    ASSERT_TRUE(WriteFileAtomically(test_, text).ok());
+    const auto predicted = PredictTest();
+    ASSERT_TRUE(predicted.ok()) << predicted.status().message();
+    EXPECT_FALSE(predicted->quality.has_value());
+    EXPECT_EQ(predicted->probabilities, labelled->probabilities);
+  }
+}
+
 TEST_F(SparseJob, FactorsSayWhatPairsMean) {
   ASSERT_TRUE(WriteFileAtomically(train_, PlantedPairs(5, 6000)).ok());
   ASSERT_TRUE(WriteFileAtomically(test_, PlantedPairs(6, 2000)).ok());

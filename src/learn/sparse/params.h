@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ struct CommonParams {
   std::string categorical;
   std::string delimiter = "comma";
   std::string header = "auto";
-  int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
+  std::optional<data::CsvSchema> trained;  // what the four and `label` came to in training
+  int64_t threads = 0;                     // 0: the machine's cores divided by the workers on it
   int64_t seed = 1;
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "learn/sparse/csv_facts.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
 #include "model/factors.h"
@@ -75,6 +76,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
+  if (options.csv != nullptr) setup.columns = options.csv->schema;
   Data data;
   TRY_ASSIGN(data.train, LoadShards(corpus, part * threads, threads, workers * threads, options,
                                     setup.params.normalize));
@@ -84,7 +86,9 @@ Result<Data> ReadData(WorkerSetup& setup) {
   }
   if (setup.index != 0 || setup.held_out.empty()) return data;
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
-  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(setup.params, setup.format, held_out, true));
+  CommonParams as_trained = setup.params;
+  as_trained.trained = setup.columns;
+  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, held_out, true));
   TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, threads, threads, own, setup.params.normalize));
   return data;
 }
@@ -173,6 +177,7 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
                        {"servers", setup.servers},
                        {"threads", setup.params.threads},
                        {"drained", outcome.drained}}}};
+  if (setup.columns) facts["data"].as_object()["columns"] = ToJson(*setup.columns);
   if (outcome.held_out.examples > 0) facts["held_out"] = QualityFacts(outcome.held_out);
   return facts;
 }

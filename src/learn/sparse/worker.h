@@ -33,6 +33,7 @@ struct WorkerSetup {
   std::vector<std::string> sources;
   NearOptions near;
   DataPart part;                            // set by RunWorker
+  std::optional<data::CsvSchema> columns;   // likewise, for csv
   std::vector<std::string> held_out;        // read by worker 0; may be empty
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
