@@ -32,7 +32,7 @@ struct FactorModel {
 
 // Writes weights.bin (as SaveLinearModel), factors.bin if there are factors, and model.json with
 // `facts`; with `text` weights.txt or, with factors, libfm.txt or, with fields, xlearn.txt. The
-// digest is equal for equal models.
+// digest is equal for equal models. Errors also as CheckFinite, for factors too.
 Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const FactorModel& model,
                                    const json::object& facts, bool text);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -144,8 +145,18 @@ Result<LinearModel> DecodeLinearModel(std::string_view bytes, uint64_t believed)
   return model;
 }
 
+Status CheckFinite(const LinearModel& model) {
+  const auto finite = [](float weight) { return std::isfinite(weight); };
+  if (finite(model.bias) && std::all_of(model.weights.begin(), model.weights.end(), finite))
+    return Status::Ok();
+  return FailedPrecondition(
+      "the training diverged: a weight is no number any more; nothing is saved. Use a smaller "
+      "alpha, or normalize the examples");
+}
+
 Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const LinearModel& model,
                                    const json::object& facts, bool text) {
+  TRY(CheckFinite(model));
   return SaveModelFiles(directory, [&](ModelFiles& files) -> Result<std::string> {
     TRY_ASSIGN(std::string digest, files.Add("weights.bin", [&](int fd) {
       return WriteWithDigest(fd, EncodeLinearModel(model));

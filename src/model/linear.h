@@ -49,8 +49,12 @@ struct LinearModel {
   bool normalize = false;  // examples are divided by their Euclidean length
 };
 
+// FailedPrecondition where a weight is NaN or infinite, as after a training that diverged: no
+// reader takes such a model.
+Status CheckFinite(const LinearModel& model);
+
 // Writes weights.bin, model.json with `facts`, and with `text` weights.txt, as SaveModel does.
-// The digest is that of weights.bin: equal for equal models.
+// The digest is that of weights.bin: equal for equal models. Errors also as CheckFinite.
 Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const LinearModel& model,
                                    const json::object& facts, bool text);
 
