@@ -30,10 +30,11 @@ class OutputFullTest(harness.JobsTest):
 
     def test_commands_that_need_no_job(self):
         job = self.home.write("job.yaml", JOB)
+        image = self.home.write("image.yaml", JOB + "image: debian\n")
         vectors = self.home.write("vectors.txt", VECTORS)
         for arguments in (["version"], ["--version"], ["--help"], ["help"], ["jobs", "--help"], ["completion", "bash"],
-                          ["doctor", "--json"], ["plan", job], ["plan", job, "--json"], ["plan", job, "--env", "worker-0"],
-                          ["plan", job, "--engine", "docker"], ["import", job], ["import", job, "--json"],
+                          ["doctor", "--json"], ["plan", job], ["plan", job, "--json"], ["plan", job, "--env", "task-0"],
+                          ["plan", image, "--engine", "docker"], ["import", job], ["import", job, "--json"],
                           ["nearest", vectors, "king"], ["analogy", vectors, "king", "queen", "sea"],
                           ["submit-dmlc", "--num-workers", "1", "--print-job", "--", "true"]):
             self.assert_told(*arguments)
@@ -50,7 +51,7 @@ class OutputFullTest(harness.JobsTest):
         self.assertEqual([json.loads(line)["state"] for line in out.splitlines()], ["succeeded"] * 2)
         name = json.loads(out.splitlines()[0])["id"]
         for arguments in (["jobs"], ["jobs", "--json"], ["jobs", "--ids"], ["show", name], ["show", name, "--json"],
-                          ["logs", name], ["logs", name, "worker-0"], ["logs", name, "--json"], ["outputs", name, "--json"],
+                          ["logs", name], ["logs", name, "task-0"], ["logs", name, "--json"], ["outputs", name, "--json"],
                           ["stop", name], ["stop", name, "--json"], ["jobs", "--prune", "0"]):
             self.assert_told(*arguments)
 

@@ -72,7 +72,7 @@ class OutputModelTest(harness.JobsTest):
         for command in ("run", "plan"):
             code, _, err = self.home.run(command, job)
             self.assertEqual(code, 2, err)
-            self.assertIn("job.yaml:6:15: data.validation: got data validation, expected train, or test", err)
+            self.assertIn("job.yaml:6:3: data.validation: got data validation, expected train, or test", err)
         job = self.home.write("job.yaml", JOB % ("word2vec", "text", "test", "text"))
         code, _, err = self.home.run("run", job)
         self.assertEqual(code, 2, err)
