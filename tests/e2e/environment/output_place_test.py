@@ -1,5 +1,7 @@
 """What stands already where --output points: devices, FIFOs, links, modes, a directory that somebody is in."""
 import os
+import pty
+import select
 import stat
 import subprocess
 import sys
@@ -46,11 +48,25 @@ class OutputPlaceTest(harness.JobsTest):
         self.assert_predictions(path)
 
     def test_predictions_into_devices_and_fifos(self):
-        self.predict("/dev/null")
-        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
-        code, _, err = self.home.run("predict", self.model, "--data", self.data, "--output", "/dev/full")
-        self.assertEqual(code, 1, err)
-        self.assertIn("No space left on device", err)
+        # A terminal and a device of our own: a mistake must not cost the machine its /dev/null.
+        ours, theirs = pty.openpty()
+        name = os.ttyname(theirs)
+        written = self.home.start("predict", self.model, "--data", self.data, "--output", name)
+        shown = b""
+        while shown.count(b"\n") < 200 and select.select([ours], [], [], 30 * harness.PATIENCE)[0]:
+            shown += os.read(ours, 4096)
+        self.assertEqual(shown.count(b"\n"), 200)
+        self.assertEqual(written.wait(60 * harness.PATIENCE), 0)
+        self.assertTrue(stat.S_ISCHR(os.stat(name).st_mode))
+        os.close(ours)
+        os.close(theirs)
+        if os.geteuid() == 0:
+            full = self.home.path("full")
+            os.mknod(full, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+            code, _, err = self.home.run("predict", self.model, "--data", self.data, "--output", full)
+            self.assertEqual(code, 1, err)
+            self.assertIn("No space left on device", err)
+            self.assertTrue(stat.S_ISCHR(os.stat(full).st_mode))
         fifo = self.home.path("fifo")
         os.mkfifo(fifo)
         got = []
