@@ -42,6 +42,13 @@ class OutputModelTest(harness.JobsTest):
             self.assertEqual(code, 0, err)
             self.assertIn("page\x0cbreak", [n["word"] for n in json.loads(out)["neighbours"]])
 
+    def test_an_infinite_loss_of_held_out_examples(self):
+        train = self.home.write("train.svm", "1 1:1\n0 1:-1 2:1\n" * 500)
+        test = self.home.write("test.svm", "0 1:3e38\n1 1:-3e38 2:1\n" * 50)
+        done = self.train("logistic", "--data", train, "--test", test, "--normalize=false")
+        self.assertIsNone(done["log_loss"])
+        self.assertEqual(self.predict(test)[0]["examples"], 100)
+
     def test_csv_without_the_labels_column(self):
         draw = random.Random(1)
         rows = [(draw.randrange(7), draw.randrange(2)) for _ in range(2000)]
