@@ -8,7 +8,6 @@
 #include "cli/display.h"
 #include "cli/report.h"
 #include "cli/session.h"
-#include "controller/process_identity.h"
 #include "job/json.h"
 #include "job/parse.h"
 
@@ -45,9 +44,7 @@ class Foreground {
     // Before the job exists, so that no signal can come between the two.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
-    // For those who share the state home on other machines.
-    TRY_ASSIGN(const auto alive,
-               controller::AliveMark::Make(session_->home().root(), session_->self()));
+    TRY(session_->HoldMark());
     controller::ControllerOptions options;
     options.store = &session_->store();
     TRY_ASSIGN(options.engine, session_->engine(engine_));
@@ -108,8 +105,17 @@ class Foreground {
   void Tick() {
     loop_.After(kTick, [this] {
       display_->OnTick();
+      TouchMark();
       Tick();
     });
+  }
+
+  // Others see by it that this process is not frozen.
+  void TouchMark() {
+    const TimePoint now = RealClock::Get()->Now();
+    if (now - touched_ < controller::kTouchEvery) return;
+    touched_ = now;
+    controller::TouchMark(session_->home().root(), session_->self());
   }
 
   const Context context_;
@@ -121,6 +127,7 @@ class Foreground {
   const std::unique_ptr<Display> display_;
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
+  TimePoint touched_{};  // its mark
   int signals_ = 0;
   std::string stopped_by_;
 };

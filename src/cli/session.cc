@@ -2,7 +2,6 @@
 
 #include "base/log.h"
 #include "cli/engines.h"
-#include "controller/process_identity.h"
 #include "controller/prune.h"
 #include "controller/sqlite_store.h"
 
@@ -19,6 +18,13 @@ Result<std::unique_ptr<Session>> Session::Open(const Context&) {
       !pruned.ok())
     Log(LogLevel::kInfo, "{}", pruned.status().message());
   return session;
+}
+
+Status Session::HoldMark() {
+  if (mark_) return Status::Ok();
+  TRY_ASSIGN(auto mark, controller::AliveMark::Make(home_.root(), self_));
+  mark_.emplace(std::move(mark));
+  return Status::Ok();
 }
 
 Result<engine::Engine*> Session::engine(const std::string& name) {
@@ -59,14 +65,25 @@ bool Session::unattended(const std::string& id) const {
   return false;
 }
 
-Status Session::Reconcile() {
+controller::ReconcileOptions Session::Repair() {
   controller::ReconcileOptions options;
   options.store = store_.get();
   options.home = home_;
   options.self = self_;
+  options.hold_mark = [this] { return HoldMark(); };
   options.engine = [this](const std::string& name) { return engine(name); };
-  TRY_ASSIGN(repaired_, controller::Reconcile(options));
+  return options;
+}
+
+Status Session::Reconcile() {
+  TRY_ASSIGN(repaired_, controller::Reconcile(Repair()));
   return Status::Ok();
+}
+
+Status Session::ReconcileFrozen(const std::string& id) {
+  controller::ReconcileOptions options = Repair();
+  options.frozen = id;
+  return controller::Reconcile(options).status();
 }
 
 }  // namespace shoal::cli

@@ -49,8 +49,15 @@ Status AppendIf(Store* store, const std::string& id, JobState state,
                             std::string(job::NameOf(job.state)));
 }
 
-Status AppendIfSuspended(Store* store, const std::string& id, const std::vector<Event>& events) {
-  return AppendIf(store, id, JobState::kSuspended, [&](const JobRecord&) { return events; });
+// Ends a job of which no process runs, if it is in this state.
+Status Cancel(const ControllerOptions& options, const std::string& id, JobState state,
+              const std::string& reason) {
+  const WallTime now = options.clock->Wall();
+  TRY(AppendIf(options.store, id, state, [&](const JobRecord&) {
+    return std::vector{EndedEvent(now, JobState::kCancelled, reason, {})};
+  }));
+  RemoveScratch(options.home.job_dir(id), JobState::kCancelled);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -60,16 +67,18 @@ Status Controller::Resume(const std::string& id) {
   // Counted before it counts: who is killed in between has resumed nothing.
   if (job.state == JobState::kSuspended) TRY(CountResume(options_.home.job_dir(id)));
   const WallTime now = options_.clock->Wall();
-  return AppendIfSuspended(options_.store, id,
-                           {StateEvent(now, JobState::kPending, "resumed"),
-                            Event{0, now, "owner", ToJson(options_.self)}});
+  return AppendIf(options_.store, id, JobState::kSuspended, [&](const JobRecord&) {
+    return std::vector{StateEvent(now, JobState::kPending, "resumed"),
+                       Event{0, now, "owner", ToJson(options_.self)}};
+  });
 }
 
 Status Controller::EndSuspended(const std::string& id, const std::string& reason) {
-  const WallTime now = options_.clock->Wall();
-  TRY(AppendIfSuspended(options_.store, id, {EndedEvent(now, JobState::kCancelled, reason, {})}));
-  RemoveScratch(options_.home.job_dir(id), JobState::kCancelled);
-  return Status::Ok();
+  return Cancel(options_, id, JobState::kSuspended, reason);
+}
+
+Status Controller::EndWaiting(const std::string& id, const std::string& reason) {
+  return Cancel(options_, id, JobState::kPending, reason);
 }
 
 Status Controller::SuspendWaiting(const std::string& id, const std::string& reason) {

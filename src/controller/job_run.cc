@@ -22,6 +22,7 @@
 #include "controller/desired.h"
 #include "controller/file_watch.h"
 #include "controller/outputs.h"
+#include "controller/process_identity.h"
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
 #include "controller/task_waits.h"
@@ -93,6 +94,7 @@ class Run final : public JobRun {
   }
 
   void Admit();
+  bool Acts(const ProcessIdentity& owner) const;
   void WaitForStore(const std::string& why);
   void LeaveToOthers();
   void LookAfterOthers();
@@ -175,7 +177,8 @@ void Run::Admit() {
     }
     if (!mine) return {};
     answer = queues ? AdmissionAnswer{Admitted::kYes, ""}
-                    : MayStart(id_, unfinished, *capacity, *policy_);
+                    : MayStart(id_, unfinished, *capacity, *policy_,
+                               [this](const ProcessIdentity& owner) { return Acts(owner); });
     const WallTime now = options_.clock->Wall();
     if (answer.answer == Admitted::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
     if (answer.answer == Admitted::kWait && answer.why != waiting_why_)
@@ -193,6 +196,12 @@ void Run::Admit() {
     job_ = std::move(*job);  // may have been scaled
   TellState(JobState::kAdmitted, "");
   StartTasks();
+}
+
+// Whether the owner of a job that waits with ours would start it if it might.
+bool Run::Acts(const ProcessIdentity& owner) const {
+  const std::filesystem::path& root = options_.home.root();
+  return IsAlive(root, owner) && Answers(root, owner, options_.self);
 }
 
 // While it waited it was suspended, ended or taken over by another process.

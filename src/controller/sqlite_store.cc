@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "controller/file_watch.h"
+#include "controller/process_identity.h"
 #include "controller/sqlite_handle.h"
 #include "host/network_fs.h"
 
@@ -90,7 +91,8 @@ Result<JobRecord> RowToJob(const Statement& row) {
   job.engine = row.Text(4);
   TRY_ASSIGN(job.job, ParseJsonObject(row.Text(5)));
   TRY_ASSIGN(job.result, ParseJsonObject(row.Text(6)));
-  job.owner = {row.Int(7), row.Int(8), row.Text(9)};
+  job.owner = {row.Int(7), row.Int(8), "", 0};
+  SetRealm(row.Text(9), &job.owner);
   job.submitted = Wall(row.Int(10));
   job.started = Wall(row.Int(11));
   job.ended = Wall(row.Int(12));
@@ -191,9 +193,10 @@ Status SqliteStore::Save(const JobRecord& job) {
                          "owner_pid = ?6, owner_start = ?7, owner_boot = ?8, started = ?9, "
                          "ended = ?10, last_seq = ?11 WHERE id = ?1"));
   const std::string result = ToText(job.result);
+  const std::string realm = RealmOf(job.owner);
   update.Bind(1, job.id).Bind(2, job::NameOf(job.state));
   update.Bind(3, int64_t{job::IsFinal(job.state)}).Bind(4, job.reason).Bind(5, result);
-  update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, job.owner.boot_id);
+  update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, realm);
   update.Bind(9, Micros(job.started)).Bind(10, Micros(job.ended)).Bind(11, job.last_seq);
   return update.Run();
 }
@@ -209,6 +212,7 @@ Status SqliteStore::Submit(const NewJob& job) {
   TRY(SetDurability(Durability::kSynced));
   TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
   const std::string text = ToText(job.job);
+  const std::string realm = RealmOf(job.owner);
   {
     TRY_ASSIGN(Statement insert,
                db_.Prepare("INSERT INTO jobs (id, name, state, ended_flag, reason, engine, job, "
@@ -216,7 +220,7 @@ Status SqliteStore::Submit(const NewJob& job) {
                            "last_seq) VALUES (?, ?, 'pending', 0, '', ?, ?, '{}', ?, ?, ?, ?, 0, "
                            "0, 0)"));
     insert.Bind(1, job.id).Bind(2, job.name).Bind(3, job.engine).Bind(4, text);
-    insert.Bind(5, job.owner.pid).Bind(6, job.owner.start_ticks).Bind(7, job.owner.boot_id);
+    insert.Bind(5, job.owner.pid).Bind(6, job.owner.start_ticks).Bind(7, realm);
     const Status inserted = insert.Bind(8, Micros(job.time)).Run();
     if (inserted.code() == Code::kAlreadyExists)
       return AlreadyExists("there is a job " + job.id + " already");

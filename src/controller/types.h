@@ -21,11 +21,12 @@ namespace shoal::controller {
 using job::JobState;
 
 // Which process owns a job: its pid alone would be taken by another one some day, so its start
-// time (clock ticks since boot) and the boot it belongs to stand beside it.
+// time (clock ticks since boot), the boot and the PID namespace it belongs to stand beside it.
 struct ProcessIdentity {
   int64_t pid = 0;
   int64_t start_ticks = 0;
   std::string boot_id;
+  int64_t pid_namespace = 0;  // the namespace's inode; 0: recorded by a shoal that did not know it
   bool operator==(const ProcessIdentity&) const = default;
 };
 

@@ -174,6 +174,9 @@ class Engine {
   // marks, and all else goes over the connection that Dial finds. A coordinator that is made again
   // may find its directory empty.
   virtual bool SharesJobDirectory() const { return true; }
+  // True if tasks are processes that are found by their numbers: a process of another PID namespace
+  // can neither adopt nor stop them.
+  virtual bool UsesPids() const { return false; }
   // What exists, used or not.
   virtual Result<Capacity> GetCapacity() = 0;
 

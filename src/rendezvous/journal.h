@@ -33,6 +33,10 @@ struct JournalContent {
 // journal does (fewer bytes than a header are a torn one: no records).
 Result<JournalContent> ParseJournal(std::string_view bytes);
 
+// True if a coordinator has the journal open: it lives, in whatever PID namespace. What cannot be
+// opened for another reason than that it does not exist counts as locked.
+bool JournalIsLocked(const std::filesystem::path& path);
+
 // Not thread-safe.
 class Journal {
  public:
