@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
 #include "cli/report.h"

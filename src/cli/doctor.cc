@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <climits>
 #include <filesystem>
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "cli/doctor_gpus.h"
 #include "cli/engines.h"
 #include "cli/report.h"
+#include "controller/sqlite_store.h"
 #include "controller/state_home.h"
 #include "engine/local/sweep.h"
 #include "engine/records.h"
@@ -142,6 +144,38 @@ void CheckStore(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
+// Of records that this shoal can no longer read.
+void CheckRecords(std::vector<Finding>* findings) {
+  const Result<fs::path> home = controller::FindStateHome();
+  std::error_code error;
+  if (!home.ok() || !fs::exists(controller::StateHome(*home).database(), error)) return;
+  Finding finding{"records", Verdict::kGood, "", "", {}};
+  const auto store = controller::OpenSqliteStore(controller::StateHome(*home).database());
+  const auto jobs = store.ok() ? (*store)->ListJobs({.limit = INT_MAX}) : store.status();
+  if (!jobs.ok()) {
+    finding.verdict = Verdict::kBad;
+    finding.meaning = "jobs cannot be listed: " + jobs.status().message();
+    return findings->push_back(std::move(finding));
+  }
+  std::string damaged;
+  json::array list;
+  for (const controller::JobRecord& job : *jobs) {
+    if (job.damage.empty()) continue;
+    damaged += fmt::format("{}{} ({})", damaged.empty() ? "" : ", ", job.id, job.damage);
+    list.push_back({{"job", job.id}, {"damage", job.damage}});
+  }
+  finding.data = {{"jobs", jobs->size()}, {"unreadable", list}};
+  finding.meaning = fmt::format("{} job{}, {}", jobs->size(), jobs->size() == 1 ? "" : "s",
+                                list.empty() ? "all can be read" : "of these " + damaged);
+  if (!list.empty()) {
+    finding.verdict = Verdict::kBad;
+    finding.remedy =
+        "shoal jobs --prune unreadable removes those that have ended; shoal stop JOB ends one that "
+        "has not";
+  }
+  findings->push_back(std::move(finding));
+}
+
 // Where control groups may be: here, and where jobs of this state home wrote that theirs are.
 std::vector<fs::path> GroupBases(const host::Isolation& isolation) {
   std::vector<fs::path> bases = isolation.cgroups.Bases();
@@ -266,6 +300,7 @@ std::vector<Finding> Examine(bool clean) {
   CheckUcx(&findings);
   CheckPorts(&findings);
   CheckStore(&findings);
+  CheckRecords(&findings);
   CheckLeftovers(isolation, clean, &findings);
   return findings;
 }

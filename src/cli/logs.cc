@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/line_splitter.h"
 #include "cli/progress.h"

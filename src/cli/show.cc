@@ -61,6 +61,7 @@ void PrintText(const Shown& shown) {
   std::vector<std::vector<std::string>> facts = {
       {"job", job.id}, {"name", job.name}, {"state", StateText(job, shown.unattended)}};
   if (!job.reason.empty()) facts.push_back({"reason", job.reason});
+  if (!job.damage.empty()) facts.push_back({"damage", job.damage});
   facts.push_back({"submitted", FormatWall(job.submitted) + " (" + Ago(job.submitted, now) + ")"});
   if (const std::string ran = RunTime(job, now); !ran.empty()) facts.push_back({"ran", ran});
   facts.push_back({"engine", job.engine});

@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "controller/job_run.h"
+#include "controller/record_text.h"
 #include "controller/ship.h"
 #include "job/elastic.h"
 #include "job/json.h"
@@ -20,6 +21,7 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   submitted.job = job::ToJson(job);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
+  TRY(CheckUtf8(submitted.job));
   if (!job.files.empty())
     TRY(ShipFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
   TRY(options_.store->Submit(submitted));

@@ -75,7 +75,7 @@ class Controller {
   explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
 
   // Ships the job's `files` (ship.h), stores the job (one synced commit) and gives its id. The job
-  // was validated.
+  // was validated; InvalidArgument names a field of it that is not UTF-8.
   Result<std::string> Submit(const job::Job& job);
 
   // Puts a suspended job into the queue again, as this process's; Start takes it on. Its programs

@@ -69,6 +69,29 @@ TEST_P(StoreContract, SameIdTwiceIsRefused) {
   EXPECT_EQ(store_->Submit(SomeJob("a-1")).code(), Code::kAlreadyExists);
 }
 
+TEST_P(StoreContract, AJobThatIsNotUtf8IsRefusedWithItsPlace) {
+  NewJob job = SomeJob("a-1");
+  job.job["data"] = json::array{json::object{{"source", "/tmp/caf\xe9.txt"}}};
+  const Status refused = store_->Submit(job);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("'data[0].source'"));
+  EXPECT_THAT(refused.message(), testing::HasSubstr("caf\\xe9.txt"));
+  EXPECT_TRUE(store_->ListJobs({})->empty());
+}
+
+TEST_P(StoreContract, EventsThatAreNotUtf8CanBeReadAgain) {
+  ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  ASSERT_TRUE(Append("a-1", NoteEvent(At(101), "caf\xe9")).ok());
+  ASSERT_TRUE(
+      Append("a-1", EndedEvent(At(102), JobState::kFailed, "in caf\xe9", {{"caf\xe9", "\xe9"}}))
+          .ok());
+  store_ = Open();
+  EXPECT_EQ(store_->GetJob("a-1")->reason, "in caf\xef\xbf\xbd");
+  EXPECT_EQ(store_->GetJob("a-1")->damage, "");
+  EXPECT_EQ(GetStringOr(store_->ReadEvents("a-1", 1, 1)->at(0).body, "text", ""),
+            "caf\xef\xbf\xbd");
+}
+
 TEST_P(StoreContract, EventsMakeTheState) {
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
   Finish("a-1", JobState::kSucceeded);

@@ -65,7 +65,10 @@ struct JobRecord {
   WallTime submitted{};
   WallTime started{};  // first time running; epoch: not yet
   WallTime ended{};    // epoch: not yet
-  int64_t order = 0;   // of submission within the store, growing
+  // Why part of it cannot be read, one sentence; `job` or `result` is then empty. Empty: all of it
+  // was read.
+  std::string damage;
+  int64_t order = 0;  // of submission within the store, growing
   int64_t last_seq = 0;
 };
 
