@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
 
-#include "base/file.h"
 #include "base/utf8.h"
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
@@ -17,6 +19,7 @@ using controller::JobRecord;
 using rendezvous::JobEvent;
 using rendezvous::LogKey;
 
+constexpr size_t kLongFrame = size_t{64} << 10;
 constexpr Duration kPlainEvery = std::chrono::seconds(3);
 
 std::string TaskName(const std::string& role, int index) {
@@ -54,11 +57,12 @@ std::string LineOf(const JobEvent& event) {
 
 class TerminalDisplay final : public Display {
  public:
-  TerminalDisplay(int fd, const job::Job& job, const Clock* clock)
+  TerminalDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
       : job_(job),
         clock_(clock),
         began_(clock->Now()),
-        block_(fd),
+        out_(out),
+        block_(out),
         splitter_([this](const LogKey& key, const std::string& line) { AddLog(key, line); }) {
     const char* no_color = std::getenv("NO_COLOR");
     options_.color = no_color == nullptr || *no_color == 0;
@@ -111,6 +115,8 @@ class TerminalDisplay final : public Display {
     if (above_.size() > 16384) Draw();
   }
   void Draw() {
+    // A terminal that is stopped (Ctrl-S) gets the latest block when it goes on, not all of them.
+    if (out_->queued() > kLongFrame && above_.size() < AsyncWriter::kHighWater) return;
     block_.Size(&options_.width, &options_.height);
     block_.Draw(above_, RenderBlock(model_, clock_->Now() - began_, options_));
     above_.clear();
@@ -120,6 +126,7 @@ class TerminalDisplay final : public Display {
   const job::Job job_;
   const Clock* const clock_;
   const TimePoint began_;
+  AsyncWriter* const out_;
   LiveBlock block_;
   LineSplitter splitter_;
   ProgressModel model_;
@@ -133,8 +140,8 @@ class TerminalDisplay final : public Display {
 
 class PlainDisplay final : public Display {
  public:
-  PlainDisplay(int fd, const job::Job& job, const Clock* clock)
-      : fd_(fd),
+  PlainDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
+      : writer_(out),
         job_(job),
         clock_(clock),
         last_(clock->Now()),
@@ -163,7 +170,7 @@ class PlainDisplay final : public Display {
   void OnNote(const std::string& text) override { Line(text); }
   void OnStopping(const std::string& text) override { Line(text); }
   void OnTick() override {
-    if (clock_->Now() - last_ < kPlainEvery) return;
+    if (writer_->full() || clock_->Now() - last_ < kPlainEvery) return;
     last_ = clock_->Now();
     if (const std::string line = RenderPlain(model_); !line.empty() && line != shown_) {
       shown_ = line;
@@ -180,12 +187,9 @@ class PlainDisplay final : public Display {
     out_ += text + "\n";
     Flush();
   }
-  void Flush() {
-    (void)WriteAll(fd_, out_);
-    out_.clear();
-  }
+  void Flush() { writer_->Write(std::exchange(out_, {})); }
 
-  const int fd_;
+  AsyncWriter* const writer_;
   const job::Job job_;
   const Clock* const clock_;
   TimePoint last_;
@@ -199,8 +203,8 @@ class PlainDisplay final : public Display {
 
 class JsonDisplay final : public Display {
  public:
-  JsonDisplay(int fd, const job::Job& job)
-      : fd_(fd), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
+  JsonDisplay(AsyncWriter* out, const job::Job& job)
+      : out_(out), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
           Print({{"event", "log"},
                  {"role", key.role},
                  {"index", key.index},
@@ -219,8 +223,13 @@ class JsonDisplay final : public Display {
   void OnEvent(const JobEvent& event) override {
     using Type = JobEvent::Type;
     // OnState and the last line say these.
-    if (event.type != Type::kJob && event.type != Type::kVerdict)
+    if (event.type == Type::kJob || event.type == Type::kVerdict) return;
+    const bool latest_counts = event.type == Type::kProgress || event.type == Type::kUsage;
+    if (latest_counts && out_->full()) {
+      late_[{event.type, event.role, event.index}] = rendezvous::EventToJson(event);
+    } else {
       Print(rendezvous::EventToJson(event));
+    }
   }
   void OnLog(const LogKey& key, int64_t, std::string_view bytes) override {
     splitter_.Add(key, bytes);
@@ -229,18 +238,24 @@ class JsonDisplay final : public Display {
   void OnStopping(const std::string& text) override {
     Print({{"event", "stopping"}, {"text", text}});
   }
-  void OnTick() override {}
+  void OnTick() override {
+    if (late_.empty() || out_->full()) return;
+    for (const auto& [key, event] : std::exchange(late_, {})) Print(event);
+  }
   void OnEnd(const JobRecord& record, const std::string& stopped_by) override {
+    OnTick();
     splitter_.Finish();
     Print(DoneEvent(record, job_, stopped_by));
   }
 
  private:
-  void Print(const json::object& event) { (void)WriteAll(fd_, ToText(event) + "\n"); }
+  void Print(const json::object& event) { out_->Write(ToText(event) + "\n"); }
 
-  const int fd_;
+  AsyncWriter* const out_;
   const job::Job job_;
   LineSplitter splitter_;
+  // The latest that there was no room for.
+  std::map<std::tuple<JobEvent::Type, std::string, int>, json::object> late_;
 };
 
 class QuietDisplay final : public Display {
@@ -262,15 +277,15 @@ std::string ModelDirectory(const job::Job& job) {
 
 }  // namespace
 
-std::unique_ptr<Display> MakeDisplay(DisplayKind kind, int fd, const job::Job& job,
+std::unique_ptr<Display> MakeDisplay(DisplayKind kind, AsyncWriter* out, const job::Job& job,
                                      const Clock* clock) {
   switch (kind) {
     case DisplayKind::kTerminal:
-      return std::make_unique<TerminalDisplay>(fd, job, clock);
+      return std::make_unique<TerminalDisplay>(out, job, clock);
     case DisplayKind::kPlain:
-      return std::make_unique<PlainDisplay>(fd, job, clock);
+      return std::make_unique<PlainDisplay>(out, job, clock);
     case DisplayKind::kJson:
-      return std::make_unique<JsonDisplay>(fd, job);
+      return std::make_unique<JsonDisplay>(out, job);
     case DisplayKind::kQuiet:
       break;
   }

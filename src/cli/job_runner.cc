@@ -4,8 +4,12 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
+#include "cli/async_writer.h"
 #include "cli/display.h"
+#include "cli/paced_logs.h"
 #include "cli/report.h"
 #include "cli/session.h"
 #include "job/json.h"
@@ -24,6 +28,10 @@ DisplayKind KindOf(const Context& context, const RunOptions& options) {
   return context.stdout_is_terminal ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 
+// How long the last lines of a job that a signal has stopped wait for a reader that does not read.
+constexpr Duration kLastLines = std::chrono::seconds(1);
+constexpr Duration kOutputPause = std::chrono::milliseconds(10);
+
 const char* NameOfSignal(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
@@ -37,7 +45,13 @@ class Foreground {
         job_(std::move(job)),
         engine_(options.engine),
         quiet_(KindOf(context, options) == DisplayKind::kQuiet),
-        display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
+        display_(MakeDisplay(KindOf(context, options), &out_, job_, RealClock::Get())),
+        logs_([this] { return !out_.full(); },
+              [this](const rendezvous::LogKey& key, int64_t offset, std::string_view bytes) {
+                display_->OnLog(key, offset, bytes);
+              }) {
+    out_.OnRoom([this] { loop_.Post([this] { CatchUp(); }); });
+  }
 
   // `id`: of a suspended job that is to go on; empty: this is a new one.
   Result<controller::JobRecord> Go(std::string id) {
@@ -60,13 +74,24 @@ class Foreground {
     } else {
       TRY(controller.Resume(id));
     }
+    store_.emplace(session_->home().job_dir(id));
     display_->OnSubmitted(id);
     TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
     Tick();
     loop_.Run();
     run_.reset();
+    WaitFor([this] { return CatchUp(); });
     display_->OnEnd(record_, stopped_by_);
+    WaitFor([this] { return out_.WaitUntilWritten(kOutputPause); });
     return record_;
+  }
+  // Whether all that was to be shown could be written.
+  Status written() const { return out_.status().With("standard output"); }
+  // The last sentence, to standard output or standard error.
+  void Say(const std::string& sentence, bool is_result) {
+    AsyncWriter* const to = is_result ? &out_ : &errors_;
+    to->Write((is_result ? "" : "shoal: ") + sentence + "\n");
+    WaitFor([to] { return to->WaitUntilWritten(kOutputPause); });
   }
   // "Ctrl-C" and the like; empty if nobody wished the job to stop.
   const std::string& stopped_by() const { return stopped_by_; }
@@ -80,17 +105,30 @@ class Foreground {
     observer.on_event = [this](const rendezvous::JobEvent& event) { display_->OnEvent(event); };
     if (!quiet_) {  // who shows no lines has none sent
       observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
-                               std::string_view bytes) { display_->OnLog(key, offset, bytes); };
+                               std::string_view bytes) { logs_.Take(*store_, key, offset, bytes); };
     }
     observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
     observer.on_end = [this](const controller::JobRecord& record) {
       record_ = record;
+      ended_ = RealClock::Get()->Now();
       loop_.Stop();
     };
     return observer;
   }
 
+  bool CatchUp() { return !store_ || logs_.CatchUp(*store_); }
+
+  // The job is over and recorded; its last lines wait for their reader. A signal, also one that has
+  // stopped the job, ends that.
+  void WaitFor(const std::function<bool()>& done) {
+    const auto enough = [this] {
+      return left_ || (signals_ > 0 && RealClock::Get()->Now() - ended_ >= kLastLines);
+    };
+    while (!done() && !enough()) loop_.RunUntil(enough, kOutputPause);
+  }
+
   void OnSignal(int signal) {
+    left_ = ended_ != TimePoint{};
     if (run_ == nullptr) return;
     ++signals_;
     if (signals_ == 1) stopped_by_ = NameOfSignal(signal);
@@ -104,7 +142,7 @@ class Foreground {
 
   void Tick() {
     loop_.After(kTick, [this] {
-      display_->OnTick();
+      if (ended_ == TimePoint{}) display_->OnTick();
       TouchMark();
       Tick();
     });
@@ -124,10 +162,16 @@ class Foreground {
   const std::string engine_;
   const bool quiet_;
   net::Loop loop_;
+  AsyncWriter out_{STDOUT_FILENO};
+  AsyncWriter errors_{STDERR_FILENO};
   const std::unique_ptr<Display> display_;
+  PacedLogs logs_;
+  std::optional<controller::LogStore> store_;  // once there is a job
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
   TimePoint touched_{};  // its mark
+  TimePoint ended_{};    // the job
+  bool left_ = false;    // told to end while its last lines waited for a reader
   int signals_ = 0;
   std::string stopped_by_;
 };
@@ -145,12 +189,12 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
   const Result<controller::JobRecord> ended = foreground.Go(id);
   if (!ended.ok()) return Complain(ended.status());
   const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
-  if (ended->state != job::JobState::kSucceeded) {
-    Tell(sentence);
-  } else if (!context.json && !options.quiet) {
-    (void)PrintOut(sentence + "\n");
-  }
-  return CodeOf(ended->state, !foreground.stopped_by().empty());
+  const bool succeeded = ended->state == job::JobState::kSucceeded;
+  if (!succeeded || (!context.json && !options.quiet)) foreground.Say(sentence, succeeded);
+  const int code = CodeOf(ended->state, !foreground.stopped_by().empty());
+  if (foreground.written().ok()) return code;
+  Tell(foreground.written().message() + "; `shoal logs` has what the tasks print");
+  return code == 0 ? ExitCodeOf(foreground.written().code()) : code;
 }
 
 }  // namespace
