@@ -88,12 +88,16 @@ bool EnterGroups(const InitPlan& plan, bool cloned_into_group) {
 }
 
 // Puts every descriptor under its number, whatever stood there. `report` is moved out of the way.
+// No number is higher than need be: the limit of open files may be small.
 bool PlaceDescriptors(const InitPlan& plan, const PlannedFd* fds, int* report) {
   int high[kHigh];
-  *report = ::fcntl(*report, F_DUPFD_CLOEXEC, kHigh);
-  if (*report < 0) return false;
+  int above = 0;
+  for (size_t i = 0; i < plan.fd_count; ++i) above = fds[i].as >= above ? fds[i].as + 1 : above;
+  const int moved = ::fcntl(*report, F_DUPFD_CLOEXEC, above);
+  if (moved < 0) return false;
+  *report = moved;
   for (size_t i = 0; i < plan.fd_count; ++i) {
-    high[i] = ::fcntl(fds[i].fd, F_DUPFD_CLOEXEC, kHigh);
+    high[i] = ::fcntl(fds[i].fd, F_DUPFD_CLOEXEC, above);
     if (high[i] < 0) return false;
   }
   CloseAtExec();
@@ -262,7 +266,7 @@ class Init {
     const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     const int from[3] = {plan_.control, signals, report};
     int high[3];
-    for (int i = 0; i < 3; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, kHigh);
+    for (int i = 0; i < 3; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, kReport + 1);
     for (int i = 0; i < 3; ++i) ::dup2(high[i], kControl + i);
     CloseFrom(kReport + 1);
     control_ = kControl;
