@@ -114,6 +114,11 @@ class Run final : public JobRun {
   void LeaveQueue();
   void GoOnLater();
   bool GoesOn(const rendezvous::Verdict& verdict) const;
+  // What a coordinator that is gone has decided. Where outputs have to come here first, only what
+  // was written after them counts.
+  Result<rendezvous::Verdict> ReadEnd() const {
+    return shared_ ? ReadDecision(dir_) : ReadVerdict(dir_);
+  }
   void LeaveClient();
   void OnEvent(const rendezvous::JobEvent& event);
   void OnClosed(const Status& status);
@@ -429,7 +434,7 @@ bool Run::GoesOn(const rendezvous::Verdict& verdict) const {
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (between_) return;
   // It may have decided, written its verdict and died before it could tell.
-  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     if (GoesOn(*verdict)) return GoOnLater();
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
@@ -480,7 +485,7 @@ void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
   if (between_) return LeaveClient();
   if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
-  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
   }

@@ -27,7 +27,8 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
 // The job was over when its verdict was written, however late somebody looks.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
+  auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
+  if (error) written = std::filesystem::last_write_time(dir / "journal", error);
   if (error || job.submitted > now) return now;
   const auto at = std::chrono::file_clock::to_sys(written);
   return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), job.submitted, now);
@@ -68,7 +69,8 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
 Result<Reconciled> RecordEnd(const ReconcileOptions& options, const JobRecord& job,
                              const Result<rendezvous::Verdict>& verdict) {
   const WallTime end = TimeOfEnd(options.home.job_dir(job.id), job, options.clock->Wall());
-  TRY(options.store->Append(job.id, EventsOfEnd(job, end, verdict, options.frozen == job.id), Durability::kSynced));
+  TRY(options.store->Append(job.id, EventsOfEnd(job, end, verdict, options.frozen == job.id),
+                            Durability::kSynced));
   TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
   return Reconciled{job.id, false, ended.state, ended.reason};
 }
@@ -82,12 +84,14 @@ Status ClaimJob(const ReconcileOptions& options, const JobRecord& job) {
   return Status::Ok();
 }
 
-// The job's processes are numbered by another PID namespace: from here they can be neither found nor
-// stopped, and one that outlives its coordinator ends by itself.
+// The job's processes are numbered by another PID namespace: from here they can be neither found
+// nor stopped, and one that outlives its coordinator ends by itself.
 Result<Reconciled> RepairElsewhere(const ReconcileOptions& options, const JobRecord& job) {
   const std::filesystem::path dir = options.home.job_dir(job.id);
-  if (rendezvous::JournalIsLocked(dir / "journal")) return Reconciled{job.id, true, job.state, ""};
-  const Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  if (!verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+    return Reconciled{job.id, true, job.state, ""};
+  if (!verdict.ok()) verdict = ReadDecision(dir);
   TRY(ClaimJob(options, job));
   return RecordEnd(options, job, verdict);
 }
@@ -110,11 +114,12 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, const JobRecord& j
   });
   TRY_ASSIGN(const std::vector<engine::TaskStatus> tasks, engine->Adopt(job.id, dir.string()));
   if (!verdict.ok() && CoordinatorLives(tasks)) return Reconciled{job.id, true, job.state, ""};
-  if (!verdict.ok()) verdict = ReadVerdict(dir);  // it may have come while the coordinator died
+  const auto read_end = engine->SharesJobDirectory() ? &ReadDecision : &ReadVerdict;
+  if (!verdict.ok()) verdict = read_end(dir);  // it may have come while the coordinator died
   TRY(ClaimJob(options, job));
   TRY(engine->Stop(job.id, kClearGrace));
   RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
-  if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
+  if (!verdict.ok() && !again) verdict = read_end(dir);
   return RecordEnd(options, job, verdict);
 }
 

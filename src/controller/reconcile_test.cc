@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "controller/process_identity.h"
 #include "controller/sqlite_store.h"
+#include "rendezvous/fact.h"
 #include "rendezvous/journal.h"
 
 namespace shoal::controller {
@@ -188,6 +189,39 @@ TEST_F(ReconcileTest, VerdictThatComesWhileStoppingCounts) {
   EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kCancelled);
 }
 
+// As of a disk that was full when the coordinator ended.
+TEST_F(ReconcileTest, AVerdictThatIsInTheJournalAloneIsRecorded) {
+  Submit(DeadProcess());
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  ASSERT_TRUE(WriteFileAtomically(dir / "verdict.json", "").ok());
+  rendezvous::Fact fact;
+  fact.kind = rendezvous::Fact::Kind::kVerdict;
+  fact.seq = 1;
+  fact.verdict.state = JobState::kSucceeded;
+  fact.verdict.reason = "all have ended well";
+  ASSERT_TRUE(rendezvous::Journal::Open(dir / "journal")
+                  ->journal.Append(rendezvous::FactToText(fact))
+                  .ok());
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSucceeded);
+  EXPECT_EQ(store_->GetJob("left-1")->reason, "all have ended well");
+}
+
+TEST_F(ReconcileTest, ASuspensionBeforeTheLastResumeIsNoVerdict) {
+  Submit(DeadProcess());
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  rendezvous::Fact fact;
+  fact.kind = rendezvous::Fact::Kind::kVerdict;
+  fact.seq = 1;
+  fact.verdict.state = JobState::kSuspended;
+  ASSERT_TRUE(rendezvous::Journal::Open(dir / "journal")
+                  ->journal.Append(rendezvous::FactToText(fact))
+                  .ok());
+  EXPECT_EQ(ReadDecision(dir)->state, JobState::kSuspended);
+  ASSERT_TRUE(CountResume(dir).ok());
+  EXPECT_EQ(ReadDecision(dir).status().code(), Code::kNotFound);
+}
+
 TEST_F(ReconcileTest, DamagedVerdictIsSaid) {
   Submit(DeadProcess());
   ASSERT_TRUE(WriteFileAtomically(home_.job_dir("left-1") / "verdict.json", "{\"state\":").ok());
@@ -278,7 +312,8 @@ TEST_F(ReconcileTest, AnOwnerThatDoesNotTouchItsMarkIsFrozen) {
   const AliveMark ours = std::move(*AliveMark::Make(home_.root(), options_.self));
   EXPECT_TRUE(Answers(home_.root(), owner, options_.self));
   for (const auto& file : std::filesystem::directory_iterator(home_.root() / "controllers")) {
-    if (file.path().string().find(std::to_string(owner.pid_namespace)) == std::string::npos) continue;
+    if (file.path().string().find(std::to_string(owner.pid_namespace)) == std::string::npos)
+      continue;
     std::filesystem::last_write_time(file.path(), file.last_write_time() - 2 * kFrozenAfter);
   }
   EXPECT_FALSE(Answers(home_.root(), owner, options_.self));

@@ -91,8 +91,9 @@ Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
   auto content = ParseJournal(bytes);
   if (!content.ok()) return content.status().With(path.string());
   const size_t there = std::max(content->good_bytes, kJournalHeaderBytes);
-  Opened opened{
-      Journal(std::move(fd), static_cast<int64_t>(there)), {}, bytes.size() - content->good_bytes};
+  Opened opened{Journal(path.string(), std::move(fd), static_cast<int64_t>(there)),
+                {},
+                bytes.size() - content->good_bytes};
   for (const std::string_view record : content->records) opened.records.emplace_back(record);
   const int raw = opened.journal.fd();
   if (opened.cut_bytes > 0 && ::ftruncate(raw, static_cast<off_t>(content->good_bytes)) != 0) {
@@ -103,11 +104,15 @@ Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
 }
 
 Status Journal::Append(std::string_view payload) {
-  TRY(FaultPoint("journal.append"));
   if (payload.size() > kMaxRecordBytes)
     return ResourceExhausted("a record of the journal is too long");
   const std::string record = JournalRecord(payload);
-  TRY(WriteAll(fd_.get(), record).With("the coordinator's journal"));
+  Status written = FaultPoint("journal.append");
+  if (written.ok()) written = WriteAll(fd_.get(), record);
+  if (!written.ok()) {
+    (void)!::ftruncate(fd_.get(), bytes_);
+    return written.With("the job's journal " + path_);
+  }
   bytes_ += static_cast<int64_t>(record.size());
   return Status::Ok();
 }

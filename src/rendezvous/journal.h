@@ -46,13 +46,16 @@ class Journal {
   // of the job lives.
   static Result<Opened> Open(const std::filesystem::path& path);
 
-  // In the kernel when it returns: survives the process, not yet the machine.
+  // In the kernel when it returns: survives the process, not yet the machine. After an error
+  // nothing of the record is left in the file, so it may be tried again.
   Status Append(std::string_view payload);
   int fd() const { return fd_.get(); }
   int64_t bytes() const { return bytes_; }
 
  private:
-  Journal(UniqueFd fd, int64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+  Journal(std::string path, UniqueFd fd, int64_t bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
+  std::string path_;
   UniqueFd fd_;
   int64_t bytes_;
 };
