@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/keep_alive.h"
 
 namespace shoal::net {
 
@@ -320,6 +321,7 @@ class Dial final : public std::enable_shared_from_this<Dial> {
     }
     SetCloseOnExec(socket);
     socket.set_option(tcp::no_delay(true), error);
+    SetKeepAlive(socket.native_handle(), kLongestPause);
     Configure(*stream_, options_.limits);
     stream_->async_handshake(where_, options_.path, [self = shared_from_this()](error_code failed) {
       self->Upgraded(failed);
@@ -395,6 +397,7 @@ class Upgrade final : public std::enable_shared_from_this<Upgrade> {
     error_code ignored;
     SetCloseOnExec(stream_.socket());
     stream_.socket().set_option(tcp::no_delay(true), ignored);
+    SetKeepAlive(stream_.socket().native_handle(), kLongestPause);
     stream_.expires_after(shared_->limits.handshake);
     http::async_read(
         stream_, buffer_, parser_,

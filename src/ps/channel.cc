@@ -206,6 +206,14 @@ void Channel::Break(const Status& why) {
   progress_.notify_all();
 }
 
+void Channel::LeaveUnless(const std::string& address) {
+  {
+    std::lock_guard lock(mu_);
+    if (link_ == nullptr || address_ == address) return;
+  }
+  Break(Unavailable("Members names " + address + " now"));
+}
+
 void Channel::OnClosed(const Status& why) { Break(why); }
 
 void Channel::Fail(const Status& why) {

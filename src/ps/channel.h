@@ -71,6 +71,9 @@ class Channel final : public LinkHandler {
   // `wakes`: also one that rests.
   void Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables,
               bool wakes = false);
+  // Lets go of a connection to another address than this, to dial anew: a server that Members names
+  // elsewhere has been started again, and its old host may be gone without a word.
+  void LeaveUnless(const std::string& address);
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
   // Ends the connection, for good. Afterwards no hook is called. Not from within a hook.

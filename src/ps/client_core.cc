@@ -15,6 +15,7 @@ constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
 constexpr Duration kShortestDial = std::chrono::milliseconds(50);
 constexpr Duration kGoneAfter = std::chrono::milliseconds(500);
+constexpr Duration kLookAtMembers = std::chrono::seconds(1);
 constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to hear who is late
 
 uint64_t FreshSession() {
@@ -145,15 +146,28 @@ void ClientCore::OnLost(Channel* channel) {
   }
 }
 
+void ClientCore::LeaveOldAddresses() {
+  const MemberView view = members_->Current();
+  for (const auto& channel : channels_) {
+    const size_t place = seats_[static_cast<size_t>(channel->server())].place;
+    if (place >= view.servers.size() || view.servers[place].empty()) continue;
+    channel->LeaveUnless(view.servers[place]);
+  }
+}
+
 void ClientCore::Redial() {
   Duration backoff = kFirstBackoff;
   for (;;) {
     std::map<Channel*, TimePoint> lost;
     {
       std::unique_lock lock(mu_);
-      lost_cv_.wait(lock, [this] { return stop_ || !lost_.empty(); });
+      const bool some =
+          lost_cv_.wait_for(lock, kLookAtMembers, [this] { return stop_ || !lost_.empty(); });
       if (stop_) return;
       lost = lost_;
+      lock.unlock();
+      if (!some) LeaveOldAddresses();
+      if (!some) continue;
     }
     bool all = true;
     for (const auto& [channel, since] : lost) {

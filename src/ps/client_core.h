@@ -151,6 +151,8 @@ class ClientCore {
   // The dialling thread.
   void OnLost(Channel* channel);
   void Redial();
+  // Lets go of connections to where Members says that the server is not any more.
+  void LeaveOldAddresses();
   bool Restore(Channel* channel, TimePoint lost_at);
   void NoteIncarnation(int server, const Welcome& welcome);
   std::vector<std::string> TableSpecs();

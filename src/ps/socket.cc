@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "net/address.h"
+#include "net/keep_alive.h"
 
 namespace shoal::ps {
 namespace {
@@ -79,6 +80,7 @@ Result<UniqueFd> ConnectTcp(const std::string& address, Duration timeout) {
     last = ConnectOne(*at, deadline, &fd);
     if (!last.ok()) continue;
     SetNoDelay(fd.get());
+    net::SetKeepAlive(fd.get());
     return fd;
   }
   return Unavailable(fmt::format("{}: {}", address, last.message()));

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "net/keep_alive.h"
 #include "ps/local_socket.h"
 #include "ps/shared_ring.h"
 #include "ps/socket.h"
@@ -77,6 +78,7 @@ class TcpLane {
   struct Entry {
     std::shared_ptr<TcpPeer> peer;
     uint32_t events = 0;
+    net::PeerSilence silence = {};
   };
 
   Status Watch(int fd, void* what, uint32_t events) {
@@ -92,7 +94,7 @@ class TcpLane {
   void Run() {
     std::array<epoll_event, kEventsATurn> events;
     bool ticking = false;
-    TimePoint next_tick{};
+    TimePoint next_tick{}, next_look{};
     for (;;) {
       const bool spinning = Spin();
       const bool asleep = !spinning && FallAsleep();
@@ -118,6 +120,10 @@ class TcpLane {
         }
       }
       closed_.clear();
+      if (now >= next_look) {
+        next_look = now + net::kLookEvery;
+        CloseSilent(now);
+      }
       if (now < next_tick) continue;
       next_tick = now + std::chrono::milliseconds(kTickMs);
       if (index_ == 0) ticking = core_->Tick();
@@ -177,7 +183,8 @@ class TcpLane {
   // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
   int Timeout(bool timed, bool ticking) const {
     if (shortly_) return 1;
-    if (!timed) return -1;
+    if (!timed && peers_.empty()) return -1;
+    if (!timed) return static_cast<int>(net::kLookEvery / std::chrono::milliseconds(1));
     return ticking || unproven_ > 0 ? kTickMs : 2000;
   }
 
@@ -209,7 +216,7 @@ class TcpLane {
 
   bool Add(const std::shared_ptr<TcpPeer>& peer) {
     if (!Watch(peer->fd(), peer.get(), EPOLLIN).ok()) return false;
-    peers_[peer.get()] = {peer, EPOLLIN};
+    peers_[peer.get()] = {peer, EPOLLIN, {}};
     return true;
   }
 
@@ -222,6 +229,7 @@ class TcpLane {
         continue;
       }
       SetNoDelay(fd.get());
+      net::SetKeepAlive(fd.get());
       auto peer = std::make_shared<TcpPeer>(std::move(fd), core_, mailbox_);
       if (!Add(peer)) continue;
       ++unproven_;
@@ -314,6 +322,21 @@ class TcpLane {
                  core_->options().index, peer->name(), FormatDuration(limit));
       Close(peer);
     }
+  }
+
+  // Of hosts that have vanished; the kernel itself would wait a quarter of an hour.
+  void CloseSilent(TimePoint now) {
+    std::vector<TcpPeer*> silent;
+    for (auto& [peer, entry] : peers_) {
+      if (entry.silence.Look(peer->fd(), now)) silent.push_back(peer);
+    }
+    for (TcpPeer* peer : silent) {
+      LogWarning(
+          "server {}: closed the connection from {}: its host has acknowledged nothing for {}",
+          core_->options().index, peer->name(), FormatDuration(net::kPeerSilence));
+      Close(peer);
+    }
+    closed_.clear();
   }
 
   ServerCore* const core_;
