@@ -20,12 +20,6 @@ constexpr Duration kLookWithin = std::chrono::milliseconds(100);
 constexpr Duration kAnswerWithin = std::chrono::milliseconds(500);
 constexpr int kRounds = 8;
 
-std::set<int> OwnersOf(const ShardMap& map) {
-  std::set<int> owners;
-  for (uint32_t shard = 0; shard < map.shards(); ++shard) owners.insert(map.At(shard).owner.server);
-  return owners;
-}
-
 bool Names(const MemberView& view, int server) {
   const auto index = static_cast<size_t>(server);
   return index < view.servers.size() && !view.servers[index].empty();

@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "ps/restore_point.h"
 #include "ps/shard_link.h"
 #include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
@@ -91,6 +92,7 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
     TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
     if (core->options_.restore && core->options_.copies == 1) TRY(core->Restore());
   }
+  core->lost_rows_ = CameBackEmpty(core->options_, core->shards(), core->restored_);
   return core;
 }
 
@@ -181,6 +183,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   welcome.shards = partition_.shards();
   welcome.ownership = shards().version();
   welcome.restored_checkpoint = restored_;
+  welcome.lost_rows = lost_rows_;
   welcome.last_seq = session->last_seq;
   return welcome;
 }
