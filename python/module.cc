@@ -11,7 +11,10 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "arrays.h"
 
@@ -103,9 +106,27 @@ class Pending {
   bool waited_ = false;
 };
 
+// Which servers came back, in order: kept here, for a thread of the library may not call Python.
+class RestartLog {
+ public:
+  void Add(int server, int64_t checkpoint) {
+    const std::lock_guard lock(mu_);
+    restarts_.emplace_back(server, checkpoint);
+  }
+  std::vector<std::pair<int, int64_t>> All() const {
+    const std::lock_guard lock(mu_);
+    return restarts_;
+  }
+
+ private:
+  mutable std::mutex mu_;
+  std::vector<std::pair<int, int64_t>> restarts_;  // guarded by mu_
+};
+
 class PyClient : public std::enable_shared_from_this<PyClient> {
  public:
-  explicit PyClient(std::unique_ptr<ps::Client> made) : client(std::move(made)) {}
+  PyClient(std::unique_ptr<ps::Client> made, std::shared_ptr<const RestartLog> log)
+      : client(std::move(made)), restarts(std::move(log)) {}
   // Whoever is at work with it keeps it over a Close.
   std::shared_ptr<ps::Client> Get() const {
     if (client == nullptr) throw py::value_error("this client has been closed");
@@ -117,6 +138,7 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
     last.reset();
   }
   std::shared_ptr<ps::Client> client;  // guarded by the GIL
+  const std::shared_ptr<const RestartLog> restarts;
 };
 
 Pending::~Pending() {
@@ -329,8 +351,12 @@ std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
   options.connect_timeout = Time(arguments["timeout"].cast<double>());
   options.reconnect_timeout = Time(arguments["reconnect_timeout"].cast<double>());
   options.window_bytes = arguments["window_bytes"].cast<size_t>();
-  auto client = Blocking([&] { return ps::Client::Connect(std::move(options)); });
-  return std::make_shared<PyClient>(Value(std::move(client)));
+  ps::ClientHooks hooks;
+  hooks.accept_data_loss = arguments["accept_data_loss"].cast<bool>();
+  const auto log = std::make_shared<RestartLog>();
+  hooks.on_server_restart = [log](int server, int64_t checkpoint) { log->Add(server, checkpoint); };
+  auto client = Blocking([&] { return ps::Client::Connect(std::move(options), hooks); });
+  return std::make_shared<PyClient>(Value(std::move(client)), log);
 }
 
 py::dict CountersOf(const ps::Counters& counters) {
@@ -448,6 +474,7 @@ void BindClient(py::module_& m) {
       .def("close", &PyClient::Close)
       .def_property_readonly("restored_checkpoint",
                              [](PyClient& c) { return c.Get()->restored_checkpoint(); })
+      .def_property_readonly("_server_restarts", [](PyClient& c) { return c.restarts->All(); })
       .def_property_readonly("counters",
                              [](PyClient& c) { return CountersOf(c.Get()->counters()); });
 }

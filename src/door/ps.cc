@@ -158,6 +158,10 @@ Result<ClientOptions> ClientOptions::FromEnvironment(std::string_view role) {
 }
 
 Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
+  return Connect(std::move(options), ClientHooks());
+}
+
+Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options, ClientHooks hooks) {
   if (options.servers.empty() && !options.find_servers) {
     return Status(Code::kInvalidArgument,
                   "servers: none was named; give their addresses, \"host:port\" in index order");
@@ -174,7 +178,12 @@ Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   impl->options.connect_timeout = options.connect_timeout;
   impl->options.reconnect_timeout = options.reconnect_timeout;
   impl->options.window_bytes = options.window_bytes;
-  auto client = ps::Client::Connect(impl->options, impl->members.get());
+  impl->options.interrupted = std::move(hooks.interrupted);
+  // The admin, which takes checkpoints, has options without these.
+  ps::ClientOptions inner = impl->options;
+  inner.fail_on_data_loss = !hooks.accept_data_loss;
+  inner.on_server_restart = std::move(hooks.on_server_restart);
+  auto client = ps::Client::Connect(std::move(inner), impl->members.get());
   if (!client.ok()) return Public(client.status());
   impl->client = std::move(*client);
   return std::unique_ptr<Client>(new Client(std::move(impl)));
@@ -275,6 +284,7 @@ Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
 }
 
 int64_t Client::restored_checkpoint() const { return impl_->client->restored_checkpoint(); }
+int64_t Client::server_restarts() const { return impl_->client->server_restarts(); }
 Status Client::Leave(Milliseconds timeout) { return Public(impl_->client->Leave(timeout)); }
 Counters Client::counters() const { return Public(impl_->client->counters()); }
 

@@ -51,6 +51,13 @@ struct ClientOptions {
   // Called from a thread of the library after a server came back as another incarnation, with its
   // index and the checkpoint it was restored from (-1: it came back empty). Must not block.
   std::function<void(int server, int64_t checkpoint)> on_server_restart;
+  // A server that came back empty has lost the rows that were on it. True: from then on every call
+  // of this client fails with DataLoss, so that nobody goes on with what is left of a table. False:
+  // the caller makes good for them, or only reads.
+  bool fail_on_data_loss = false;
+  // Asked ten times a second by every thread that waits for servers, but for Wait's; true: its call
+  // ends with Cancelled. May be null.
+  std::function<bool()> interrupted;
 };
 
 // One asynchronous request. Wait for it exactly once, unless it was issued with a callback.

@@ -230,6 +230,32 @@ void ClientCore::NoteIncarnation(int server, const Welcome& welcome) {
                  ? std::string("empty")
                  : fmt::format("restored from checkpoint {}", welcome.restored_checkpoint));
   if (options_.on_server_restart) options_.on_server_restart(server, welcome.restored_checkpoint);
+  if (!options_.fail_on_data_loss || welcome.restored_checkpoint >= 0) return;
+  {
+    std::lock_guard lock(mu_);
+    if (server != kLeader && !OwnersOf(known_).contains(server)) return;  // it had no rows
+  }
+  FailForGood(RowsAreLost(server));
+}
+
+Status ClientCore::RowsAreLost(int server) {
+  return DataLoss(
+      fmt::format("server {} died and came back empty, so the rows on it are lost: there was no "
+                  "checkpoint to restore them from and no second copy; take checkpoints, keep two "
+                  "copies, or accept the loss when connecting and make good for it",
+                  server));
+}
+
+void ClientCore::FailForGood(const Status& why) {
+  {
+    std::lock_guard lock(mu_);
+    failed_ = why;
+  }
+  // Whoever is connecting a server meanwhile has seen that, or has published its channels.
+  { std::lock_guard grow(grow_mu_); }
+  // Closed first: requests that are queued point to memory that is the caller's again afterwards.
+  for (auto& channel : channels_) channel->Close();
+  for (auto& channel : channels_) channel->Fail(why);
 }
 
 std::vector<std::string> ClientCore::TableSpecs() {

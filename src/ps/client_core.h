@@ -155,6 +155,9 @@ class ClientCore {
   void LeaveOldAddresses();
   bool Restore(Channel* channel, TimePoint lost_at);
   void NoteIncarnation(int server, const Welcome& welcome);
+  // All that is under way and to come fails with `why`, on every server.
+  void FailForGood(const Status& why);
+  static Status RowsAreLost(int server);
   std::vector<std::string> TableSpecs();
 
   // See docs/design/checkpoint.md, "Exactness".
@@ -212,6 +215,7 @@ class ClientCore {
   ShardMap known_;                               // guarded by mu_: who owns what
   Rerouter rerouter_{this};
   std::map<int, uint64_t> incarnations_;  // guarded by mu_, by server
+  Status failed_;                         // guarded by mu_: no server is connected any more
   bool stop_ = false;                     // guarded by mu_
   std::thread dialler_;
 };

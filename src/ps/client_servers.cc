@@ -102,6 +102,7 @@ Status ClientCore::ConnectLane(int server, uint32_t lane, Channel* channel, Time
   const uint64_t first_seq = channel == nullptr ? 1 : channel->first_unanswered();
   TRY_ASSIGN(Dialled dialled, DialUntil(server, lane, first_seq, deadline, &address));
   TRY(CheckWelcome(server, dialled.welcome).With(address));
+  if (options_.fail_on_data_loss && dialled.welcome.lost_rows) return RowsAreLost(server);
   *welcome = dialled.welcome;
   Seat& seat = seats_[static_cast<size_t>(server)];
   if (seat.where == 0) {
@@ -132,6 +133,10 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
   }
   Seat& seat = seats_[static_cast<size_t>(server)];
   if (seat.connected) return Status::Ok();
+  {
+    std::lock_guard lock(mu_);
+    TRY(failed_);
+  }
   const bool known = lanes(server) > 0;
   if (known && channel(server).failed()) {
     return Unavailable(fmt::format("server {} had been given up", server));

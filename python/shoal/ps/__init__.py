@@ -24,12 +24,12 @@ Errors: ValueError for what does not fit, TimeoutError, ConnectionError when a s
 """
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
 from ._core import Error, Request
 
-__all__ = ["Checkpoint", "Client", "Error", "Request", "Server", "Table", "connect"]
+__all__ = ["Checkpoint", "Client", "Error", "Request", "Server", "ServerRestart", "Table", "connect"]
 
 
 class Checkpoint(NamedTuple):
@@ -37,6 +37,14 @@ class Checkpoint(NamedTuple):
 
     id: int
     bytes: int
+
+
+class ServerRestart(NamedTuple):
+    """A server that died and was started again: its index, and the checkpoint it was restored from (-1: it came back
+    empty)."""
+
+    server: int
+    checkpoint: int
 
 
 def _empty(keys: Any, dim: int) -> Any:
@@ -181,6 +189,12 @@ class Client:
         return self._core.restored_checkpoint
 
     @property
+    def server_restarts(self) -> List[ServerRestart]:
+        """Servers that died and were started again since this client connected, in order. What was pushed to one since
+        its checkpoint is lost."""
+        return [ServerRestart(*restart) for restart in self._core._server_restarts]
+
+    @property
     def counters(self) -> Dict[str, int]:
         """Rows, bytes and requests so far."""
         return self._core.counters
@@ -224,7 +238,8 @@ class Server:
 
 def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None, *, index: Optional[int] = None,
             role: str = "server", consistency: str = "asp", staleness: int = 0, shared_memory: bool = True,
-            ucx: bool = False, timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20) -> Client:
+            ucx: bool = False, timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20,
+            accept_data_loss: bool = False) -> Client:
     """Connects to all parameter servers of a job.
 
     servers: their addresses in index order; None: this process is a task of a Shoal job, and everything is taken from
@@ -233,8 +248,11 @@ def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None
     consistency: what clock() waits for: bsp, ssp (staleness) or asp.
     shared_memory: with servers of this host; ucx: over UCX instead, with servers that were started willing.
     timeout: to reach all servers at first; reconnect_timeout: for one that went away.
+    accept_data_loss: after a server died and came back empty (no checkpoint, one copy), every call fails with
+        shoal.ps.Error; True: calls go on, and the program makes good for the rows (see Client.server_restarts).
     """
     return Client(_core.connect({
         "servers": None if servers is None else list(servers), "token": token, "index": index, "role": role,
         "consistency": consistency, "staleness": staleness, "shared_memory": shared_memory, "ucx": ucx,
-        "timeout": timeout, "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes}))
+        "timeout": timeout, "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes,
+        "accept_data_loss": accept_data_loss}))
