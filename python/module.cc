@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,14 +25,29 @@ namespace ps = shoal::ps::v1;
 namespace shoal::python {
 namespace {
 
+// Longer than any wait, and short enough to be added to any time.
+constexpr double kForever = 1e9;
+
 ps::Milliseconds Time(double seconds) {
-  return std::chrono::duration_cast<ps::Milliseconds>(std::chrono::duration<double>(seconds));
+  if (std::isnan(seconds)) throw py::value_error("timeout: got nan, expected seconds");
+  return std::chrono::duration_cast<ps::Milliseconds>(
+      std::chrono::duration<double>(std::clamp(seconds, 0.0, kForever)));
 }
 
 // Status codes become exceptions of Python's own kinds where there are such.
 PyObject* exception_base = nullptr;  // shoal.ps.Error; lives as long as the module
 
+unsigned long main_thread = 0;  // Python's, which alone handles signals
+
+// Asked by threads that wait: whether Ctrl-C, or another signal whose handler raises, came.
+bool Interrupted() {
+  if (PyThread_get_thread_ident() != main_thread) return false;
+  const py::gil_scoped_acquire gil;
+  return PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0;
+}
+
 [[noreturn]] void Raise(const ps::Status& status) {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   PyObject* kind = exception_base;
   switch (status.code()) {
     case ps::Code::kInvalidArgument:
@@ -124,6 +140,13 @@ class RestartLog {
 };
 
 class PyClient : public std::enable_shared_from_this<PyClient> {
+  struct Abandoned {
+    ps::Ticket ticket;
+    std::vector<Array> held;
+    std::vector<uint64_t> widened;
+  };
+  std::vector<Abandoned> abandoned_;  // guarded by the GIL; outlives the client below
+
  public:
   PyClient(std::unique_ptr<ps::Client> made, std::shared_ptr<const RestartLog> log)
       : client(std::move(made)), restarts(std::move(log)) {}
@@ -134,8 +157,25 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
   }
   void Close() {
     std::shared_ptr<ps::Client> last = std::move(client);
-    const py::gil_scoped_release no_gil;
-    last.reset();
+    const std::weak_ptr<ps::Client> gone = last;
+    {
+      const py::gil_scoped_release no_gil;
+      last.reset();
+    }
+    if (gone.expired()) abandoned_.clear();  // else another thread is still at work with it
+  }
+  // Keeps the memory of a request for which nobody waits any more until it is done.
+  void Abandon(ps::Ticket ticket, std::vector<Array> held, std::vector<uint64_t> widened) {
+    abandoned_.push_back({ticket, std::move(held), std::move(widened)});
+  }
+  // Lets go of the memory of those that are done.
+  void Tidy() {
+    if (abandoned_.empty() || client == nullptr) return;
+    std::erase_if(abandoned_, [this](const Abandoned& one) {
+      if (!client->Done(one.ticket)) return false;
+      const ps::Status forgotten = client->Wait(one.ticket, ps::Milliseconds(0));
+      return true;
+    });
   }
   std::shared_ptr<ps::Client> client;  // guarded by the GIL
   const std::shared_ptr<const RestartLog> restarts;
@@ -144,16 +184,9 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
 Pending::~Pending() {
   const auto client = client_->client;
   if (waited_ || client == nullptr) return;
-  // Nobody waited: the memory may be read and written until the request is done.
-  ps::Status status;
-  {
-    const py::gil_scoped_release no_gil;
-    status = client->Wait(ticket);
-  }
-  // Not even now: rather lose the memory than have it written to when it is another's.
-  if (status.code() != ps::Code::kDeadlineExceeded) return;
-  new std::vector<Array>(std::move(held));
-  new std::vector<uint64_t>(std::move(widened));
+  // Nobody waited, or not long enough: the memory may be read and written until it is done.
+  client_->Abandon(ticket, std::move(held), std::move(widened));
+  client_->Tidy();
 }
 
 py::object Pending::Wait(double timeout) {
@@ -245,6 +278,7 @@ class PyTable {
   template <typename Start>
   std::shared_ptr<Pending> Issue(const std::shared_ptr<Pending>& pending, const Start& start) {
     const auto client = client_->Get();
+    client_->Tidy();
     auto ticket = Blocking([&] { return start(*client); });
     if (!ticket.ok()) {
       pending->Forget();
@@ -355,6 +389,7 @@ std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
   hooks.accept_data_loss = arguments["accept_data_loss"].cast<bool>();
   const auto log = std::make_shared<RestartLog>();
   hooks.on_server_restart = [log](int server, int64_t checkpoint) { log->Add(server, checkpoint); };
+  hooks.interrupted = Interrupted;
   auto client = Blocking([&] { return ps::Client::Connect(std::move(options), hooks); });
   return std::make_shared<PyClient>(Value(std::move(client)), log);
 }
@@ -482,6 +517,8 @@ void BindClient(py::module_& m) {
 }  // namespace
 
 PYBIND11_MODULE(_core, m) {
+  main_thread =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   exception_base = PyErr_NewException("shoal.ps.Error", PyExc_RuntimeError, nullptr);
   m.attr("Error") = py::reinterpret_borrow<py::object>(exception_base);
   BindTable(m);

@@ -133,6 +133,7 @@ class Client {
   // staleness ahead of the slowest live worker (BSP: 0; ASP: never waits, only tells).
   Status Clock(uint64_t n, Duration timeout = std::chrono::seconds(600));
   // Returns when all live workers have entered the barrier of this name; names may be used again.
+  // After DeadlineExceeded this worker has not entered: the others wait for it.
   Status Barrier(std::string_view name, Duration timeout = std::chrono::seconds(600));
 
   // Named byte strings on the servers (at most 1 GiB by default, see ServerOptions), in pieces of

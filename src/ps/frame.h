@@ -73,6 +73,9 @@ enum class FrameType : uint8_t {
 // As it lies in memory and on the wire, little-endian.
 // In a clock's `waits` or a barrier's argument: do not wait, but say who would be waited for.
 inline constexpr char kAsksWhoIsLate = 2;
+// In a barrier's argument: the worker leaves the barrier that it entered with the request in the
+// body.
+inline constexpr char kLeavesBarrier = 3;
 
 struct FrameHeader {
   uint32_t magic = kFrameMagic;

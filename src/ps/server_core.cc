@@ -62,6 +62,23 @@ std::string Waiting(std::string_view what, const std::vector<int>& workers) {
   return text;
 }
 
+// The reply to a worker that gives up a barrier.
+Result<std::string> LeaveBarrier(Roll* roll, int worker, std::string_view body) {
+  uint64_t id = 0;
+  std::string_view name;
+  ByteReader reader(body);
+  TRY(reader.Get(&id));
+  TRY(reader.GetString(&name, kMaxNameBytes));
+  const std::string barrier(name);
+  // First who is late: from now on the worker itself is.
+  const std::string late = Waiting("has not entered", roll->NotEntered(barrier));
+  std::string reply;
+  ByteWriter writer(&reply);
+  writer.Put(static_cast<uint8_t>(roll->LeaveBarrier(worker, barrier, id)));
+  writer.PutString(late);
+  return reply;
+}
+
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
@@ -459,6 +476,11 @@ Status ServerCore::Clock(Request* request) {
 
 Status ServerCore::Barrier(Request* request) {
   if (request->from.client < 0) return FailedPrecondition("an observer takes no part in barriers");
+  if (request->head.argument == kLeavesBarrier) {
+    TRY_ASSIGN(const std::string reply, LeaveBarrier(&roll_, request->from.client, request->body));
+    request->answer(Status::Ok(), reply);
+    return Status::Ok();
+  }
   if (request->body.size() > kMaxNameBytes) return InvalidArgument("a barrier's name is too long");
   if (request->head.argument == kAsksWhoIsLate) {
     request->answer(Status::Ok(),

@@ -66,6 +66,7 @@ def _array(keys: Any) -> Any:
 class Table:
     """Rows of ``dim`` floats by key; made by :meth:`Client.table`. Thread-safe.
 
+    ``timeout`` bounds the wait for servers; a request that is not answered in time goes on, TimeoutError tells of it.
     ``keys`` has n elements in any order and of any shape; repeated keys of a push are all applied. ``deltas`` and
     ``out`` hold n rows. With ``wait=False`` a call returns a :class:`Request` as soon as it is on its way, which keeps
     the arrays alive; change keys and deltas and read ``out`` only after its ``wait()``.
