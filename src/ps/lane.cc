@@ -11,6 +11,8 @@ namespace shoal::ps {
 namespace {
 
 constexpr size_t kReplacedRemembered = 1024;
+// For an observer that has lost its connection to come back and send again what was not answered.
+constexpr Duration kObserversKept = std::chrono::hours(1);
 
 bool WasMoved(const Session& session, uint64_t seq) {
   return std::binary_search(session.moved.begin(), session.moved.end(), seq);
@@ -69,7 +71,18 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<Peer>& pee
   session.peer = peer;
   session.key_memory.Clear();
   session.left = session.dead = false;
+  session.lost = {};
   return &session;
+}
+
+void Lane::ForgetObservers(TimePoint now) {
+  for (auto at = sessions_.begin(); at != sessions_.end();) {
+    Session& session = at->second;
+    const bool gone = session.client < 0 && session.peer.expired();
+    if (gone && session.lost == TimePoint{}) session.lost = now;
+    const bool forgotten = gone && (session.left || now - session.lost >= kObserversKept);
+    at = forgotten ? sessions_.erase(at) : std::next(at);
+  }
 }
 
 Session* Lane::FindSession(uint64_t id) {

@@ -37,6 +37,7 @@ struct Session {
   int64_t settled = -1;   // the last one that it is done with; says so to the leader alone
   bool left = false;
   bool dead = false;  // presumed; until it connects again
+  TimePoint lost{};   // an observer's: when it was first seen without a connection
   std::weak_ptr<Peer> peer;
   KeyMemory key_memory;  // of the present connection
   // Requests that were not applied because rows had moved, newest last: sent again, they are
@@ -78,6 +79,8 @@ class Lane {
   // refused with FailedPrecondition.
   Result<Session*> Join(const Hello& hello, const std::shared_ptr<Peer>& peer);
   // Null if unknown.
+  // Forgets observers that are gone: they said good-bye, or had time enough to come back.
+  void ForgetObservers(TimePoint now);
   Session* FindSession(uint64_t id);
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
   const std::map<int, uint64_t>& current() const { return current_; }

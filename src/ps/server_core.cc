@@ -180,6 +180,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
                                                      "servers had its marker",
                                                      hello.client)));
   }
+  lane.ForgetObservers(options_.clock->Now());
   TRY_ASSIGN(Session * session, lane.Join(hello, peer));
   if (leader) {
     lost_.erase(hello.client);
@@ -244,6 +245,7 @@ void ServerCore::Lost(const Hello& hello, const Peer* peer) {
   if (session == nullptr || stopped_) return;
   const auto present = session->peer.lock();
   if (present != nullptr && present.get() != peer) return;  // it has connected again
+  session->key_memory.Clear();
   if (hello.lane == 0) {
     blobs_.ForgetUploadsOf(hello.session);
     lane.Log(BeginEntry(EntryKind::kLost, hello.client, hello.session));
