@@ -247,5 +247,38 @@ TEST_F(Restoring, OneThatDiedAloneTakesTheNewest) {
   EXPECT_EQ(cluster_.server(1).restored_checkpoint(), 1);
 }
 
+TEST(RestoringCopies, AReadThatFailsIsTriedAgain) {
+  ClusterOptions options;
+  options.workers = 1;
+  options.checkpoints = true;
+  options.copies = 2;
+  Cluster cluster(options);
+  ASSERT_TRUE(AllCopied(&cluster, 2));
+  std::vector<Key> keys(64);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  const std::vector<float> ones(64, 1.0f);
+  {
+    auto client = cluster.Connect(0);
+    const auto table = client->CreateTable(DenseSpec("t", 64, 1));
+    ASSERT_OK(table);
+    ASSERT_OK(client->Wait(client->Push(*table, keys, ConstRows(ones.data(), 1)).value()));
+    ASSERT_OK(cluster.ConnectAdmin()->Checkpoint());
+  }
+  for (int server = 0; server < 2; ++server) {
+    cluster.KillServer(server);
+    cluster.members.Set(static_cast<size_t>(server), "");
+  }
+  ASSERT_OK(SetFaults("ps.checkpoint.read=EIO@1"));
+  for (int server = 0; server < 2; ++server) cluster.StartServer(server);
+  EXPECT_TRUE(AllCopied(&cluster, 2));
+  ASSERT_OK(SetFaults(""));
+  auto client = cluster.Connect(0);
+  const auto table = client->CreateTable(DenseSpec("t", 64, 1));
+  ASSERT_OK(table);
+  std::vector<float> rows(64);
+  ASSERT_OK(client->Wait(client->Pull(*table, keys, Rows(rows.data(), 1)).value()));
+  EXPECT_EQ(rows, ones);
+}
+
 }  // namespace
 }  // namespace shoal::ps
