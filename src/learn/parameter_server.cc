@@ -121,6 +121,7 @@ Status RunParameterServer(Task& task) {
   options.members = &task.members();
   options.life = task.life;
   options.balance_every = kBalanceEvery;
+  options.stopping = [&task] { return task.stop.load(); };
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
   // With copies it is known later whether a checkpoint is wanted at all.
   if (task.server_copies == 1 && server->restored_checkpoint() >= 0)

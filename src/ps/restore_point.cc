@@ -71,6 +71,9 @@ Result<RestorePoint> AskRestorePoint(const ServerOptions& options, Duration pati
     const auto point = AskOnce(&dialler, kLeader, kAnswerWithin);
     if (point.ok()) return point;
     const Status status = point.status();
+    if (options.stopping && options.stopping()) {
+      return Cancelled("the server was stopped while it waited for server 0");
+    }
     const Duration waited = RealClock::Get()->Now() - begin;
     if (waited >= patience) {
       return Unavailable(fmt::format(

@@ -239,6 +239,13 @@ TEST_F(Restoring, OneThatFindsAnotherDirectoryDoesNotStart) {
       << failed.message();
 }
 
+TEST_F(Restoring, OneThatIsToldToStopDoesNotWaitForServer0) {
+  Stop();
+  auto options = cluster_.OptionsOf(1);
+  options.stopping = [] { return true; };
+  EXPECT_EQ(Server::Start(options).status().code(), Code::kCancelled);
+}
+
 TEST_F(Restoring, OneThatDiedAloneTakesTheNewest) {
   auto admin = cluster_.ConnectAdmin();
   auto client = cluster_.Connect(0);
