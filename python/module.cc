@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <shoal/ps.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -103,12 +104,24 @@ class Pending {
   bool waited_ = false;
 };
 
+// Raises shoal.ps.Error in a forked child of `maker`. (The library refuses the calls too; this says
+// it in Python's terms, and for properties.)
+void CheckProcess(const char* what, pid_t maker) {
+  if (maker == ::getpid()) return;
+  Raise({ps::Code::kFailedPrecondition,
+         std::string(what) + " was made by process " + std::to_string(maker) +
+             " and cannot be used in process " + std::to_string(::getpid()) +
+             ", a child that it forked: the connections are the parent's; call shoal.ps.connect("
+             "index=-1) in the child for an observer, or give it an index of its own"});
+}
+
 class PyClient : public std::enable_shared_from_this<PyClient> {
  public:
   explicit PyClient(std::unique_ptr<ps::Client> made) : client(std::move(made)) {}
   // Whoever is at work with it keeps it over a Close.
   std::shared_ptr<ps::Client> Get() const {
     if (client == nullptr) throw py::value_error("this client has been closed");
+    CheckProcess("this client", maker_);
     return client;
   }
   void Close() {
@@ -117,6 +130,9 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
     last.reset();
   }
   std::shared_ptr<ps::Client> client;  // guarded by the GIL
+
+ private:
+  const pid_t maker_ = ::getpid();
 };
 
 Pending::~Pending() {
@@ -362,6 +378,7 @@ class PyServer {
   }
   ps::Server& Get() {
     if (server_ == nullptr) throw py::value_error("this server has been closed");
+    CheckProcess("this server", maker_);
     return *server_;
   }
   void Close() {
@@ -371,6 +388,7 @@ class PyServer {
 
  private:
   std::unique_ptr<ps::Server> server_;
+  const pid_t maker_ = ::getpid();
 };
 
 void BindTable(py::module_& m) {

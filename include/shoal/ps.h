@@ -26,8 +26,9 @@
 //   auto client = ps::Client::Connect(ps::ClientOptions::FromEnvironment().value()).value();
 //
 // Values are float, rows `dim` floats one after the other, keys 64 bits. All classes are
-// thread-safe. Errors are values; what is in namespace v1 stays binary compatible. Guide:
-// docs/ps.md.
+// thread-safe. Servers and clients belong to the process that made them: in a child of fork() every
+// call of a client is FailedPrecondition and destructors do nothing. Errors are values; what is in
+// namespace v1 stays binary compatible. Guide: docs/ps.md.
 #pragma once
 
 #include <chrono>

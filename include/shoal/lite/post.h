@@ -92,6 +92,8 @@ SHOAL_PS_INLINE namespace v1 {
     Customer(const Customer&) = delete;
     Customer& operator=(const Customer&) = delete;
 
+    // False in a forked child of the process that made it: there nothing of it may be used.
+    bool IsOfThisProcess() const;
     int app_id() const;
     int customer_id() const;
     // A request to all nodes of a group; its number.

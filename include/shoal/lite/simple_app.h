@@ -133,7 +133,7 @@ class SimpleApp {
   }
   // Ends the customer's thread. First in the destructor of every class that attaches.
   void Detach() {
-    {
+    if (obj_ != nullptr && obj_->IsOfThisProcess()) {
       const std::lock_guard<std::mutex> lock(handle_mu_);
       handled_ = true;
       handle_is_set_.notify_all();

@@ -83,7 +83,7 @@ class Nodes:
 
 def check_good_ends(app, root):
     for what, servers, workers in (("sum", 2, 3), ("sum", 1, 1), ("lens", 3, 2), ("simple", 2, 2), ("early", 2, 2),
-                                   ("threads", 2, 2)):
+                                   ("threads", 2, 2), ("fork", 2, 2)):
         began = time.monotonic()
         nodes = Nodes(app, what, servers, workers, root)
         codes = nodes.wait()
