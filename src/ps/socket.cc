@@ -61,7 +61,6 @@ Result<UniqueFd> ListenTcp(const std::string& host, uint16_t port, uint16_t* bou
   const std::string where = "cannot listen on " + net::FormatHostPort(host, port);
   if (!fd.valid()) return ErrnoStatus(errno, where);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
   if (::bind(fd.get(), list->ai_addr, list->ai_addrlen) != 0) return ErrnoStatus(errno, where);
   if (::listen(fd.get(), SOMAXCONN) != 0) return ErrnoStatus(errno, where);
   *bound = BoundPort(fd.get());
