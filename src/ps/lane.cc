@@ -95,6 +95,7 @@ Status Lane::CreateTable(const TableSpec& spec) {
   }
   const RowFunction* optimizer = nullptr;
   TRY(FindOptimizer(spec, &optimizer));
+  TRY(CheckMemory(spec));
   auto table = std::make_unique<Table>(
       spec, Table::Place{partition_, &states_, optimizer, epoch_.number}, &arena_);
   // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
@@ -104,6 +105,26 @@ Status Lane::CreateTable(const TableSpec& spec) {
   }
   tables_.emplace(id, std::move(table));
   return Status::Ok();
+}
+
+// All dense rows, although the machine gives memory only to those that are touched: a checkpoint, a
+// move of shards and training touch them all.
+Status Lane::CheckMemory(const TableSpec& spec) const {
+  if (spec.key_space != KeySpace::kDense) return Status::Ok();
+  uint64_t rows = 0;
+  for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
+    if (states_[shard] != ShardState::kElsewhere) rows += partition_->DenseSlots(spec.rows, shard);
+  }
+  const uint64_t row_bytes = RowLayout::Of(spec.dim, spec.optimizer).floats * sizeof(float);
+  if (rows <= memory_limit_ / row_bytes) return Status::Ok();
+  constexpr double kGibi = 1024.0 * 1024 * 1024;
+  return ResourceExhausted(fmt::format(
+      "table '{}': {} rows of {} floats, got {} of them on this thread of server {}: {} bytes each "
+      "with the optimizer's state, together {:.1f} GiB, expected at most {:.1f} GiB; use fewer "
+      "rows, more servers, or a sparse table, whose rows come into being with the first push",
+      spec.name, spec.rows, spec.dim, rows, self_.server, row_bytes,
+      static_cast<double>(rows) * static_cast<double>(row_bytes) / kGibi,
+      static_cast<double>(memory_limit_) / kGibi));
 }
 
 Table* Lane::FindTable(uint32_t id) {

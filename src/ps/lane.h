@@ -56,6 +56,9 @@ class Lane {
   // What is pointed to must outlive the lane; no functions: null.
   Lane(const Partition* partition, Owner self, const Functions* functions);
 
+  // Dense tables that need more are refused. Before the first table.
+  void LimitMemory(uint64_t bytes) { memory_limit_ = bytes; }
+
   // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
   // whoever owns `sink`.
   class Guard {
@@ -207,6 +210,7 @@ class Lane {
   void OpenSnapshot(int64_t id);
   void FreezeIfComplete();
   void NextEpoch();
+  Status CheckMemory(const TableSpec& spec) const;
   // The function that the table's spec or the request names.
   Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
   Status FindCalled(const FrameHeader& head, Change* change) const;
@@ -224,6 +228,7 @@ class Lane {
 
   const Partition* const partition_;
   const Owner self_;
+  uint64_t memory_limit_ = UINT64_MAX;
   const Functions* const functions_;
   std::mutex mu_;
   RowArena arena_;

@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "ps/memory_limit.h"
 #include "ps/shard_link.h"
 #include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
@@ -74,10 +75,12 @@ ServerCore::ServerCore(ServerOptions options)
       blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
       roll_(options_.workers),
       chain_(options_.checkpoint_dir, options_.checkpoint_deltas) {
+  const uint64_t memory = MemoryLimit();
   for (int lane = 0; lane < options_.threads; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(
         &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)},
         options_.functions.get()));
+    lanes_.back()->LimitMemory(memory / static_cast<uint64_t>(options_.threads));
     if (!options_.checkpoint_dir.empty()) lanes_.back()->TrackChanges();
   }
 }
