@@ -1,7 +1,4 @@
 // A node's life in its job: joining, its connections, barriers, and its end.
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 
 #include "base/log.h"
@@ -12,6 +9,9 @@ namespace shoal::ps::v1::lite {
 namespace {
 
 constexpr auto kGather = std::chrono::seconds(300);
+constexpr auto kDialTimeout = std::chrono::seconds(5);
+constexpr auto kGathering = std::chrono::seconds(5);  // nodes of one job come so close together
+constexpr auto kRefused = std::chrono::seconds(5);    // so long a refusal may be another job's last
 
 int IdOf(bool server, int rank) { return (server ? 8 : 9) + 2 * rank; }
 
@@ -49,6 +49,7 @@ void Post::Impl::Fail(const shoal::Status& why) {
     if (ending || std::exchange(failing, true)) return;
     if (id == kSchedulerId) {
       for (const auto& [node, line] : lines) tell.push_back(line);
+      for (const Newcomer& one : newcomers) tell.push_back(one.line);
     }
   }
   LogError("{}", why.message());
@@ -108,24 +109,6 @@ void Post::Impl::Attend(std::shared_ptr<Line> line) {
   }
 }
 
-void Post::Impl::Accepting() {
-  while (true) {
-    pollfd ready{listener.get(), POLLIN, 0};
-    if (::poll(&ready, 1, -1) < 0 && errno != EINTR) return;
-    UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    {
-      const std::lock_guard lock(mu);
-      if (ending) return;
-    }
-    if (!fd.valid()) continue;
-    StartThread([this, raw = fd.Release()] {
-      auto line = Line::Accept(UniqueFd(raw), seat.token);
-      if (!line.ok()) return LogWarning("refused {}", line.status().message());
-      Attend(std::move(*line));
-    });
-  }
-}
-
 void Post::Impl::TakeControl(const std::shared_ptr<Line>& line, const Message& message) {
   switch (message.head) {
     case kJoin:
@@ -136,6 +119,8 @@ void Post::Impl::TakeControl(const std::shared_ptr<Line>& line, const Message& m
       return CountBarrier(message.customer);
     case kLost:
       return Fail(Unavailable(message.body));
+    case kConflict:
+      return RejectOtherJob();
     default:
       break;
   }
@@ -149,11 +134,35 @@ void Post::Impl::TakeControl(const std::shared_ptr<Line>& line, const Message& m
 // Scheduler.
 void Post::Impl::TakeJoin(const std::shared_ptr<Line>& line, const Message& message) {
   {
-    const std::lock_guard lock(mu);
+    std::unique_lock lock(mu);
+    const auto all = static_cast<size_t>(seat.servers + seat.workers);
+    if (lines.size() >= all || newcomers.size() >= all) {
+      lock.unlock();
+      (void)line->Send(Control(
+          kLost, fmt::format("the job at {} has its {} servers and {} workers already; a node too "
+                             "many, or another job at the same DMLC_PS_ROOT_PORT",
+                             seat.root, seat.servers, seat.workers)));
+      return RejectOtherJob();
+    }
     newcomers.push_back({line, message.push, message.timestamp, message.body});
-    if (newcomers.size() != static_cast<size_t>(seat.servers + seat.workers) || id == 0) return;
+    if (newcomers.size() != all || id == 0) return;
   }
   Seated();
+}
+
+// Scheduler: another one wants this address, or more nodes came than the job has, all with this
+// job's token. While nodes gather they cannot be told from each other; later those that come are
+// refused.
+void Post::Impl::RejectOtherJob() {
+  {
+    const std::lock_guard lock(mu);
+    if (seated && RealClock::Get()->Now() > *seated + kGathering) return;
+  }
+  Fail(
+      FailedPrecondition(fmt::format("another ps-lite job was started at {}: their nodes cannot be "
+                                     "told from each other; give each "
+                                     "job a DMLC_PS_ROOT_PORT of its own, or a SHOAL_TOKEN_FILE",
+                                     seat.root)));
 }
 
 // Ranks as they were wished for, else in the order of joining; then everybody is told.
@@ -184,6 +193,7 @@ void Post::Impl::Seated() {
   }
   for (const auto& [line, letter] : letters) (void)line->Send(letter);
   const std::lock_guard lock(mu);
+  seated = RealClock::Get()->Now();
   newcomers.clear();
   changed.notify_all();
 }
@@ -219,14 +229,7 @@ void Post::Impl::Open() {
   auto found = door::FindSeat(door::RealEnvironment());
   if (!found.ok()) Throw(found.status());
   seat = std::move(*found);
-  if (seat.role != door::SeatRole::kWorker) {
-    uint16_t bound = 0;
-    auto listening = ps::ListenTcp(seat.host, seat.port, &bound);
-    if (!listening.ok()) Throw(listening.status().With("listening for the other nodes"));
-    listener = std::move(*listening);
-    seat.port = bound;
-    StartThread([this] { Accepting(); });
-  }
+  if (seat.role != door::SeatRole::kWorker) Listen();
   const TimePoint until = RealClock::Get()->Now() + kGather;
   if (seat.role == door::SeatRole::kScheduler) {
     std::unique_lock lock(mu);
@@ -246,18 +249,49 @@ void Post::Impl::Open() {
   Join();
 }
 
+void Post::Impl::Listen() {
+  auto listening = ps::ListenTcp(seat.host, seat.port, &seat.port);
+  if (!listening.ok()) {
+    if (seat.role == door::SeatRole::kScheduler) {
+      // If another job's scheduler is there it shall know that our nodes may come to it.
+      auto line = Line::Dial(seat.root, seat.token, kDialTimeout);
+      if (line.ok()) (void)(*line)->Send(Control(kConflict));
+    }
+    Throw(listening.status().With("listening for the other nodes"));
+  }
+  auto accepting =
+      door::Acceptor::Start(std::move(*listening), seat.token, [this](std::unique_ptr<Line> line) {
+        StartThread([this, shared = std::shared_ptr<Line>(std::move(line))] { Attend(shared); });
+      });
+  if (!accepting.ok()) Throw(accepting.status());
+  acceptor = std::move(*accepting);
+}
+
+std::shared_ptr<Line> Post::Impl::Dial(const std::string& address, TimePoint until) {
+  std::optional<TimePoint> refused_until;
+  while (true) {
+    auto line = Line::Dial(address, seat.token, kDialTimeout);
+    if (line.ok()) return std::shared_ptr<Line>(std::move(*line));
+    const TimePoint now = RealClock::Get()->Now();
+    const bool refused = line.status().code() == shoal::Code::kUnauthenticated;
+    // Perhaps an earlier job is about to end there.
+    if (refused && !refused_until) refused_until = now + kRefused;
+    if (now > until || (refused && now > *refused_until)) {
+      if (!refused || !seat.token_of_session) Throw(line.status().With("joining the job"));
+      Throw(Unauthenticated(fmt::format(
+          "joining the job: {}; without a SHOAL_TOKEN_FILE the nodes of a job must be started by "
+          "one "
+          "user in one session (terminal, script or service) with the same DMLC_NUM_SERVER and "
+          "DMLC_NUM_WORKER",
+          line.status().message())));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may not listen yet
+  }
+}
+
 void Post::Impl::Join() {
   const TimePoint until = RealClock::Get()->Now() + kGather;
-  const auto dial = [&](const std::string& address) {
-    while (true) {
-      auto line = Line::Dial(address, seat.token, std::chrono::seconds(5));
-      if (line.ok()) return std::shared_ptr<Line>(std::move(*line));
-      const bool refused = line.status().code() == shoal::Code::kUnauthenticated;
-      if (refused || RealClock::Get()->Now() > until) Throw(line.status().With("joining the job"));
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may not listen yet
-    }
-  };
-  const std::shared_ptr<Line> scheduler = dial(seat.root);
+  const std::shared_ptr<Line> scheduler = Dial(seat.root, until);
   {
     const std::lock_guard lock(mu);
     lines[kSchedulerId] = scheduler;
@@ -275,7 +309,7 @@ void Post::Impl::Join() {
     if (seat.role == door::SeatRole::kWorker) addresses = servers;
   }
   for (size_t rank = 0; rank < addresses.size(); ++rank) {
-    const std::shared_ptr<Line> server = dial(addresses[rank]);
+    const std::shared_ptr<Line> server = Dial(addresses[rank], until);
     Message hello = Control(kHello);
     hello.sender = id;
     Check(server->Send(hello));
@@ -303,7 +337,7 @@ void Post::Impl::Close() {
     changed.wait_for(lock, std::chrono::seconds(5),
                      [&] { return gone.size() >= others || !failed.ok(); });
   }
-  if (listener.valid()) ::shutdown(listener.get(), SHUT_RDWR);
+  acceptor.reset();  // no more threads from here on
   for (const auto& line : all) line->Shut();
   {
     const std::lock_guard lock(mu);
@@ -318,9 +352,9 @@ void Post::Impl::Close() {
   undelivered.clear();
   barrier_in.clear();
   barrier_passed.clear();
-  listener.Reset();
   id = 0;
   ending = starting = started = false;
+  seated.reset();
   delete owner.exchange(nullptr);
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "door/convert.h"
+#include "door/lite/acceptor.h"
 #include "door/lite/line.h"
 #include "door/lite/seat.h"
 #include "door/owner_process.h"
@@ -38,7 +39,7 @@ inline void Check(const shoal::Status& status) {
 }
 
 inline constexpr int kControl = -1;  // Message::app of what nodes say to each other
-enum Said : int { kJoin = 1, kWelcome, kHello, kBarrier, kPassed, kBye, kLost };
+enum Said : int { kJoin = 1, kWelcome, kHello, kBarrier, kPassed, kBye, kLost, kConflict };
 inline Message Control(int what, std::string body = {}) {
   Message message;
   message.app = kControl;
@@ -102,8 +103,9 @@ struct Post::Impl {
   std::vector<Newcomer> newcomers;  // guarded by mu; scheduler
   shoal::Status failed;             // guarded by mu
   bool ending = false;              // guarded by mu
+  std::optional<TimePoint> seated;  // guarded by mu; scheduler: since when all have their ranks
   bool failing = false;             // guarded by mu: `failed` is about to be set
-  UniqueFd listener;
+  std::unique_ptr<door::Acceptor> acceptor;
   std::vector<std::thread> threads;  // guarded by mu until the end
   std::function<void()> exit_callback;
 
@@ -115,7 +117,9 @@ struct Post::Impl {
   void Open();
   void Close();
   void Join();
-  void Accepting();
+  void Listen();
+  void RejectOtherJob();
+  std::shared_ptr<Line> Dial(const std::string& address, TimePoint until);
   void Attend(std::shared_ptr<Line> line);
   void Take(const std::shared_ptr<Line>& line, Message message);
   void TakeControl(const std::shared_ptr<Line>& line, const Message& message);

@@ -20,6 +20,8 @@ struct Seat {
   uint16_t port = 0;    // likewise; 0: any
   int wanted_rank = 0;  // in a Shoal job the task's index
   std::string token;
+  // No SHOAL_TOKEN_FILE: the token is made of the user, the session and the job's variables.
+  bool token_of_session = false;
 };
 
 // InvalidArgument names the variable that is missing or malformed. FailedPrecondition: without a

@@ -6,6 +6,7 @@
 //   early    the same a hundred times, each request sent before its receivers can be ready for it
 //   threads  two customers in every worker
 //   slow     workers wait for an answer that servers never give
+//   short    workers pull with room for too few lengths
 //   fork     workers fork children that use what is their parent's, and are refused
 #include <shoal/ps_lite_compat.h>
 #include <sys/wait.h>
@@ -219,6 +220,14 @@ void RunWorker(const std::string& what) {
   if (what == "sum") RunSumWorker(0);
   if (what == "lens") RunLensWorker();
   if (what == "fork") RunForkWorker();
+  if (what == "short") {
+    KVWorker<float> kv(0, 0);
+    std::vector<Key> keys(100000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+    std::vector<float> vals;
+    std::vector<int> lens(1);
+    kv.Wait(kv.Pull(keys, &vals, &lens));
+  }
   if (what == "slow") {
     KVWorker<float> kv(0, 0);
     LL << "waiting";
