@@ -22,6 +22,7 @@ class KVWorker : public SimpleApp {
   using Slicer = std::function<void(const KVPairs<Val>& send, const std::vector<Range>& ranges,
                                     SlicedKVs* sliced)>;
 
+  explicit KVWorker(int app_id) : KVWorker(app_id, 0) {}
   KVWorker(int app_id, int customer_id) {
     slicer_ = [](const KVPairs<Val>& send, const std::vector<Range>& ranges, SlicedKVs* sliced) {
       DefaultSlicer(send, ranges, sliced);

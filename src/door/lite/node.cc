@@ -69,7 +69,7 @@ std::shared_ptr<Line> Post::Impl::LineTo(int node) {
   return relay == lines.end() ? nullptr : relay->second;
 }
 
-void Post::Impl::Deliver(Message message) {
+void Post::Impl::Deliver(Message message, std::optional<TimePoint> since) {
   const std::lock_guard lock(mu);
   const auto found = customers.find({message.app, message.customer});
   if (found != customers.end()) return found->second->Accept(std::move(message));
@@ -77,7 +77,40 @@ void Post::Impl::Deliver(Message message) {
   const auto by_app = customers.lower_bound({message.app, INT32_MIN});
   if (message.request && by_app != customers.end() && by_app->first.first == message.app)
     return by_app->second->Accept(std::move(message));
-  undelivered.push_back(std::move(message));
+  const bool watch = message.request && !std::exchange(watching, watching || message.request);
+  undelivered.push_back({std::move(message), since.value_or(RealClock::Get()->Now())});
+  if (watch) threads.emplace_back([this] { WatchUndelivered(); });
+}
+
+// A program may make its KVServer a while after Start, but if it never does the sender of a request
+// must not wait for ever.
+void Post::Impl::WatchUndelivered() {
+  std::unique_lock lock(mu);
+  while (!ending && failed.ok()) {
+    const auto oldest = std::find_if(undelivered.begin(), undelivered.end(),
+                                     [](const Undelivered& one) { return one.message.request; });
+    if (oldest == undelivered.end()) {
+      changed.wait(lock);
+      continue;
+    }
+    const TimePoint until = oldest->since + seat.app_timeout;
+    if (RealClock::Get()->Now() < until) {
+      changed.wait_until(lock, until);
+      continue;
+    }
+    const Message& message = oldest->message;
+    const std::string why = fmt::format(
+        "{} has had a request of {} for app {} for {} s, but its program has made no {}({}): make "
+        "it "
+        "next to ps::Start, or set SHOAL_PS_LITE_APP_TIMEOUT to more seconds",
+        NameOf(id), NameOf(message.sender), message.app, seat.app_timeout.count(),
+        message.simple ? "SimpleApp" : "KVServer", message.app);
+    const auto scheduler = lines.find(kSchedulerId);
+    const std::shared_ptr<Line> tell = scheduler == lines.end() ? nullptr : scheduler->second;
+    lock.unlock();
+    if (tell != nullptr) (void)tell->Send(Control(kLost, why));
+    return Fail(Unavailable(why));
+  }
 }
 
 void Post::Impl::Take(const std::shared_ptr<Line>& line, Message message) {
@@ -225,10 +258,22 @@ void Post::Impl::CountBarrier(int group) {
   for (const auto& line : tell) (void)line->Send(passed);
 }
 
-void Post::Impl::Open() {
-  auto found = door::FindSeat(door::RealEnvironment());
+const Seat& Post::Impl::Where() {
+  if (knows_seat) return seat;
+  const std::lock_guard lock(mu);
+  if (knows_seat) return seat;
+  door::Environment env = door::RealEnvironment();
+  for (const auto& [name, value] : variables) env[name] = value;
+  auto found = door::FindSeat(env);
   if (!found.ok()) Throw(found.status());
   seat = std::move(*found);
+  knows_seat = true;
+  return seat;
+}
+
+void Post::Impl::Open() {
+  knows_seat = false;  // they may have changed since somebody asked
+  Where();
   if (seat.role != door::SeatRole::kWorker) Listen();
   const TimePoint until = RealClock::Get()->Now() + kGather;
   if (seat.role == door::SeatRole::kScheduler) {
@@ -324,6 +369,7 @@ void Post::Impl::Close() {
   {
     const std::lock_guard lock(mu);
     ending = true;  // from now on nobody's going is a loss
+    changed.notify_all();
     for (const auto& [node, line] : lines) all.push_back(line);
   }
   Message bye = Control(kBye);
@@ -350,6 +396,7 @@ void Post::Impl::Close() {
   servers.clear();
   newcomers.clear();
   undelivered.clear();
+  watching = false;
   barrier_in.clear();
   barrier_passed.clear();
   id = 0;

@@ -35,6 +35,12 @@ Post& Post::Get() {
 Post::Post() : impl_(std::make_unique<Impl>()) {}
 Post::~Post() = default;
 
+void Post::SetVariables(std::map<std::string, std::string> variables) {
+  const std::lock_guard lock(impl_->mu);
+  impl_->variables = std::move(variables);
+  if (!impl_->starting) impl_->knows_seat = false;
+}
+
 void Post::Start(int customer, bool barrier) {
   impl_->CheckOwner();
   bool first = false;
@@ -93,11 +99,11 @@ void Post::Barrier(int /*customer*/, int group) {
   Check(impl_->Await(&lock, [&] { return impl_->barrier_passed[group] > passed; }));
 }
 
-int Post::num_workers() const { return impl_->seat.workers; }
-int Post::num_servers() const { return impl_->seat.servers; }
-bool Post::is_worker() const { return impl_->seat.role == door::SeatRole::kWorker; }
-bool Post::is_server() const { return impl_->seat.role == door::SeatRole::kServer; }
-bool Post::is_scheduler() const { return impl_->seat.role == door::SeatRole::kScheduler; }
+int Post::num_workers() const { return impl_->Where().workers; }
+int Post::num_servers() const { return impl_->Where().servers; }
+bool Post::is_worker() const { return impl_->Where().role == door::SeatRole::kWorker; }
+bool Post::is_server() const { return impl_->Where().role == door::SeatRole::kServer; }
+bool Post::is_scheduler() const { return impl_->Where().role == door::SeatRole::kScheduler; }
 int Post::id() const { return impl_->id; }
 int Post::rank() const { return std::max(0, (impl_->id - 8) / 2); }
 std::vector<int> Post::IdsOf(int group) const { return impl_->Ids(group); }
@@ -120,14 +126,14 @@ Customer::Customer(int app, int customer, Handler handler) : impl_(std::make_uni
   impl_->handler = std::move(handler);
   impl_->post = &post;
   impl_->thread = std::thread([this] { impl_->Loop(); });
-  std::deque<Message> waiting;
+  std::deque<Post::Impl::Undelivered> waiting;
   {
     const std::lock_guard lock(post.mu);
     post.customers[{app, customer}] = impl_.get();
     impl_->failed = post.failed;
     waiting.swap(post.undelivered);
   }
-  for (Message& message : waiting) post.Deliver(std::move(message));
+  for (auto& one : waiting) post.Deliver(std::move(one.message), one.since);
 }
 
 // A forked child does not have its thread.

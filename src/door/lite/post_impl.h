@@ -83,7 +83,9 @@ struct Post::Impl {
   std::atomic<const door::OwnerProcess*> owner{nullptr};  // since Start; null: not started
   std::mutex mu;
   std::condition_variable changed;
-  Seat seat;                                   // constant while started
+  std::map<std::string, std::string> variables;  // guarded by mu: instead of the process's own
+  std::atomic<bool> knows_seat{false};
+  Seat seat;  // written under mu before knows_seat; then constant but for its port, until Close
   bool starting = false, started = false;      // guarded by mu
   std::set<int> customers_in;                  // guarded by mu: that have started
   int id = 0;                                  // guarded by mu; constant once welcomed
@@ -91,9 +93,14 @@ struct Post::Impl {
   std::set<int> gone;                          // guarded by mu: have said good-bye
   std::vector<std::string> servers;            // guarded by mu: addresses by rank
   std::map<std::pair<int, int>, Customer::Impl*> customers;  // guarded by mu
-  std::deque<Message> undelivered;                           // guarded by mu
-  std::map<int, int> barrier_in;                             // guarded by mu; scheduler: by group
-  std::map<int, uint64_t> barrier_passed;                    // guarded by mu, by group
+  struct Undelivered {
+    Message message;
+    TimePoint since;
+  };
+  std::deque<Undelivered> undelivered;     // guarded by mu: for customers that are not there yet
+  bool watching = false;                   // guarded by mu: WatchUndelivered runs
+  std::map<int, int> barrier_in;           // guarded by mu; scheduler: by group
+  std::map<int, uint64_t> barrier_passed;  // guarded by mu, by group
   struct Newcomer {
     std::shared_ptr<Line> line;
     bool server;
@@ -114,6 +121,8 @@ struct Post::Impl {
     const door::OwnerProcess* const maker = owner;
     if (maker != nullptr) Check(maker->Check("this ps-lite node", kOwnNode));
   }
+  // Which node this is, from the variables when it is asked for first. Throws Error.
+  const Seat& Where();
   void Open();
   void Close();
   void Join();
@@ -128,7 +137,8 @@ struct Post::Impl {
   void Seated();
   void CountBarrier(int group);
   void Fail(const shoal::Status& why);
-  void Deliver(Message message);
+  void Deliver(Message message, std::optional<TimePoint> since = {});
+  void WatchUndelivered();
   shoal::Status Await(std::unique_lock<std::mutex>* lock, const std::function<bool()>& done,
                       std::optional<TimePoint> until = {});
   std::shared_ptr<Line> LineTo(int node);

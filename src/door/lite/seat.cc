@@ -97,7 +97,12 @@ Result<Seat> SeatInDmlc(const Environment& env) {
 
 Result<Seat> FindSeat(const Environment& env) {
   const bool shoal = Variable(env, "DMLC_ROLE").empty() && !Variable(env, "SHOAL_ROLE").empty();
-  return shoal ? SeatInShoal(env) : SeatInDmlc(env);
+  TRY_ASSIGN(Seat seat, shoal ? SeatInShoal(env) : SeatInDmlc(env));
+  const std::string name = "SHOAL_PS_LITE_APP_TIMEOUT";
+  if (Variable(env, name).empty()) return seat;
+  TRY_ASSIGN(const int seconds, Need(env, name, 1'000'000));
+  seat.app_timeout = std::chrono::seconds(seconds);
+  return seat;
 }
 
 }  // namespace shoal::door

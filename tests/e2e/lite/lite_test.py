@@ -30,10 +30,11 @@ def build(root):
     sanitize = re.search(r"^SHOAL_SANITIZE:STRING=(.*)$", run("cmake", "-LA", "-N", BUILD), re.M).group(1)
     prefix = os.path.join(root, "prefix")
     run("cmake", "--install", BUILD, "--prefix", prefix)
-    run("cmake", "-S", os.path.join(HERE, "app"), "-B", os.path.join(root, "build"), f"-DCMAKE_PREFIX_PATH={prefix}",
-        "-DCMAKE_BUILD_TYPE=Debug", "-G", "Ninja", f"-DCMAKE_CXX_FLAGS={'-fsanitize=' + sanitize if sanitize else ''}")
-    run("cmake", "--build", os.path.join(root, "build"))
-    return os.path.join(root, "build", "lite_app")
+    for app in ("app", "app2016"):
+        run("cmake", "-S", os.path.join(HERE, app), "-B", os.path.join(root, "build", app), f"-DCMAKE_PREFIX_PATH={prefix}",
+            "-DCMAKE_BUILD_TYPE=Debug", "-G", "Ninja", f"-DCMAKE_CXX_FLAGS={'-fsanitize=' + sanitize if sanitize else ''}")
+        run("cmake", "--build", os.path.join(root, "build", app))
+    return os.path.join(root, "build", "app", "lite_app")
 
 
 def free_port():
@@ -45,15 +46,16 @@ def free_port():
 class Nodes:
     """The processes of one job, as ps-lite's tests/local.sh starts them."""
 
-    def __init__(self, app, what, servers, workers, root, port=None, name=None, schedulers=1, session=False):
-        self.env = {**os.environ, "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
+    def __init__(self, app, what, servers, workers, root, port=None, name=None, schedulers=1, session=False,
+                 extra=None, arguments=None):
+        self.env = {**os.environ, **(extra or {}), "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
                     "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port or free_port())}
         self.processes = []
         for role, count in (("worker", workers), ("server", servers), ("scheduler", schedulers)):
             for index in range(count):
                 log = os.path.join(root, f"{name or what}-{role}-{index}.log")
                 with open(log, "wb") as out:
-                    process = subprocess.Popen([app, what], env={**self.env, "DMLC_ROLE": role}, stdout=out,
+                    process = subprocess.Popen([app, *([what] if arguments is None else arguments)], env={**self.env, "DMLC_ROLE": role}, stdout=out,
                                                stderr=subprocess.STDOUT, start_new_session=session)
                 process.role, process.log = role, log
                 self.processes.append(process)
@@ -186,6 +188,20 @@ def check_short_lens(app, root):
     assert worker.returncode == -signal.SIGABRT and "lens: got room for 1 lengths and 100000 keys" in said, said
 
 
+def check_a_program_of_2016(app, root):
+    """Start() and Finalize() without arguments, IsServer() before Start(), "ps/ps.h" as it is included there."""
+    old = os.path.join(os.path.dirname(os.path.dirname(app)), "app2016", "app2016")
+    nodes = Nodes(old, "", 2, 2, root, name="2016", arguments=[])
+    codes = nodes.wait()
+    assert codes == [0] * len(codes), (codes, nodes.said())
+    assert all("finished" in open(p.log).read() for p in nodes.processes), nodes.said()
+    # Its servers are never made: with ps-lite's workers that would be for ever.
+    nodes = Nodes(old, "serverless", 2, 1, root, extra={"SHOAL_PS_LITE_APP_TIMEOUT": "1"})
+    codes = nodes.wait(30)
+    assert 0 not in codes, (codes, nodes.said())
+    assert "has made no KVServer(0)" in open(nodes.of("worker")[0].log).read(), nodes.said()
+
+
 JOB = """
 name: lite
 command: [{app}, sum]
@@ -209,7 +225,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="shoal-lite-") as root:
         app = build(root)
         for check in (check_good_ends, check_a_death, check_refusals, check_strangers, check_two_jobs_on_one_port,
-                      check_short_lens, check_job):
+                      check_short_lens, check_a_program_of_2016, check_job):
             check(app, root)
             print(f"{check.__name__}: ok", flush=True)
 
