@@ -253,35 +253,57 @@ class PyTable {
   const std::string name_;
 };
 
+struct OptimizerKind {
+  ps::Optimizer first;             // with the defaults of include/shoal/ps.h
+  std::vector<std::string> takes;  // parameters
+};
+
+const std::map<std::string, OptimizerKind>& OptimizerKinds() {
+  using ps::Optimizer;
+  const float lr = Optimizer().lr;
+  static const std::map<std::string, OptimizerKind> kinds = {
+      {"add", {Optimizer::Add(), {}}},
+      {"sgd", {Optimizer::Sgd(lr), {"lr"}}},
+      {"adagrad", {Optimizer::Adagrad(lr), {"lr", "eps"}}},
+      {"momentum", {Optimizer::Momentum(lr), {"lr", "momentum"}}},
+      {"adam", {Optimizer::Adam(lr), {"lr", "beta1", "beta2", "eps"}}},
+      {"ftrl", {Optimizer::Ftrl(lr, 1, 0, 0), {"lr", "beta", "l1", "l2"}}},
+      {"function", {Optimizer::Function(""), {"function", "argument", "state_planes"}}}};
+  return kinds;
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
 ps::Optimizer OptimizerOf(const std::string& kind, const py::dict& fields) {
-  using Kind = ps::Optimizer::Kind;
-  static const std::map<std::string, Kind> kinds = {
-      {"add", Kind::kAdd},           {"sgd", Kind::kSgd},   {"adagrad", Kind::kAdagrad},
-      {"momentum", Kind::kMomentum}, {"adam", Kind::kAdam}, {"ftrl", Kind::kFtrl},
-      {"function", Kind::kFunction}};
-  const auto found = kinds.find(kind);
-  if (found == kinds.end()) {
+  const auto found = OptimizerKinds().find(kind);
+  if (found == OptimizerKinds().end()) {
     throw py::value_error("optimizer: got '" + kind +
                           "', expected add, sgd, adagrad, momentum, adam, ftrl or function");
   }
-  ps::Optimizer optimizer;
-  optimizer.kind = found->second;
+  const std::vector<std::string>& takes = found->second.takes;
+  ps::Optimizer optimizer = found->second.first;
   const std::map<std::string, float*> floats = {
       {"lr", &optimizer.lr},       {"eps", &optimizer.eps},     {"momentum", &optimizer.momentum},
       {"beta1", &optimizer.beta1}, {"beta2", &optimizer.beta2}, {"beta", &optimizer.beta},
       {"l1", &optimizer.l1},       {"l2", &optimizer.l2}};
   for (const auto& [key, value] : fields) {
     const auto name = key.cast<std::string>();
+    if (std::find(takes.begin(), takes.end(), name) == takes.end()) {
+      throw py::type_error("optimizer " + kind + ": it has no parameter '" + name +
+                           "', expected some of: " + Listed(takes));
+    }
     if (const auto at = floats.find(name); at != floats.end()) {
       *at->second = value.cast<float>();
     } else if (name == "function") {
       optimizer.function = value.cast<std::string>();
     } else if (name == "argument") {
       optimizer.argument = value.cast<std::string>();
-    } else if (name == "state_planes") {
-      optimizer.state_planes = value.cast<uint32_t>();
     } else {
-      throw py::type_error("optimizer " + kind + ": it has no parameter '" + name + "'");
+      optimizer.state_planes = value.cast<uint32_t>();
     }
   }
   return optimizer;

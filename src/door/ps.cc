@@ -10,6 +10,7 @@
 #include "door/convert.h"
 #include "door/environment.h"
 #include "door/owner_process.h"
+#include "net/address.h"
 #include "ps/admin.h"
 #include "ps/client.h"
 #include "ps/server.h"
@@ -63,6 +64,15 @@ Status CheckRows(const char* what, size_t got, size_t keys, uint32_t dim) {
 DoneCallback Wrap(Callback done) {
   if (!done) return nullptr;
   return [done = std::move(done)](const shoal::Status& status) { done(Public(status)); };
+}
+
+Status CheckAddress(size_t index, const std::string& address) {
+  const auto parsed = net::ParseHostPort(address);
+  const std::string where = fmt::format("servers[{}]", index);
+  if (!parsed.ok()) return Public(parsed.status().With(where));
+  if (parsed->port != 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("{}: address '{}': got port 0, expected 1 to 65535", where, address)};
 }
 
 // The same for all clients of one job's servers.
@@ -186,6 +196,9 @@ Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   if (options.servers.empty() && !options.find_servers) {
     return Status(Code::kInvalidArgument,
                   "servers: none was named; give their addresses, \"host:port\" in index order");
+  }
+  for (size_t i = 0; i < options.servers.size() && !options.find_servers; ++i) {
+    if (Status bad = CheckAddress(i, options.servers[i]); !bad.ok()) return bad;
   }
   auto impl = std::make_unique<Impl>();
   if (!options.find_servers)

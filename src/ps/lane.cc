@@ -87,11 +87,8 @@ Status Lane::CreateTable(const TableSpec& spec) {
       return InvalidArgument(fmt::format("table '{}' has the same id as table '{}': rename one",
                                          spec.name, there.name));
     }
-    return AlreadyExists(
-        fmt::format("table '{}' is there with another shape or optimizer ({} rows of {} floats, "
-                    "asked for {} of "
-                    "{})",
-                    spec.name, there.rows, there.dim, spec.rows, spec.dim));
+    return AlreadyExists(fmt::format("table '{}' is there with another specification: {}",
+                                     spec.name, SpecDifference(there, spec)));
   }
   const RowFunction* optimizer = nullptr;
   TRY(FindOptimizer(spec, &optimizer));

@@ -47,11 +47,17 @@ def _empty(keys: Any, dim: int) -> Any:
 
 
 def _array(keys: Any) -> Any:
-    """Lists and ranges of keys become arrays; everything else stays what it is."""
+    """Lists and ranges of whole numbers become arrays; everything else stays what it is."""
     if isinstance(keys, (list, tuple, range)):
         import numpy
 
-        return numpy.asarray(keys, numpy.int64)
+        array = numpy.asarray(keys)
+        if array.size == 0:
+            return array.astype(numpy.int64)
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"keys: got a {type(keys).__name__} that numpy reads as {array.dtype}, expected whole numbers"
+                             " from 0 to 2**64 - 1")
+        return array.astype(numpy.uint64 if array.dtype.kind == "u" else numpy.int64)
     return keys
 
 
@@ -128,7 +134,8 @@ class Client:
 
         rows: keys are 0 to rows - 1; None: sparse, any 64-bit key, rows come into being with the first push.
         optimizer: what servers do with a pushed row: add, sgd (lr), momentum (lr, momentum), adagrad (lr, eps),
-            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), function (function, argument, state_planes).
+            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), function (function, argument, state_planes). Defaults:
+            lr 0.1, momentum 0.9, eps 1e-6 (adam: 1e-8), beta1 0.9, beta2 0.999, beta 1, l1 and l2 0.
         uniform: first values are drawn from this range, the same whatever the number of servers; None: zeros.
         push, pull: how rows travel: f32, bf16, int8 (push only).
         """
@@ -234,6 +241,8 @@ def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None
     shared_memory: with servers of this host; ucx: over UCX instead, with servers that were started willing.
     timeout: to reach all servers at first; reconnect_timeout: for one that went away.
     """
+    if isinstance(servers, (str, bytes)):
+        raise TypeError(f"servers: got {servers!r}, expected a list of addresses, such as [{servers!r}]")
     return Client(_core.connect({
         "servers": None if servers is None else list(servers), "token": token, "index": index, "role": role,
         "consistency": consistency, "staleness": staleness, "shared_memory": shared_memory, "ucx": ucx,

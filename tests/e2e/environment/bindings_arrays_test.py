@@ -45,6 +45,44 @@ def test_elements_of_other_kinds_are_refused(table):
     expect_error(ValueError, "keys: got", lambda: table.pull(records["key"], ones))
 
 
+def test_only_whole_numbers_are_row_numbers(table):
+    for strange in ([1.5], [1.0, 2.0], ["1"], [True], [None], [1, -2**70]):
+        expect_error(ValueError, "expected whole numbers", lambda strange=strange: table.pull(strange))
+    expect_error(ValueError, "negative", lambda: table.pull([-1]))
+    assert table.pull([1, 2]).shape == table.pull((1, 2)).shape == table.pull(range(1, 3)).shape == (2, 4)
+
+
+def test_keys_beyond_63_bits_in_a_list(client):
+    sparse = client.table("far", dim=1)
+    sparse.push([2**64 - 1], np.ones((1, 1), np.float32))
+    assert sparse.pull(np.array([2**64 - 1], np.uint64)) == 1
+
+
+def test_parameters_are_those_of_the_optimizer(client):
+    for optimizer, wrong, takes in (("add", "lr", "none"), ("sgd", "momentum", "lr"), ("adam", "momentum", "lr, beta1, beta2, eps"),
+                                    ("ftrl", "eps", "lr, beta, l1, l2"), ("sgd", "function", "lr")):
+        expect_error(TypeError, f"'{wrong}', expected some of: {takes}",
+                     lambda optimizer=optimizer, wrong=wrong: client.table("p", 2, optimizer=optimizer, **{wrong: 0.5}))
+    client.table("adam", 2, optimizer="adam", lr=0.5)
+    client.table("adam", 2, optimizer="adam", lr=0.5, eps=1e-8)  # C++'s default
+
+
+def test_a_mismatch_names_what_differs(client):
+    client.table("m", dim=2, rows=10, optimizer="sgd", lr=0.5)
+    expect_error(ValueError, "lr is 0.5, asked for 0.25", lambda: client.table("m", 2, 10, optimizer="sgd", lr=0.25))
+    expect_error(ValueError, "rows is 10, asked for none (sparse)", lambda: client.table("m", 2, optimizer="sgd", lr=0.5))
+    expect_error(ValueError, "dim is 2, asked for 3; optimizer is sgd, asked for adagrad",
+                 lambda: client.table("m", 3, 10, optimizer="adagrad", lr=0.5))
+
+
+def test_addresses_are_checked_at_once():
+    began = time.monotonic()
+    expect_error(TypeError, "expected a list of addresses, such as ['h:1']", lambda: shoal.ps.connect("h:1", token="t"))
+    for wrong in ("localhost", "localhost:0", "localhost:65536", "localhost:x", "::1:80"):
+        expect_error(ValueError, "servers[0]: ", lambda wrong=wrong: shoal.ps.connect([wrong], token="t"))
+    assert time.monotonic() - began < 10
+
+
 def test_nothing_is_nothing(table):
     for keys in (np.array([], np.int64), np.zeros((3, 0), np.int32), []):
         rows = table.pull(keys)
