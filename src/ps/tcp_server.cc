@@ -51,6 +51,10 @@ class TcpLane {
     }
     if (mailbox_->wake.valid()) mailbox_->Wake();
     if (thread_.joinable()) thread_.join();
+    // A child that this process forked may hold copies.
+    for (const UniqueFd* fd : {&listener_, &local_}) {
+      if (fd->valid()) ::shutdown(fd->get(), SHUT_RDWR);
+    }
     // Peers hold the mailbox and it them: nothing may stay in it. They go after the lock: with the
     // last one goes a server's copy, whose links have locks of their own.
     decltype(mailbox_->flush) flush;

@@ -138,6 +138,33 @@ def test_a_child_makes_a_client_of_its_own():
         in_child(lambda: work(0, 5))  # the place is free now
 
 
+def test_a_child_that_lives_on_does_not_keep_a_closed_server_alive():
+    server = shoal.ps.Server(token="t")
+    address = server.address
+    client = shoal.ps.connect([address], token="t", reconnect_timeout=0.2)
+    table = client.table("t", dim=4, rows=8)
+    wait, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(tell)
+        os.read(wait, 1)
+        os._exit(0)
+    try:
+        server.close()
+        try:
+            table.pull(KEYS, timeout=20)
+            raise AssertionError("a closed server answered")
+        except ConnectionError:
+            pass
+        with shoal.ps.Server(token="t", port=int(address.rsplit(":", 1)[1])) as second:
+            shoal.ps.connect([second.address], token="t").close()
+    finally:
+        os.close(tell)
+        os.waitpid(child, 0)
+        os.close(wait)
+    client.close()
+
+
 table_of_pool = None
 
 
