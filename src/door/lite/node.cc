@@ -77,7 +77,7 @@ void Post::Impl::Deliver(Message message, std::optional<TimePoint> since) {
   const auto by_app = customers.lower_bound({message.app, INT32_MIN});
   if (message.request && by_app != customers.end() && by_app->first.first == message.app)
     return by_app->second->Accept(std::move(message));
-  const bool watch = message.request && !std::exchange(watching, watching || message.request);
+  const bool watch = message.request && !std::exchange(watching, true);
   undelivered.push_back({std::move(message), since.value_or(RealClock::Get()->Now())});
   if (watch) threads.emplace_back([this] { WatchUndelivered(); });
 }
@@ -100,15 +100,15 @@ void Post::Impl::WatchUndelivered() {
     }
     const Message& message = oldest->message;
     const std::string why = fmt::format(
-        "{} has had a request of {} for app {} for {} s, but its program has made no {}({}): make "
-        "it "
-        "next to ps::Start, or set SHOAL_PS_LITE_APP_TIMEOUT to more seconds",
+        "{} has had a request of {} for app {} for {} s, but its program has made no {}({}): "
+        "make it next to ps::Start, or set SHOAL_PS_LITE_APP_TIMEOUT to more seconds",
         NameOf(id), NameOf(message.sender), message.app, seat.app_timeout.count(),
         message.simple ? "SimpleApp" : "KVServer", message.app);
-    const auto scheduler = lines.find(kSchedulerId);
-    const std::shared_ptr<Line> tell = scheduler == lines.end() ? nullptr : scheduler->second;
+    // All that are connected, before this process ends: else they see only that it has gone away.
+    std::vector<std::shared_ptr<Line>> tell;
+    for (const auto& [node, line] : lines) tell.push_back(line);
     lock.unlock();
-    if (tell != nullptr) (void)tell->Send(Control(kLost, why));
+    for (const auto& line : tell) (void)line->Send(Control(kLost, why));
     return Fail(Unavailable(why));
   }
 }
@@ -133,6 +133,7 @@ void Post::Impl::Attend(std::shared_ptr<Line> line) {
       if (its == line) node = other;
     }
     polite = ending || node == 0 || gone.contains(node);
+    if (node == 0) std::erase_if(newcomers, [&](const Newcomer& one) { return one.line == line; });
     if (ending) gone.insert(node);  // its good-bye may have gone down with the connection
     changed.notify_all();
   }
@@ -169,15 +170,19 @@ void Post::Impl::TakeJoin(const std::shared_ptr<Line>& line, const Message& mess
   {
     std::unique_lock lock(mu);
     const auto all = static_cast<size_t>(seat.servers + seat.workers);
-    if (lines.size() >= all || newcomers.size() >= all) {
+    const bool server = message.push;
+    const auto same = std::count_if(newcomers.begin(), newcomers.end(),
+                                    [server](const Newcomer& one) { return one.server == server; });
+    if (lines.size() >= all || same >= (server ? seat.servers : seat.workers)) {
       lock.unlock();
-      (void)line->Send(Control(
-          kLost, fmt::format("the job at {} has its {} servers and {} workers already; a node too "
-                             "many, or another job at the same DMLC_PS_ROOT_PORT",
-                             seat.root, seat.servers, seat.workers)));
+      const std::string why = fmt::format(
+          "the job at {} expects {} servers and {} workers, and one {} more came: it is another "
+          "job's at the same DMLC_PS_ROOT_PORT, or started twice",
+          seat.root, seat.servers, seat.workers, server ? "server" : "worker");
+      (void)line->Send(Control(kLost, why));
       return RejectOtherJob();
     }
-    newcomers.push_back({line, message.push, message.timestamp, message.body});
+    newcomers.push_back({line, server, message.timestamp, message.body});
     if (newcomers.size() != all || id == 0) return;
   }
   Seated();

@@ -48,8 +48,8 @@ class Nodes:
 
     def __init__(self, app, what, servers, workers, root, port=None, name=None, schedulers=1, session=False,
                  extra=None, arguments=None):
-        self.env = {**os.environ, **(extra or {}), "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
-                    "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port or free_port())}
+        self.env = {**os.environ, "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
+                    "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port or free_port()), **(extra or {})}
         self.processes = []
         for role, count in (("worker", workers), ("server", servers), ("scheduler", schedulers)):
             for index in range(count):
@@ -155,6 +155,14 @@ def check_strangers(app, root):
     nodes.kill()
 
 
+def reachable(port):
+    try:
+        socket.create_connection(("127.0.0.1", int(port))).close()
+        return True
+    except ConnectionRefusedError:
+        return False
+
+
 def check_two_jobs_on_one_port(app, root):
     """Neither gets the other's nodes: what comes later is refused, with a sentence."""
     first = Nodes(app, "slow", 1, 1, root, name="first")
@@ -167,8 +175,11 @@ def check_two_jobs_on_one_port(app, root):
         assert "SHOAL_TOKEN_FILE" in open(stranger.of(role)[0].log).read(), stranger.said()
     assert all(p.poll() is None for p in first.processes), first.said()
     # Of the same session they cannot be told apart: neither goes on while nodes gather.
-    gathering = Nodes(app, "slow", 1, 1, root, name="gathering", port=free_port())
-    also = Nodes(app, "slow", 1, 1, root, name="also", port=gathering.env["DMLC_PS_ROOT_PORT"])
+    counts = {"DMLC_NUM_SERVER": "1", "DMLC_NUM_WORKER": "2"}
+    gathering = Nodes(app, "slow", 1, 1, root, name="gathering", extra=counts)
+    listens = harness.poll_until(lambda: reachable(gathering.env["DMLC_PS_ROOT_PORT"]), 30)
+    assert listens, gathering.said()
+    also = Nodes(app, "slow", 0, 0, root, name="also", port=gathering.env["DMLC_PS_ROOT_PORT"], extra=counts)
     schedulers = gathering.of("scheduler") + also.of("scheduler")
     ended = harness.poll_until(lambda: all(p.poll() is not None for p in schedulers), 30)
     said = gathering.said() + also.said()
