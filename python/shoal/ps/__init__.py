@@ -114,7 +114,11 @@ class Table:
 
 
 class Client:
-    """A worker's connections to all servers; made by :func:`connect`. Thread-safe."""
+    """A worker's connections to all servers; made by :func:`connect`. Thread-safe.
+
+    It belongs to the process that made it: in a forked child (multiprocessing, PyTorch's DataLoader) every call raises
+    :class:`Error`. A child connects itself, with ``index=-1`` as an observer, or as a worker of another index.
+    """
 
     def __init__(self, core: "_core.Client") -> None:
         self._core = core
