@@ -46,11 +46,14 @@ def free_port():
 class Nodes:
     """The processes of one job, as ps-lite's tests/local.sh starts them."""
 
+    all = []  # for the end of a test that failed
+
     def __init__(self, app, what, servers, workers, root, port=None, name=None, schedulers=1, session=False,
                  extra=None, arguments=None):
         self.env = {**os.environ, "DMLC_NUM_SERVER": str(servers), "DMLC_NUM_WORKER": str(workers),
                     "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(port or free_port()), **(extra or {})}
         self.processes = []
+        Nodes.all.append(self)
         for role, count in (("worker", workers), ("server", servers), ("scheduler", schedulers)):
             for index in range(count):
                 log = os.path.join(root, f"{name or what}-{role}-{index}.log")
@@ -237,7 +240,11 @@ def main():
         app = build(root)
         for check in (check_good_ends, check_a_death, check_refusals, check_strangers, check_two_jobs_on_one_port,
                       check_short_lens, check_a_program_of_2016, check_job):
-            check(app, root)
+            try:
+                check(app, root)
+            finally:
+                for nodes in Nodes.all:
+                    nodes.kill()
             print(f"{check.__name__}: ok", flush=True)
 
 
