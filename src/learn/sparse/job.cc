@@ -58,6 +58,7 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
                       {"output", task.output.string()},
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
+  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
   if (!held_out) return result;
   result["log_loss"] = outcome.held_out.log_loss;
   result["accuracy"] = outcome.held_out.accuracy;
@@ -96,6 +97,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();
   setup.reporter = &task.reporter();
+  setup.ended = [&task] { return task.EndedWorkers(); };
   setup.stop = &task.stop;
   std::atomic<uint64_t> restarted{0};
   setup.restarted_servers = &restarted;

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <optional>
+#include <numeric>
 #include <thread>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "learn/sparse/dataset.h"
@@ -17,9 +16,8 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr const char* kFeatures = "features/";
-constexpr auto kPoll = std::chrono::milliseconds(2);
-constexpr auto kPatience = std::chrono::minutes(60);  // for the other workers' reading and training
+constexpr auto kPoll = std::chrono::milliseconds(5);
+constexpr auto kSlowPoll = std::chrono::milliseconds(100);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
 constexpr auto kDrainPatience = std::chrono::seconds(4);
 
@@ -27,18 +25,7 @@ constexpr auto kDrainPatience = std::chrono::seconds(4);
 struct Data {
   std::vector<LoadedShard> train;
   std::vector<LoadedShard> held_out;
-  uint64_t examples = 0;
-  Extent extent;  // of every worker's part
 };
-
-// Nobody needs to be asked.
-bool IsKnown(const CommonParams& params) {
-  return params.hash_bits > 0 && (!params.keep_fields || params.fields > 0);
-}
-
-Extent Larger(const Extent& a, const Extent& b) {
-  return {std::max(a.features, b.features), std::max(a.fields, b.fields)};
-}
 
 // What parameters say, whatever was seen.
 Extent Given(const CommonParams& params, Extent seen) {
@@ -47,13 +34,21 @@ Extent Given(const CommonParams& params, Extent seen) {
   return seen;
 }
 
-Result<Extent> DecodeExtent(std::string_view bytes, const std::string& name) {
-  Extent extent;
-  ByteReader reader(bytes);
-  if (reader.Get(&extent.features).ok() && reader.Get(&extent.fields).ok() &&
-      extent.features <= data::kMaxFeature + 1 && extent.fields <= data::kMaxFields)
-    return extent;
-  return DataLoss(name + " on the servers is no number of features and fields");
+Result<Share> ShareOf(const data::Corpus& corpus, uint64_t part, uint64_t parts,
+                      const std::vector<LoadedShard>& shards) {
+  Share share;
+  share.corpus = corpus.fingerprint();
+  share.files = corpus.files().size();
+  share.part = part;
+  share.parts = parts;
+  TRY_ASSIGN(share.begin, corpus.BeginOf(part, parts));
+  TRY_ASSIGN(share.end, corpus.BeginOf(part + 1, parts));
+  for (const LoadedShard& shard : shards) {
+    share.examples += shard.set.size();
+    share.extent.features = std::max(share.extent.features, shard.set.feature_end);
+    share.extent.fields = std::max(share.extent.fields, shard.set.field_end);
+  }
+  return share;
 }
 
 Result<Data> ReadData(WorkerSetup& setup) {
@@ -70,51 +65,20 @@ Result<Data> ReadData(WorkerSetup& setup) {
                                      whole));
   const uint64_t part = setup.part.own;
   TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, threads, workers},
+             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
                            setup.near, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
   Data data;
-  TRY_ASSIGN(data.train, LoadShards(corpus, part * threads, threads, workers * threads, options,
-                                    setup.params.normalize));
-  for (const LoadedShard& shard : data.train) {
-    data.extent = Larger(data.extent, {shard.set.feature_end, shard.set.field_end});
-    data.examples += shard.set.size();
-  }
+  TRY_ASSIGN(data.train,
+             LoadShards(corpus, part, workers, threads, options, setup.params.normalize));
+  TRY_ASSIGN(setup.share, ShareOf(whole, part, workers, data.train));
   if (setup.index != 0 || setup.held_out.empty()) return data;
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
   TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(setup.params, setup.format, held_out, true));
-  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, threads, threads, own, setup.params.normalize));
+  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, 1, threads, own, setup.params.normalize));
   return data;
-}
-
-// The most features and fields that any worker has seen.
-Result<Extent> Agree(const WorkerSetup& setup, const Extent& own) {
-  if (setup.workers == 1 || IsKnown(setup.params)) return Given(setup.params, own);
-  std::optional<int64_t> restarts;
-  const TimePoint begin = RealClock::Get()->Now();
-  for (;;) {
-    // A server that came back may have forgotten what it was told.
-    if (const int64_t now = setup.client->server_restarts(); restarts != now) {
-      restarts = now;
-      TRY(Announce(setup, own));
-    }
-    TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kFeatures));
-    if (names.size() >= static_cast<size_t>(setup.workers)) {
-      Extent most = own;
-      for (const std::string& name : names) {
-        TRY_ASSIGN(const std::string bytes, setup.client->GetBlob(name));
-        TRY_ASSIGN(const Extent theirs, DecodeExtent(bytes, name));
-        most = Larger(most, theirs);
-      }
-      return Given(setup.params, most);
-    }
-    if (setup.stop->load()) return Cancelled("stopped before the training began");
-    if (RealClock::Get()->Now() - begin > kPatience)
-      return DeadlineExceeded("the other workers have not read their data within an hour");
-    std::this_thread::sleep_for(kPoll);
-  }
 }
 
 // Where the threads begin: where an earlier life of this worker was, or at the start.
@@ -130,6 +94,11 @@ Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
   }
   if (!saved.ok() && saved.status().code() != Code::kNotFound) return saved.status();
   return std::vector<Position>(static_cast<size_t>(setup.params.threads));
+}
+
+bool IsResumed(const std::vector<Position>& from) {
+  return std::any_of(from.begin(), from.end(),
+                     [](const Position& at) { return !(at == Position{}); });
 }
 
 json::object QualityFacts(const Quality& quality) {
@@ -169,6 +138,8 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
                      {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
                      {"training",
                       {{"examples_per_second", outcome.examples_per_second},
+                       {"examples", outcome.job.counted},
+                       {"examples_trained", outcome.job.trained},
                        {"workers", setup.workers},
                        {"servers", setup.servers},
                        {"threads", setup.params.threads},
@@ -188,26 +159,100 @@ Status Save(const WorkerSetup& setup, const Training& training, const model::Fac
   return Status::Ok();
 }
 
-// All workers' changes are with the servers, or those are gone who would have brought them.
-Status AwaitOthers(const WorkerSetup& setup, bool drained) {
-  if (setup.workers == 1) return Status::Ok();
-  const Status all =
-      setup.client->Barrier("trained", drained ? Duration(kDrainPatience) : Duration(kPatience));
-  if (!drained || all.code() != Code::kDeadlineExceeded) return all;
-  LogWarning("other workers have not drained within {}; saving without their last examples",
-             FormatDuration(kDrainPatience));
-  return Status::Ok();
+// What all workers have trained, as worker 0 hears it from the servers. A worker that was told to
+// end early comes again, and is waited for; one that ended for good without its part is an error.
+class TrainedByAll {
+ public:
+  TrainedByAll(const WorkerSetup& setup, const Agreement& all)
+      : setup_(setup), examples_(all.examples), heard_(all.examples.size()) {}
+
+  uint64_t trained() const { return std::accumulate(heard_.begin(), heard_.end(), uint64_t{0}); }
+
+  // False as long as somebody has not told that it has trained all of its part.
+  Result<bool> Complete() {
+    const std::vector<int> ended = setup_.ended ? setup_.ended() : std::vector<int>{};
+    bool complete = true;
+    for (size_t worker = 0; worker < heard_.size(); ++worker) {
+      const uint64_t expected = examples_[worker] * static_cast<uint64_t>(setup_.params.epochs);
+      if (heard_[worker] >= expected) continue;
+      TRY_ASSIGN(heard_[worker], Ask(static_cast<int>(worker), heard_[worker]));
+      if (heard_[worker] >= expected) continue;
+      complete = false;
+      if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) == ended.end()) continue;
+      return CheckConservation({heard_[worker], examples_[worker],
+                                static_cast<uint64_t>(setup_.params.epochs), "examples"},
+                               fmt::format("worker {} has ended and", worker));
+    }
+    return complete;
+  }
+
+ private:
+  // A server that came back may know less than was heard before.
+  Result<uint64_t> Ask(int worker, uint64_t before) const {
+    const Result<std::string> bytes = setup_.client->GetProgress(worker);
+    if (bytes.status().code() == Code::kNotFound || (bytes.ok() && bytes->empty())) return before;
+    TRY(bytes.status());
+    TRY_ASSIGN(const std::vector<Position> at, DecodePositions(*bytes));
+    return std::max(before, TrainedBy(at));
+  }
+
+  const WorkerSetup& setup_;
+  const std::vector<uint64_t> examples_;  // of one pass, by worker
+  std::vector<uint64_t> heard_;
+};
+
+// Until all workers' changes are with the servers, or, where the job is to stop, for a while. The
+// first worker then knows what all have trained.
+Status AwaitOthers(const WorkerSetup& setup, bool drained, TrainedByAll* all) {
+  if (setup.workers == 1 || (drained && setup.index != 0)) return Status::Ok();
+  const Status met = setup.client->Barrier(
+      "trained", drained ? Duration(kDrainPatience) : Duration(kWhileTheyLive));
+  if (drained && met.code() == Code::kDeadlineExceeded) {
+    LogWarning("other workers have not drained within {}; saving without their last examples",
+               FormatDuration(kDrainPatience));
+  } else {
+    TRY(met);
+  }
+  if (setup.index != 0) return Status::Ok();
+  for (auto pause = kPoll;; pause = std::min(pause * 2, kSlowPoll)) {
+    TRY_ASSIGN(const bool complete, all->Complete());
+    if (complete || drained || setup.stop->load()) return Status::Ok();
+    std::this_thread::sleep_for(pause);
+  }
 }
 
-Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
+Status CheckFinite(const model::FactorModel& model) {
+  const auto finite = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  };
+  if (std::isfinite(model.linear.bias) && finite(model.linear.weights) && finite(model.v))
+    return Status::Ok();
+  return Diverged("model");
+}
+
+// Of the state as the servers have it, or the only worker.
+Status FinishModel(const WorkerSetup& setup, Data& data, const Training& training,
+                   StateTable* table, WorkerOutcome* outcome) {
+  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
+  const model::FactorModel model = training.Model();
+  TRY(CheckFinite(model));
+  if (!data.held_out.empty()) {
+    // With one worker nothing has changed since the last epoch was measured.
+    const bool known = setup.workers == 1 && !outcome->drained && !training.curve().empty();
+    outcome->held_out = known ? training.curve().back().held_out : training.Measure(model);
+    if (!std::isfinite(outcome->held_out.log_loss)) return Diverged("held-out loss");
+  }
+  return Save(setup, training, model, outcome);
+}
+
+Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& agreed, Data& data,
                                    std::vector<Position> from) {
+  const uint64_t features = setup.share.extent.features;
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, data.extent.features, setup.learner->width()));
+             StateTable::Make(setup.client, features, setup.learner->width()));
   // A life before this one, or the checkpoint, left its state with the servers.
-  const bool resumed =
-      std::any_of(from.begin(), from.end(), [](const Position& at) { return !(at == Position{}); });
-  if (resumed) TRY(table->Connect());
-  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.extent.features, &shard.set);
+  if (IsResumed(from)) TRY(table->Connect());
+  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(features, &shard.set);
 
   Training training(setup, data.train, data.held_out, table.get());
   const TimePoint begin = RealClock::Get()->Now();
@@ -219,30 +264,21 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
   if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
-  TRY(AwaitOthers(setup, outcome.drained));
+  TrainedByAll heard(setup, agreed);
+  TRY(AwaitOthers(setup, outcome.drained, &heard));
   if (setup.index != 0) return outcome;
 
-  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
-  const model::FactorModel model = training.Model();
-  if (!data.held_out.empty()) {
-    // With one worker nothing has changed since the last epoch was measured.
-    const bool known = setup.workers == 1 && !outcome.drained && !training.curve().empty();
-    outcome.held_out = known ? training.curve().back().held_out : training.Measure(model);
-  }
-  TRY(Save(setup, training, model, &outcome));
+  outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
+  outcome.job.epochs = static_cast<uint64_t>(setup.params.epochs);
+  outcome.job.counted = agreed.total();
+  const Status conserved = CheckConservation(outcome.job, "the job");
+  outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
+  if (!outcome.drained) TRY(conserved);
+  TRY(FinishModel(setup, data, training, table.get(), &outcome));
   return outcome;
 }
 
 }  // namespace
-
-Status Announce(const WorkerSetup& setup, const Extent& own) {
-  if (setup.workers == 1 || IsKnown(setup.params)) return Status::Ok();
-  std::string bytes;
-  ByteWriter writer(&bytes);
-  writer.Put(own.features);
-  writer.Put(own.fields);
-  return setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes);
-}
 
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
@@ -255,8 +291,9 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(Data data, ReadData(setup));
-  TRY_ASSIGN(data.extent, Agree(setup, data.extent));
-  if (data.extent.features == 0 || (data.examples == 0 && setup.workers == 1)) {
+  TRY_ASSIGN(const Agreement agreed, AgreeOnShares(setup, IsResumed(from)));
+  setup.share.extent = Given(setup.params, agreed.extent);
+  if (setup.share.extent.features == 0 || agreed.total() == 0) {
     return InvalidArgument(
         "the training data holds no example with a feature; libsvm has lines of `LABEL "
         "NUMBER:VALUE …`, "
@@ -264,10 +301,10 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   }
   std::unique_ptr<Learner> own_learner;
   if (setup.params.keep_fields) {
-    TRY_ASSIGN(own_learner, setup.learner->ForFields(data.extent.fields));
+    TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));
     setup.learner = own_learner.get();
   }
-  Result<WorkerOutcome> outcome = TrainAndSave(setup, data, std::move(from));
+  Result<WorkerOutcome> outcome = TrainAndSave(setup, agreed, data, std::move(from));
   if (outcome.ok()) TRY(setup.client->Leave());
   return outcome;
 }

@@ -148,7 +148,10 @@ class TestJob {
     if (near_of) setup.near = near_of(index);
     setup.client = client.get();
     setup.reporter = &reporter_;
-    setup.ended = [this] { return ended; };
+    setup.ended = [this] {
+      const std::lock_guard lock(ended_mu_);
+      return ended_;
+    };
     setup.stop = &stops_[static_cast<size_t>(index)];
     setup.restarted_servers = &restarts_[static_cast<size_t>(index)];
     return RunWorker(setup);
@@ -165,6 +168,11 @@ class TestJob {
     return results;
   }
 
+  // Workers that have, as the coordinator says.
+  void SetEnded(std::vector<int> workers) {
+    const std::lock_guard lock(ended_mu_);
+    ended_ = std::move(workers);
+  }
   void Go(int worker) { stops_[static_cast<size_t>(worker)].store(false); }
   void Stop(int worker) { stops_[static_cast<size_t>(worker)].store(true); }
   const std::atomic<uint64_t>* lost(int worker) { return &restarts_[static_cast<size_t>(worker)]; }
@@ -178,7 +186,6 @@ class TestJob {
   TempDir dir = std::move(*TempDir::Create());
   std::filesystem::path output = dir.path() / "model";
   std::filesystem::path checkpoint_dir;
-  std::vector<int> ended;  // as the coordinator says; set while nobody runs
   std::vector<std::string> sources;
   Params params;
   bool checkpoints = false;
@@ -188,6 +195,8 @@ class TestJob {
   const int servers_;
   const int workers_;
   const bool tcp_;
+  std::mutex ended_mu_;
+  std::vector<int> ended_;  // guarded by ended_mu_
   std::shared_ptr<ps::InProcessHub> hub_ = std::make_shared<ps::InProcessHub>();
   FixedMembers members_;
   int reports_[2] = {-1, -1};
@@ -500,10 +509,49 @@ TEST(Worker, WhoHasEndedIsTheCoordinatorsWord) {
 
   job.StartServer(0);
   job.Go(0);
-  job.ended = {1};
+  job.SetEnded({1});
   const auto again = job.RunOne(0);  // for ever, if it waited for worker 1
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  ExpectGoodModel(job);
+  // Of worker 1 the servers have what the checkpoint holds: that is no whole training.
+  EXPECT_EQ(again.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(again.status().message().find("the job has trained "), 0u) << again.status().message();
+  EXPECT_FALSE(std::filesystem::exists(job.output));
+}
+
+// Worker 1 is told to end by somebody else than the job.
+TEST(Worker, OneThatWasToldToEndEarlyIsWaitedForOrFailsTheJob) {
+  for (const bool comes_again : {true, false}) {
+    TestJob job(1, 2, false);
+    job.params = SmallParams();
+    job.params.epochs = 80;
+    job.params.exchange_words = 2000;
+    job.params.stale_words = 60000;
+    job.WriteText("a.txt", PlantedText(2000, 1));
+    std::optional<Result<WorkerOutcome>> first, second;
+    std::thread zero([&] { first = job.RunOne(0); });
+    std::thread one([&] { second = job.RunOne(1); });
+    EXPECT_TRUE(job.AwaitTraining());
+    job.Stop(1);
+    one.join();
+    ASSERT_TRUE(second->ok()) << second->status().message();
+    ASSERT_TRUE((*second)->drained);
+    if (comes_again) {
+      job.Go(1);
+      second = job.RunOne(1);
+      ASSERT_TRUE(second->ok()) << second->status().message();
+    } else {
+      job.SetEnded({1});
+    }
+    zero.join();
+    if (comes_again) {
+      ASSERT_TRUE(first->ok()) << first->status().message();
+      EXPECT_EQ((*first)->job.trained, 2000u * 12 * 80);
+      EXPECT_EQ((*first)->job.counted, 2000u * 12);
+      EXPECT_FALSE((*first)->drained);
+    } else {
+      EXPECT_EQ(first->status().message().find("the job has trained "), 0u)
+          << first->status().message();
+    }
+  }
 }
 
 TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {

@@ -61,12 +61,14 @@ Status TrainAsWorker(Task& task) {
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
   if (task.index != 0) return Status::Ok();
-  task.reporter().Result({{"words_per_second", outcome.words_per_second},
-                          {"loss", outcome.loss},
-                          {"exchanged_bytes", static_cast<uint64_t>(outcome.exchanged_bytes)},
-                          {"output", task.output.string()},
-                          {"digest", outcome.digest},
-                          {"drained", outcome.drained}});
+  json::object result{{"words_per_second", outcome.words_per_second},
+                      {"loss", outcome.loss},
+                      {"exchanged_bytes", static_cast<uint64_t>(outcome.exchanged_bytes)},
+                      {"output", task.output.string()},
+                      {"digest", outcome.digest},
+                      {"drained", outcome.drained}};
+  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
+  task.reporter().Result(result);
   return Status::Ok();
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
@@ -86,11 +87,12 @@ Result<const Kernels*> KernelsFor(const Params& params) {
   return common.ok() ? common : ChooseKernels("auto");
 }
 
-// Until every other worker has told that it has ended.
+// Until every other worker has told that it has ended. One that was told to end early comes again,
+// unless this one has been told the same.
 Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState state) {
   const TimePoint begin = RealClock::Get()->Now();
   TimePoint stopped{};
-  while (training.all().running > 0) {
+  while (training.all().running > 0 || (training.all().to_come > 0 && !setup.stop->load())) {
     const TimePoint now = RealClock::Get()->Now();
     if (setup.stop->load() && stopped == TimePoint{}) stopped = now;
     if (stopped != TimePoint{} && now - stopped > kDrainPatience) {
@@ -144,7 +146,9 @@ Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary&
   content.vectors.dim = dim;
   content.vectors.word = [&](uint64_t row) { return vocabulary.word(static_cast<uint32_t>(row)); };
   content.vectors.read = [&](uint64_t first, uint64_t rows, float* to) {
-    return setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience);
+    TRY(setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience));
+    const bool finite = std::all_of(to, to + rows * dim, [](float x) { return std::isfinite(x); });
+    return finite ? Status::Ok() : Diverged("a vector");
   };
   content.count = [&](uint64_t row) { return vocabulary.count(static_cast<uint32_t>(row)); };
   content.facts = std::move(facts);
@@ -183,14 +187,13 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   const uint64_t all = training.all().words;
   const uint64_t trained = all - std::min(all, training.words_before());
   outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
-  outcome.drained = outcome.drained || training.all().drained > 0;
+  outcome.job = {all, vocabulary.words(), static_cast<uint64_t>(setup.params.epochs), "words"};
+  const Status conserved = CheckConservation(outcome.job, "the job");
+  outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
+  if (!outcome.drained) TRY(conserved);
   outcome.exchanged_bytes = training.all().bytes;
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
-  if (!std::isfinite(outcome.loss)) {
-    return FailedPrecondition(
-        "the training diverged: the loss is no number any more; nothing is saved. Use fewer "
-        "workers, a smaller alpha, or exchange more often (exchange_words)");
-  }
+  if (!std::isfinite(outcome.loss)) return Diverged("the loss");
   TRY_ASSIGN(const model::SavedModel saved,
              Save(setup, vocabulary, tables[kInput],
                   FactsOf(setup, vocabulary, training, seconds, outcome.words_per_second)));

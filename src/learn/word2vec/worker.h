@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/conservation.h"
 #include "learn/part.h"
 #include "learn/task.h"
 #include "learn/word2vec/params.h"
@@ -43,6 +44,7 @@ struct WorkerOutcome {
   double words_per_second = 0;  // of the whole job, training only; worker 0
   double loss = 0;              // of the whole job, last part; worker 0
   double exchanged_bytes = 0;   // rows and keys of all workers while they trained; worker 0
+  Conservation job;             // of all workers in all lives; worker 0
   bool drained = false;
   std::string digest;  // of vectors.bin; worker 0
 };
