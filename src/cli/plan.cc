@@ -16,6 +16,7 @@
 #include "job/json.h"
 #include "job/plan.h"
 #include "learn/algorithm.h"
+#include "learn/parameter_server.h"
 
 namespace shoal::cli {
 namespace {
@@ -87,7 +88,8 @@ Status CheckLearn(const job::Job& job) {
   const learn::Algorithm* algorithm =
       learn::FindAlgorithm(job.learn.contains("algorithm") ? job.learn.at("algorithm").text : "");
   if (algorithm == nullptr) return learn::ValidateLearn(job);
-  return learn::ParseParams(algorithm->params, job.learn, job.file).status();
+  TRY(learn::ParseParams(algorithm->params, job.learn, job.file).status());
+  return learn::ValidateRoles(job, algorithm->name);
 }
 
 namespace {

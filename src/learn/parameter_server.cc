@@ -188,6 +188,13 @@ Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
         "take one worker with more threads",
         worker->replicas));
   }
+  if (worker->elastic()) {
+    return InvalidArgument(fmt::format(
+        "roles.worker: got from {} to {} tasks ('min' and 'max'), expected a fixed number: {} "
+        "divides its data among the workers when it begins; leave out 'min' and 'max', or make the "
+        "role server elastic",
+        worker->least(), worker->most(), algorithm));
+  }
   const auto copies = job.learn.find("server_copies");
   const job::Role* const server = job.FindRole("server");
   if (copies != job.learn.end() && copies->second.text != "1" &&

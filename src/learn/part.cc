@@ -1,5 +1,7 @@
 #include "learn/part.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -49,10 +51,12 @@ std::string EncodeParts(const std::vector<uint32_t>& parts) {
 
 Result<DataPart> DecodeParts(std::string bytes, const PartAsk& ask) {
   const auto workers = static_cast<size_t>(ask.workers);
-  // Of a job that has been scaled since: its data is cut anew.
-  const bool scaled =
-      bytes.size() % sizeof(uint32_t) == 0 && bytes.size() / sizeof(uint32_t) != workers;
-  if (scaled) return DataPart{static_cast<uint64_t>(ask.index), {}};
+  if (bytes.size() % sizeof(uint32_t) == 0 && bytes.size() / sizeof(uint32_t) != workers) {
+    return FailedPrecondition(
+        fmt::format("the data is divided among {} workers, got {}; run the job with as many as "
+                    "before, or anew",
+                    bytes.size() / sizeof(uint32_t), workers));
+  }
   std::vector<uint32_t> parts(workers);
   std::vector<bool> taken(workers);
   ByteReader reader(bytes);

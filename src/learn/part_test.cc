@@ -197,6 +197,22 @@ TEST_F(AgreeOnPartTest, AServerThatForgotIsToldAgain) {
   EXPECT_EQ(Ask(1, "b")->own, 0u);
 }
 
+TEST_F(AgreeOnPartTest, AnotherNumberOfWorkersIsAnError) {
+  Both("a", "b");
+  const NearOptions near = HostOf("a");
+  ps::ClientOptions options;
+  options.index = 0;
+  options.token = "token";
+  options.hub = hub_;
+  const auto client = ps::Client::Connect(std::move(options), &members_).value();
+  const auto part = AgreeOnPart(
+      {.index = 0, .workers = 3, .near = &near, .client = client.get(), .stop = &stop_}, *corpus_);
+  EXPECT_EQ(part.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(part.status().message(),
+            "the data is divided among 2 workers, got 3; run the job with as many as before, or "
+            "anew");
+}
+
 TEST_F(AgreeOnPartTest, ItCanBeStopped) {
   stop_ = true;
   EXPECT_EQ(Ask(1, "a").status().code(), Code::kCancelled);
