@@ -74,6 +74,8 @@ class Task {
   bool ucx = false;       // workers reach servers over UCX
   NearOptions near;       // learn.cache_data
   int workers_on_this_host = 1;
+  double cpus = 0;   // resources.cpu of its role; 0: not said
+  double cores = 1;  // that this process may run on: affinity, and quotas of control groups
   int attempt = 0;
   // Of this program: 0 for the first of a job, and growing with every start of its task, also after
   // the task had left and has come back.
@@ -91,7 +93,8 @@ class Task {
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints
 
-  // Cores that this worker may use: the machine's, shared among the workers on it. At least 1.
+  // Cores that this worker may use: its role's resources.cpu as far as they are there; without, the
+  // machine's, shared among the workers on it. At least 1.
   int64_t OwnThreads() const;
   ps::Members& members() const { return *members_; }
   // As FileMembers. Thread-safe.
