@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <new>
 
 #include "base/log.h"
 #include "learn/ffm/ffm.h"
 #include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
+#include "learn/memory.h"
 #include "learn/parameter_server.h"
 #include "learn/task.h"
 #include "learn/word2vec/word2vec.h"
@@ -79,13 +81,22 @@ int Complain(const std::string& command, const Status& status) {
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
 
+// The edge at which a want of memory becomes a sentence; training threads have one of their own.
+Status WithinMemory(const std::function<Status()>& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
 int Run(const std::string& command, const std::string& role,
         const std::function<Status(Task&)>& body) {
   Result<std::unique_ptr<Task>> task = Task::Make(role, RealEnvironment());
   if (!task.ok()) return Complain(command, task.status());
   SetLogName(fmt::format("{}-{}", role, (*task)->index));
   InstallHandlers(**task);
-  const Status status = body(**task);
+  const Status status = WithinMemory([&] { return body(**task); });
   if (IsGoodEnd(status, **task)) return 0;
   return Complain(command, status);
 }

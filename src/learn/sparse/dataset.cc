@@ -1,8 +1,11 @@
 #include "learn/sparse/dataset.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <thread>
+
+#include "learn/memory.h"
 
 namespace shoal::learn::sparse {
 
@@ -46,7 +49,11 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
                            : Result<data::ExampleSet>(shard.status());
       if (!read[i]->ok()) return;
       shards[i].set = std::move(**read[i]);
-      shards[i].scales = ScalesOf(shards[i].set, normalize);
+      try {
+        shards[i].scales = ScalesOf(shards[i].set, normalize);
+      } catch (const std::bad_alloc&) {
+        read[i] = OutOfMemory();
+      }
     });
   }
   for (std::thread& thread : running) thread.join();

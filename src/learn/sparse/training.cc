@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <numeric>
 #include <thread>
 
 #include "base/log.h"
+#include "learn/memory.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -250,10 +252,19 @@ void Training::EndEpoch() {
   reported_ = quality;
 }
 
+template <typename Work>
+void Training::WithinMemory(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    Fail(OutOfMemory());
+  }
+}
+
 void Training::RunThread(Thread& thread) {
   while (!ended_) {
-    TrainRound(thread);
-    meeting_.Meet([this] { EndRound(); });
+    WithinMemory([&] { TrainRound(thread); });
+    meeting_.Meet([this] { WithinMemory([this] { EndRound(); }); });
     if (exchange_) {
       if (!failed_.load()) {
         if (const Status status = ExchangeInTurn(thread); !status.ok()) Fail(status);
@@ -263,7 +274,7 @@ void Training::RunThread(Thread& thread) {
         if (const Status status = Told(); !status.ok()) Fail(status);
       });
     }
-    meeting_.Meet([this] { Plan(); });
+    meeting_.Meet([this] { WithinMemory([this] { Plan(); }); });
   }
   const std::lock_guard lock(mu_);
   if (--running_ == 0) done_.notify_all();

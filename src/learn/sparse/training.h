@@ -71,6 +71,9 @@ class Training {
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   void Order(Thread& thread);
   void RunThread(Thread& thread);
+  // A want of memory in it fails the training.
+  template <typename Work>
+  void WithinMemory(const Work& work);
   void TrainRound(Thread& thread);
   void Plan();
   void EndRound();

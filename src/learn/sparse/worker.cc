@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "learn/memory.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
 #include "model/factors.h"
@@ -20,6 +21,8 @@ constexpr auto kPoll = std::chrono::milliseconds(5);
 constexpr auto kSlowPoll = std::chrono::milliseconds(100);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
 constexpr auto kDrainPatience = std::chrono::seconds(4);
+
+constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
 struct Data {
@@ -245,9 +248,48 @@ Status FinishModel(const WorkerSetup& setup, Data& data, const Training& trainin
   return Save(setup, training, model, outcome);
 }
 
+// Pages of the state of features that rows name: others are never written.
+uint64_t PagesOf(const std::vector<LoadedShard>& shards, uint64_t feature_bytes,
+                 uint64_t features) {
+  std::vector<bool> written(features * feature_bytes / kPage + 1);
+  uint64_t pages = 0;
+  for (const LoadedShard& shard : shards) {
+    for (size_t i = 0; i < shard.set.features.size(); ++i) {
+      const uint64_t begin = shard.set.features.data()[i] * feature_bytes;
+      for (uint64_t page = begin / kPage; page <= (begin + feature_bytes - 1) / kPage; ++page) {
+        pages += !written[page];
+        written[page] = true;
+      }
+    }
+  }
+  return pages;
+}
+
+// The state of the features, once more as the servers have it, and the model that is made of it in
+// the end, against the memory that is free. Where all of it does not fit, only what will be written
+// counts: of hashed features most do not exist.
+Status CheckFits(const WorkerSetup& setup, const Data& data) {
+  const uint64_t features = setup.share.extent.features;
+  const uint64_t state = setup.learner->width() * sizeof(float);
+  const bool exchanges = setup.workers > 1 || setup.checkpoints;
+  const uint64_t copies = exchanges ? 2 : 1;
+  const uint64_t weights = features * sizeof(float);
+  const uint64_t free = FreeMemory();
+  uint64_t bytes = 2 * copies * features * state + weights;
+  if (bytes <= free) return Status::Ok();
+  // The last exchange brings all rows of the servers.
+  const bool all = setup.workers > 1 && setup.index == 0;
+  const uint64_t written =
+      all ? features * state
+          : std::min(features * state, PagesOf(data.train, state, features) * kPage);
+  bytes = copies * written + weights;
+  return CheckMemory(bytes, free, "hash the features to fewer (hash_bits), or take fewer factors");
+}
+
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& agreed, Data& data,
                                    std::vector<Position> from) {
   const uint64_t features = setup.share.extent.features;
+  TRY(CheckFits(setup, data));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
              StateTable::Make(setup.client, features, setup.learner->width()));
   // A life before this one, or the checkpoint, left its state with the servers.

@@ -45,6 +45,7 @@ Status TrainAsWorker(Task& task) {
   setup.index = task.index;
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
+  setup.server_inside = task.servers == 0;
   setup.own_threads = task.OwnThreads();
   setup.sources = task.sources;
   setup.near = task.near;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/encoder.h"
+#include "learn/memory.h"
 #include "learn/word2vec/training.h"
 #include "learn/word2vec/vocabulary_phase.h"
 #include "model/save.h"
@@ -155,9 +156,20 @@ Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary&
   return model::SaveModel(setup.output, content);
 }
 
+// Both matrices, as they are trained and as the servers have them; and the servers' own where the
+// only worker has them in its process.
+Status CheckFits(const WorkerSetup& setup, const data::Vocabulary& vocabulary) {
+  const size_t stride = Stride(static_cast<size_t>(setup.params.dim));
+  const uint64_t matrix = uint64_t{vocabulary.size()} * stride * sizeof(float);
+  const uint64_t copies = setup.server_inside ? 3 : 2;
+  return CheckMemory(kTables * copies * matrix, FreeMemory(),
+                     "use a smaller dim or a larger min_count");
+}
+
 // After the vocabulary: tables, shards, training, and for the first worker the model.
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus& corpus,
                                    const data::Vocabulary& vocabulary, std::vector<Position> from) {
+  TRY(CheckFits(setup, vocabulary));
   TRY_ASSIGN(const Kernels* kernels, KernelsFor(setup.params));
   ps::TableRef tables[kTables];
   for (const TableKind kind : {kInput, kOutput}) {

@@ -23,6 +23,7 @@ struct WorkerSetup {
   int index = 0;
   int workers = 1;
   int servers = 1;
+  bool server_inside = false;  // of this process
   Params params;
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;

@@ -1,0 +1,23 @@
+// Whether a model fits into memory, asked before it is trained: after the training it would be too
+// late, and the kernel's answer is a signal.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace shoal::learn {
+
+// Bytes that this process may still take: what the machine has free, the limits of its control
+// groups, and RLIMIT_AS less what it has mapped.
+uint64_t FreeMemory();
+
+// ResourceExhausted if a worker's state and model take more than `free` bytes. `advice` says how
+// they become smaller.
+Status CheckMemory(uint64_t bytes, uint64_t free, std::string_view advice);
+
+// What an std::bad_alloc is told as.
+Status OutOfMemory();
+
+}  // namespace shoal::learn
