@@ -23,13 +23,16 @@ extern char** environ;
 namespace shoal::learn {
 namespace {
 
-// What the signal handler sets; a handler can reach nothing else. Set before it is installed.
-std::atomic<bool>* stop_flag = nullptr;
+// Whom the signal handler tells; a handler can reach nothing else. Set before it is installed.
+Task* told = nullptr;
 
-void OnSignal(int /*signal*/) { stop_flag->store(true); }
+void OnSignal(int signal) {
+  told->stop_signal.store(signal);
+  told->stop.store(true);
+}
 
 void InstallHandlers(Task& task) {
-  stop_flag = &task.stop;
+  told = &task;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   sigaction(SIGTERM, &action, nullptr);
@@ -65,8 +68,16 @@ Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue
 }
 
 // SIGTERM before the training began is an end that was asked for.
-bool IsGoodEnd(const Status& status, const Task& task) {
-  return status.ok() || (status.code() == Code::kCancelled && task.stop.load());
+bool IsCutShort(const Status& status, const Task& task) {
+  const bool before = status.code() == Code::kCancelled && task.stop.load();
+  return before || (status.ok() && task.cut_short);
+}
+
+// As if there were no handler.
+int EndBySignal(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  return 128 + signal;  // the first process of a namespace does not die of it
 }
 
 Status RunRole(std::string_view role, Task& task) {
@@ -97,8 +108,8 @@ int Run(const std::string& command, const std::string& role,
   SetLogName(fmt::format("{}-{}", role, (*task)->index));
   InstallHandlers(**task);
   const Status status = WithinMemory([&] { return body(**task); });
-  if (IsGoodEnd(status, **task)) return 0;
-  return Complain(command, status);
+  if (IsCutShort(status, **task)) return EndBySignal((*task)->stop_signal.load());
+  return status.ok() ? 0 : Complain(command, status);
 }
 
 }  // namespace

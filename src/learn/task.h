@@ -104,6 +104,11 @@ class Task {
   // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
   // handlers too.
   std::atomic<bool> stop{false};
+  // The signal that said so; 0: none.
+  std::atomic<int> stop_signal{0};
+  // The role's body has ended before its part was done, because of `stop`. The process then ends by
+  // that signal, as a program without a handler does: whoever has not asked for it sees a loss.
+  bool cut_short = false;
 
  private:
   explicit Task(int report_fd) : reporter_(report_fd) {}

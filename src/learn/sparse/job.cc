@@ -106,6 +106,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
              ConnectWorker(task, ps::Consistency::Ssp(kStaleness), &restarted));
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  task.cut_short = outcome.drained;
   if (task.index == 0) task.reporter().Result(ResultOf(task, outcome));
   return Status::Ok();
 }

@@ -61,6 +61,7 @@ Status TrainAsWorker(Task& task) {
   TRY_ASSIGN(const WorkerClient connected, ConnectWorker(task, ps::Consistency::Asp(), &restarted));
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  task.cut_short = outcome.drained;
   if (task.index != 0) return Status::Ok();
   json::object result{{"words_per_second", outcome.words_per_second},
                       {"loss", outcome.loss},
