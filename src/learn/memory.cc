@@ -33,14 +33,14 @@ uint64_t MappedBytes() {
 }  // namespace
 
 uint64_t FreeMemory() {
-  const host::MachineFacts facts = host::ReadMachineFacts();
-  auto free = static_cast<uint64_t>(std::max<int64_t>(facts.available_bytes, 0));
+  return static_cast<uint64_t>(std::max<int64_t>(host::ReadMachineFacts().available_bytes, 0));
+}
+
+uint64_t FreeAddressSpace() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const uint64_t most = limit.rlim_cur;
-    free = std::min(free, most - std::min(most, MappedBytes()));
-  }
-  return free;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  const uint64_t most = limit.rlim_cur;
+  return most - std::min(most, MappedBytes());
 }
 
 Status CheckMemory(uint64_t bytes, uint64_t free, std::string_view advice) {

@@ -9,9 +9,12 @@
 
 namespace shoal::learn {
 
-// Bytes that this process may still take: what the machine has free, the limits of its control
-// groups, and RLIMIT_AS less what it has mapped.
+// Bytes that this process may still write to: what the machine has free, and the limits of its
+// control groups.
 uint64_t FreeMemory();
+// Bytes that it may still map, written to or not: RLIMIT_AS less what it has mapped. UINT64_MAX
+// without that limit.
+uint64_t FreeAddressSpace();
 
 // ResourceExhausted if a worker's state and model take more than `free` bytes. `advice` says how
 // they become smaller.

@@ -17,6 +17,7 @@ TEST(Memory, WhatDoesNotFitIsOneSentence) {
 TEST(Memory, SomeIsFree) {
   EXPECT_GT(FreeMemory(), 1u << 20);
   EXPECT_LT(FreeMemory(), uint64_t{1} << 50);
+  EXPECT_GT(FreeAddressSpace(), 1u << 20);
 }
 
 }  // namespace

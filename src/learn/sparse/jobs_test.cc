@@ -195,8 +195,35 @@ class SparseJob : public testing::Test {
       return ended_;
     };
     setup.look = look_;
+    setup.near.keep = cache_data_;
     setup.restarted_servers = &restarted;
     return RunWorker(setup);
+  }
+
+  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
+  std::unique_ptr<ps::Client> Played(int index) {
+    ps::ClientOptions options;
+    options.index = index;
+    options.token = "token";
+    options.hub = hub_;
+    options.consistency = ps::Consistency::Asp();
+    auto client = ps::Client::Connect(std::move(options), &members_).value();
+    const data::Corpus corpus = data::Corpus::Open(sources_).value();
+    const auto part = static_cast<uint64_t>(index);
+    WorkerSetup setup;
+    setup.index = index;
+    setup.workers = 2;
+    setup.client = client.get();
+    setup.share = {corpus.fingerprint(),
+                   1,
+                   part,
+                   2,
+                   corpus.BeginOf(part, 2).value(),
+                   corpus.BeginOf(part + 1, 2).value(),
+                   40,
+                   {301, 0}};
+    EXPECT_TRUE(Announce(setup).ok());
+    return client;
   }
 
   Result<Predictions> PredictTest() {
@@ -224,6 +251,7 @@ class SparseJob : public testing::Test {
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;
   std::array<std::atomic<bool>, 8> stops_{};
+  CacheData cache_data_ = CacheData::kAuto;
   Duration look_ = std::chrono::seconds(10);
   std::mutex ended_mu_;
   std::vector<int> ended_;  // guarded by ended_mu_; as the coordinator says
@@ -481,20 +509,7 @@ TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
   const Reporter reporter(epochs.fd());
   auto fast = std::async(std::launch::async, [&] { return One(0, "model", &reporter); });
 
-  // The other worker, as the servers see it: it has read its part, and is slow.
-  ps::ClientOptions options;
-  options.index = 1;
-  options.token = "token";
-  options.hub = hub_;
-  options.consistency = ps::Consistency::Ssp(kStaleness);
-  const auto slow = ps::Client::Connect(std::move(options), &members_).value();
-  const data::Corpus corpus = data::Corpus::Open(sources_).value();
-  WorkerSetup setup;
-  setup.index = 1;
-  setup.workers = 2;
-  setup.client = slow.get();
-  setup.share = {corpus.fingerprint(), 1, 1, 2, corpus.BeginOf(1, 2).value(), {1, 0}, 40, {301, 0}};
-  ASSERT_TRUE(Announce(setup).ok());
+  const auto slow = Played(1);
   epochs.Await(2);  // it may be no further ahead
   EXPECT_EQ(fast.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   ASSERT_TRUE(slow->SetProgress(EncodePositions({{5, 0, 200}})).ok());
@@ -502,6 +517,35 @@ TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
   const auto outcome = fast.get();
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_EQ(outcome->job.trained, outcome->examples + 200);
+}
+
+// It has trained its part and waits for the first worker to hear so.
+TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
+  over_tcp_ = true;
+  cache_data_ = CacheData::kOff;  // each has the part of its own number
+  StartServers(1, 2);
+  const auto first = Played(0);
+  auto waits = std::async(std::launch::async, [&] { return One(1, "model"); });
+  ASSERT_TRUE(first->Clock(1000).ok());  // holds nobody up
+  const auto trained = [&] {
+    const auto bytes = first->GetProgress(1);
+    const auto at = DecodePositions(bytes.ok() ? *bytes : "");
+    return at.ok() ? TrainedBy(*at) : 0;
+  };
+  const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(60);
+  const auto await = [&](uint64_t least) {
+    while (trained() < least && RealClock::Get()->Now() < deadline) std::this_thread::yield();
+    return trained();
+  };
+  ASSERT_GT(await(1), 0u);
+  const uint64_t all = 3 * DecodeShare(first->GetBlob("share/1").value(), "").value().examples;
+  ASSERT_EQ(await(all), all);
+  StartServer(0);  // knows nothing
+  EXPECT_EQ(await(all), all);
+  ASSERT_TRUE(first->Leave().ok());
+  const auto outcome = waits.get();
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->examples, all);
 }
 
 TEST_F(SparseJob, CsvWithNamesAndClasses) {

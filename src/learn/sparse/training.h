@@ -46,6 +46,8 @@ class Training {
   bool drained() const { return drained_; }
   // Trained by this call.
   uint64_t examples() const { return trained_.load(); }
+  // Where the threads are; not while they run.
+  std::vector<Position> Positions() const;
   // Trained by this worker in all lives.
   uint64_t trained() const { return TrainedBy(Positions()); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
@@ -85,7 +87,6 @@ class Training {
   Status CheckEpochs(uint64_t epochs) const;
   // That positions of an earlier life are of the shards at hand.
   Status CheckStart() const;
-  std::vector<Position> Positions() const;
   Status AwaitSlower(uint64_t clock);
   void Fail(const Status& status);
   void Report(bool last);

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -17,11 +20,12 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(5);
-constexpr auto kSlowPoll = std::chrono::milliseconds(100);
+constexpr auto kPoll = std::chrono::milliseconds(1);
+constexpr auto kSlowPoll = std::chrono::milliseconds(20);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
 constexpr auto kDrainPatience = std::chrono::seconds(4);
 
+constexpr auto kLook = std::chrono::milliseconds(50);  // whether a server came back
 constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
@@ -167,26 +171,34 @@ Status Save(const WorkerSetup& setup, const Training& training, const model::Fac
 class TrainedByAll {
  public:
   TrainedByAll(const WorkerSetup& setup, const Agreement& all)
-      : setup_(setup), examples_(all.examples), heard_(all.examples.size()) {}
+      : setup_(setup),
+        epochs_(static_cast<uint64_t>(setup.params.epochs)),
+        examples_(all.examples),
+        heard_(all.examples.size()) {}
 
   uint64_t trained() const { return std::accumulate(heard_.begin(), heard_.end(), uint64_t{0}); }
 
-  // False as long as somebody has not told that it has trained all of its part.
+  // False as long as a worker has not told that it has trained all of its part.
   Result<bool> Complete() {
     const std::vector<int> ended = setup_.ended ? setup_.ended() : std::vector<int>{};
+    TRY(Hear());
     bool complete = true;
     for (size_t worker = 0; worker < heard_.size(); ++worker) {
-      const uint64_t expected = examples_[worker] * static_cast<uint64_t>(setup_.params.epochs);
-      if (heard_[worker] >= expected) continue;
-      TRY_ASSIGN(heard_[worker], Ask(static_cast<int>(worker), heard_[worker]));
-      if (heard_[worker] >= expected) continue;
+      const Conservation numbers{heard_[worker], examples_[worker], epochs_, "examples"};
+      if (numbers.trained >= numbers.expected()) continue;
       complete = false;
-      if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) == ended.end()) continue;
-      return CheckConservation({heard_[worker], examples_[worker],
-                                static_cast<uint64_t>(setup_.params.epochs), "examples"},
-                               fmt::format("worker {} has ended and", worker));
+      if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) != ended.end())
+        return CheckConservation(numbers, fmt::format("worker {} has ended and", worker));
     }
     return complete;
+  }
+  // Asks about those who have not trained all of their part.
+  Status Hear() {
+    for (size_t worker = 0; worker < heard_.size(); ++worker) {
+      if (heard_[worker] >= examples_[worker] * epochs_) continue;
+      TRY_ASSIGN(heard_[worker], Ask(static_cast<int>(worker), heard_[worker]));
+    }
+    return Status::Ok();
   }
 
  private:
@@ -200,28 +212,54 @@ class TrainedByAll {
   }
 
   const WorkerSetup& setup_;
+  const uint64_t epochs_;
   const std::vector<uint64_t> examples_;  // of one pass, by worker
   std::vector<uint64_t> heard_;
 };
 
+// Tells the servers where a worker that waits has come to, again whenever one came back, which may
+// have forgotten it. Until destroyed, in a thread of its own.
+class ProgressTeller {
+ public:
+  ProgressTeller(ps::Client* client, std::string progress)
+      : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
+          std::mutex mu;
+          std::condition_variable_any stopped;
+          std::unique_lock lock(mu);
+          std::optional<int64_t> told;
+          while (!stop.stop_requested()) {
+            const int64_t now = client->server_restarts();
+            if (told != now && client->SetProgress(progress).ok()) told = now;
+            stopped.wait_for(lock, stop, kLook, [] { return false; });
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
 // Until all workers' changes are with the servers, or, where the job is to stop, for a while. The
-// first worker then knows what all have trained.
-Status AwaitOthers(const WorkerSetup& setup, bool drained, TrainedByAll* all) {
+// first worker then knows what all have trained; the others stay until it does.
+Status AwaitOthers(const WorkerSetup& setup, bool drained, const std::vector<Position>& at,
+                   TrainedByAll* all) {
   if (setup.workers == 1 || (drained && setup.index != 0)) return Status::Ok();
-  const Status met = setup.client->Barrier(
-      "trained", drained ? Duration(kDrainPatience) : Duration(kWhileTheyLive));
-  if (drained && met.code() == Code::kDeadlineExceeded) {
+  const ProgressTeller teller(setup.client, EncodePositions(at));
+  bool complete = drained || setup.index != 0;
+  for (auto pause = kPoll; !complete && !setup.stop->load();
+       pause = std::min(pause * 2, kSlowPoll)) {
+    TRY_ASSIGN(complete, all->Complete());
+    if (!complete) std::this_thread::sleep_for(pause);
+  }
+  const bool stops = drained || !complete;
+  const Status met =
+      setup.client->Barrier("trained", stops ? Duration(kDrainPatience) : Duration(kWhileTheyLive));
+  if (!stops) return met;
+  if (met.code() != Code::kDeadlineExceeded) TRY(met);
+  if (!met.ok()) {
     LogWarning("other workers have not drained within {}; saving without their last examples",
                FormatDuration(kDrainPatience));
-  } else {
-    TRY(met);
   }
-  if (setup.index != 0) return Status::Ok();
-  for (auto pause = kPoll;; pause = std::min(pause * 2, kSlowPoll)) {
-    TRY_ASSIGN(const bool complete, all->Complete());
-    if (complete || drained || setup.stop->load()) return Status::Ok();
-    std::this_thread::sleep_for(pause);
-  }
+  return all->Hear();
 }
 
 Status CheckFinite(const model::FactorModel& model) {
@@ -274,16 +312,18 @@ Status CheckFits(const WorkerSetup& setup, const Data& data) {
   const bool exchanges = setup.workers > 1 || setup.checkpoints;
   const uint64_t copies = exchanges ? 2 : 1;
   const uint64_t weights = features * sizeof(float);
+  const char* const advice = "hash the features to fewer (hash_bits), or take fewer factors";
+  // Half of the state is the optimizer's; the other half makes the model.
+  const uint64_t mapped = copies * features * state + features * state / 2 + weights;
+  TRY(CheckMemory(mapped, FreeAddressSpace(), advice));
   const uint64_t free = FreeMemory();
-  uint64_t bytes = 2 * copies * features * state + weights;
-  if (bytes <= free) return Status::Ok();
+  if (mapped <= free) return Status::Ok();
   // The last exchange brings all rows of the servers.
   const bool all = setup.workers > 1 && setup.index == 0;
   const uint64_t written =
       all ? features * state
           : std::min(features * state, PagesOf(data.train, state, features) * kPage);
-  bytes = copies * written + weights;
-  return CheckMemory(bytes, free, "hash the features to fewer (hash_bits), or take fewer factors");
+  return CheckMemory(copies * written + written / 2 + weights, free, advice);
 }
 
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& agreed, Data& data,
@@ -307,7 +347,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
   TrainedByAll heard(setup, agreed);
-  TRY(AwaitOthers(setup, outcome.drained, &heard));
+  TRY(AwaitOthers(setup, outcome.drained, training.Positions(), &heard));
   if (setup.index != 0) return outcome;
 
   outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
