@@ -18,6 +18,7 @@
 #include "engine/records.h"
 #include "host/isolation.h"
 #include "host/port_lease.h"
+#include "host/shared_memory.h"
 #include "host/usage.h"
 #include "ps/ucx_library.h"
 
@@ -210,6 +211,42 @@ void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Fi
   findings->push_back(std::move(finding));
 }
 
+std::string Mebibytes(int64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+// Memory that outlives the programs which made it.
+void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
+  Finding finding{"memory left", Verdict::kGood, "", "", {}};
+  std::string left;
+  json::array list;
+  for (const host::LeftSharedMemory& one : host::FindLeftSharedMemory(clean)) {
+    left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", Mebibytes(one.bytes), one.job);
+    list.push_back({{"job", one.job}, {"path", one.path.string()}, {"bytes", one.bytes}});
+  }
+  const host::SystemVMemory detached = host::FindDetachedSystemVMemory();
+  finding.data = {{"jobs", list},
+                  {"segments", detached.segments},
+                  {"segment_bytes", detached.bytes},
+                  {"removed", clean}};
+  finding.meaning =
+      left.empty() ? "no /dev/shm of dead jobs is left"
+                   : (clean ? "removed /dev/shm of dead jobs: " : "/dev/shm of dead jobs: ") + left;
+  if (detached.segments > 0) {
+    finding.verdict = Verdict::kCouldBeBetter;
+    finding.meaning += fmt::format(
+        "; {} of yours in {} System V segments to which no process is attached, of whatever "
+        "program",
+        Mebibytes(detached.bytes), detached.segments);
+    finding.remedy = "ipcs -mp lists them, ipcrm -m ID removes one";
+  }
+  if (!left.empty() && !clean) {
+    finding.verdict = Verdict::kBad;
+    finding.remedy = "shoal doctor --clean" + (finding.remedy.empty() ? "" : "; " + finding.remedy);
+  }
+  findings->push_back(std::move(finding));
+}
+
 // Engines beside this machine's processes. Nobody has to have them.
 void CheckEngines(std::vector<Finding>* findings) {
   for (const std::string& name : EngineNameList()) {
@@ -267,6 +304,7 @@ std::vector<Finding> Examine(bool clean) {
   CheckPorts(&findings);
   CheckStore(&findings);
   CheckLeftovers(isolation, clean, &findings);
+  CheckSharedMemory(clean, &findings);
   return findings;
 }
 

@@ -103,10 +103,11 @@ int Exec(const Context& context, const Arguments& arguments) {
 
 constexpr const char* kFooter = R"help(Examples:
   shoal exec mnist worker-1 -- bash                 a shell beside the program
-  shoal exec mnist worker-1 -- py-spy dump --pid 2
+  shoal exec mnist worker-1 -- sh -c 'py-spy dump --pid $SHOAL_PID'
   shoal exec mnist worker -- nvidia-smi | head      worker is worker-0
 
-The command has the program's directory, environment, limits and namespaces. The exit code is the
+The command has the program's directory, environment, limits and namespaces; $SHOAL_PID is the
+program's number in them. The exit code is the
 command's, or 128 and the number of the signal that ended it. It is killed when the task's program
 ends.)help";
 

@@ -6,9 +6,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -197,6 +199,49 @@ void KillChildren() {
   ::close(proc);
 }
 
+// The numbers of a line of /proc/sysvipc/shm, as they come, a byte at a time.
+class SegmentReader {
+ public:
+  // Removes the segment whose line ends here if a process that we see has made it.
+  void Take(char c) {
+    if (c == '\n') {
+      if (column_ > kCreator && numbers_[kCreator] > 0)
+        (void)::shmctl(static_cast<int>(numbers_[kId]), IPC_RMID, nullptr);
+      column_ = 0;
+      in_number_ = false;
+      numbers_[kId] = numbers_[kCreator] = 0;
+      return;
+    }
+    const bool digit = c >= '0' && c <= '9';
+    if (c == ' ' || c == '\t') {
+      if (in_number_) ++column_;
+      in_number_ = false;
+    } else {
+      in_number_ = true;  // '-' of a key, words of the first line
+      if (digit && column_ <= kCreator) numbers_[column_] = numbers_[column_] * 10 + (c - '0');
+    }
+  }
+
+ private:
+  static constexpr size_t kId = 1;  // key, id, mode, size, creator, …
+  static constexpr size_t kCreator = 4;
+  int64_t numbers_[kCreator + 1] = {};
+  size_t column_ = 0;
+  bool in_number_ = false;
+};
+
+// Of processes of another PID namespace the creators' numbers are 0.
+void RemoveSharedMemory() {
+  const int fd = ::open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  SegmentReader reader;
+  char block[4096];
+  for (ssize_t size = 0; (size = ::read(fd, block, sizeof block)) > 0;) {
+    for (ssize_t i = 0; i < size; ++i) reader.Take(block[i]);
+  }
+  ::close(fd);
+}
+
 class Init {
  public:
   explicit Init(const InitPlan& plan) : plan_(plan) {}
@@ -230,7 +275,9 @@ class Init {
     if (plan_.new_pids) {
       // A second line behind the control socket: takes even an init that is stopped. Not for a
       // guard, which has to live on to kill.
-      if (plan_.die_with_thread) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // One that has to remove what is left is woken instead, and sees the socket's end.
+      if (plan_.die_with_thread)
+        ::prctl(PR_SET_PDEATHSIG, plan_.removes_shared_memory ? SIGCONT : SIGKILL);
       const StartStep failed = EnterNamespaces(plan_);
       if (failed != StartStep::kNone) FailStart(failed, errno);
     } else {
@@ -306,8 +353,10 @@ class Init {
     const ssize_t size = ::recv(kControl, &message, sizeof message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (size != static_cast<ssize_t>(sizeof message)) {  // the launcher is dead
-      if (plan_.new_pids) ::_exit(1);                    // and the kernel ends all the rest
+      // Of a PID namespace the kernel ends all the rest, but does not remove their memory.
+      if (plan_.new_pids && !plan_.removes_shared_memory) ::_exit(1);
       EndRest();
+      if (plan_.removes_shared_memory) RemoveSharedMemory();
       ::_exit(1);
     }
     if (message.kind == InitMessage::kSignal) SignalAll(message.a);
@@ -369,6 +418,7 @@ class Init {
 
   [[noreturn]] void Finish() {
     EndRest();
+    if (plan_.removes_shared_memory) RemoveSharedMemory();
     rusage usage{};
     ::getrusage(RUSAGE_CHILDREN, &usage);
     InitMessage message;
@@ -431,6 +481,10 @@ StartStep EnterNamespaces(const InitPlan& plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return StartStep::kMountProc;
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return StartStep::kMountProc;
+  // Without these two a program runs as well.
+  if (plan.shared_memory != nullptr)
+    (void)::mount(plan.shared_memory, "/dev/shm", nullptr, MS_BIND, nullptr);
+  if (plan.last_pid != nullptr) (void)WriteText("/proc/sys/kernel/ns_last_pid", plan.last_pid);
   return StartStep::kNone;
 }
 
