@@ -115,13 +115,6 @@ TEST(KubeConfig, AnExecPluginIsAsked) {
               HasSubstr("exited with code 3: log in first"));
 }
 
-TEST(KubeConfig, NoProxy) {
-  EXPECT_TRUE(IsExcluded("a.b.example", "x, .b.example"));
-  EXPECT_TRUE(IsExcluded("b.example", "b.example"));
-  EXPECT_FALSE(IsExcluded("ab.example", "b.example"));
-  EXPECT_TRUE(IsExcluded("any", "*"));
-}
-
 // ---- Objects ----
 
 DesiredTask Launcher(const std::string& role, int index) {
