@@ -24,7 +24,9 @@ Result<std::unique_ptr<Session>> Session::Open(const Context&) {
 Result<engine::Engine*> Session::engine(const std::string& name) {
   std::unique_ptr<engine::Engine>& engine = engines_[name];
   if (engine == nullptr) {
-    TRY_ASSIGN(engine, MakeEngine(name));
+    TRY_ASSIGN(engine, MakeEngine(name, [home = home_](const std::string& id) {
+                 return home.job_dir(id).string();
+               }));
   }
   return engine.get();
 }

@@ -130,6 +130,10 @@ class KubernetesEngine final : public PublishingEngine {
     std::string path;
     std::string launcher;  // in the pod
   };
+  // Where a job of another process of ours is, as the job's directory says.
+  JobPlace RecordedPlace(const std::string& job_id) const {
+    return ReadPlace(options_.job_dir ? options_.job_dir(job_id) : "");
+  }
   Result<Reached> RunningPod(const std::string& job_id, const std::string& role, int index);
   Result<const KubeClient*> ClientFor(const std::string& context);
   Result<std::shared_ptr<HeldJob>> Hold(const std::string& job_id, const JobPlace& place);
@@ -374,7 +378,7 @@ Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
 Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
   Status removed;
   if (there) {
     std::lock_guard sending(held->sending);
@@ -473,7 +477,7 @@ Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string
                                                                const std::string& role, int index) {
   TRY(CheckName("job id", job_id));
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
   const auto pod = held->follower->PodOf(role, index);
   if (!there) {
     std::lock_guard lock(mu_);
