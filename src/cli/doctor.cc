@@ -13,6 +13,7 @@
 #include "cli/doctor_gpus.h"
 #include "cli/engines.h"
 #include "cli/report.h"
+#include "controller/leftovers.h"
 #include "controller/state_home.h"
 #include "engine/local/sweep.h"
 #include "engine/records.h"
@@ -247,6 +248,24 @@ void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
+// Jobs that have ended while their engine could not remove all of them.
+void CheckUnremoved(std::vector<Finding>* findings) {
+  const Result<fs::path> home = controller::FindStateHome();
+  if (!home.ok()) return;
+  std::string left;
+  json::array list;
+  for (const controller::Leftover& one : controller::ListLeftovers(controller::StateHome(*home))) {
+    left += fmt::format("{}{} on {}: {}", left.empty() ? "" : "; ", one.job, one.engine, one.why);
+    list.push_back({{"job", one.job}, {"engine", one.engine}, {"why", one.why}});
+  }
+  if (list.empty()) return;
+  findings->push_back({"not removed",
+                       Verdict::kBad,
+                       "of ended jobs: " + left,
+                       "let the engine answer: any shoal command then tries again, once a minute",
+                       {{"jobs", std::move(list)}}});
+}
+
 // Engines beside this machine's processes. Nobody has to have them.
 void CheckEngines(std::vector<Finding>* findings) {
   for (const std::string& name : EngineNameList()) {
@@ -305,6 +324,7 @@ std::vector<Finding> Examine(bool clean) {
   CheckStore(&findings);
   CheckLeftovers(isolation, clean, &findings);
   CheckSharedMemory(clean, &findings);
+  CheckUnremoved(&findings);
   return findings;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cli/engines.h"
+#include "controller/leftovers.h"
 #include "controller/process_identity.h"
 #include "controller/prune.h"
 #include "controller/sqlite_store.h"
@@ -68,6 +69,9 @@ Status Session::Reconcile() {
   options.self = self_;
   options.engine = [this](const std::string& name) { return engine(name); };
   TRY_ASSIGN(repaired_, controller::Reconcile(options));
+  constexpr std::chrono::milliseconds kPatience{2000};  // somebody waits for the command
+  for (const controller::Leftover& gone : controller::RemoveLeftovers(options, kPatience))
+    LogInfo("{}: what was left of it on {} is removed", gone.job, gone.engine);
   return Status::Ok();
 }
 

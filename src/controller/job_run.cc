@@ -3,8 +3,8 @@
 //
 //   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kClearing ──▶ kDone
 //
-// Everything runs on the loop's thread, but for engine.Stop, which blocks and has a thread of its
-// own. Nothing is polled: the queue waits for the store's word, the first dial for the
+// Everything runs on the loop's thread, but for calls of the engine that wait for others
+// (engine_calls.h). Nothing is polled: the queue waits for the store's word, the first dial for the
 // coordinator's file.
 
 #include "controller/job_run.h"
@@ -15,11 +15,11 @@
 #include <atomic>
 #include <map>
 #include <optional>
-#include <thread>
 
 #include "base/log.h"
 #include "controller/admission.h"
 #include "controller/desired.h"
+#include "controller/engine_calls.h"
 #include "controller/file_watch.h"
 #include "controller/outputs.h"
 #include "controller/reconcile.h"
@@ -38,7 +38,6 @@ namespace {
 constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
 // A coordinator that was told to kill everything and says nothing for so long is not waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);
-constexpr std::chrono::milliseconds kClearGrace{2000};
 // Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
 constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
 // A job that waits for what others hold looks so often whether their controllers still live: a
@@ -57,14 +56,14 @@ class Run final : public JobRun {
         job_(std::move(job)),
         observer_(std::move(observer)),
         recorder_(options.store, options.clock, loop, id_),
-        policy_(queue::MakeFifo()) {}
+        policy_(queue::MakeFifo()),
+        calls_(options.engine, options.home, options.clock, id_) {}
 
   ~Run() override {
     alive_->store(false);
     for (const net::Loop::Id timer : timers_) loop_->Cancel(timer);
     if (changes_id_ != 0) loop_->Cancel(changes_id_);
     engine_watch_.reset();
-    if (clearing_.joinable()) clearing_.join();
   }
 
   void Begin() {
@@ -88,6 +87,11 @@ class Run final : public JobRun {
   void Note(const std::string& text) {
     if (observer_.on_note) observer_.on_note(text);
   }
+  // Also in the job's record.
+  void Record(const std::string& text) {
+    Note(text);
+    recorder_.AddNote(text);
+  }
   void TellState(JobState state, const std::string& why) {
     if (observer_.on_state) observer_.on_state(state, why);
   }
@@ -98,7 +102,9 @@ class Run final : public JobRun {
   void LookAfterOthers();
   void StartTasks();
   Status MakeTasks();
-  Status ApplyTasks();
+  Result<engine::DesiredJob> Desired();
+  void ApplySoon();
+  void Applied(const Status& status);
   void MakeAgain(const std::string& role);
   Status WatchForCoordinator();
   void ConnectClient();
@@ -137,7 +143,9 @@ class Run final : public JobRun {
   TaskWaits waits_;            // the others
   std::string cancel_reason_;  // of Drain or Kill
   Roster roster_;
-  bool applied_ = false;  // the engine took the tasks
+  bool applied_ = false;      // the engine took the tasks
+  bool applying_ = false;     // it is asked to, on a thread of its own
+  bool apply_again_ = false;  // the tasks have changed since that began
   bool connected_once_ = false;
   bool queued_ = true;    // where the engine has a queue: the coordinator does not run yet
   bool between_ = false;  // the coordinator has ended, to go on in another allocation
@@ -154,8 +162,8 @@ class Run final : public JobRun {
   std::unique_ptr<rendezvous::OutputFetch> fetch_;
   std::unique_ptr<rendezvous::FileGiver> giver_;  // of a job with files
   std::optional<rendezvous::Verdict> verdict_;    // while outputs are fetched
-  std::thread clearing_;
   const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
+  EngineCalls calls_;  // the last: its threads use all of the above
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -249,24 +257,54 @@ Status Run::MakeTasks() {
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
   roster_ = Roster(&job_);
-  TRY(ApplyTasks());
+  if (options_.engine->QueuesItself()) {
+    phase_ = Phase::kRunning;
+    ApplySoon();
+    return Status::Ok();
+  }
+  TRY_ASSIGN(const engine::DesiredJob desired, Desired());
+  TRY(options_.engine->Apply(desired));
   applied_ = true;
   phase_ = Phase::kRunning;
   if (!shared_) ConnectClient();  // so that a wait for it has an end
   return Status::Ok();
 }
 
-Status Run::ApplyTasks() {
+Result<engine::DesiredJob> Run::Desired() {
   DesiredPlaces places{dir_, options_.work_dir, options_.program, shared_, {}};
   if (!shared_) {
     TRY_ASSIGN(places.seed, rendezvous::MakeSeed(dir_.string()));
   }
-  TRY_ASSIGN(const engine::DesiredJob desired, MakeDesiredJob(job_, id_, places, roster_));
-  return options_.engine->Apply(desired);
+  return MakeDesiredJob(job_, id_, places, roster_);
+}
+
+// A cluster may take minutes to answer, or be away: Ctrl-C is heard meanwhile.
+void Run::ApplySoon() {
+  if (applying_) {
+    apply_again_ = true;
+    return;
+  }
+  auto desired = Desired();
+  if (!desired.ok()) return Applied(desired.status());
+  applying_ = true;
+  calls_.Apply(std::move(*desired),
+               [this](const Status& status) { Post([this, status] { Applied(status); }); });
+}
+
+void Run::Applied(const Status& status) {
+  applying_ = false;
+  if (phase_ != Phase::kRunning) return;
+  if (!status.ok() && !applied_) return Fail(status.message());
+  if (!status.ok()) Note("tasks cannot be made: " + status.message());
+  const bool first = !std::exchange(applied_, true);
+  if (first && !shared_) ConnectClient();  // so that a wait for it has an end
+  if (std::exchange(apply_again_, false)) ApplySoon();
 }
 
 void Run::MakeAgain(const std::string& role) {
-  const Status applied = ApplyTasks();
+  if (options_.engine->QueuesItself()) return ApplySoon();
+  const auto desired = Desired();
+  const Status applied = desired.ok() ? options_.engine->Apply(*desired) : desired.status();
   if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
 }
 
@@ -338,11 +376,7 @@ void Run::OutputsHere(Status status) {
   if (!verdict_ || phase_ != Phase::kRunning) return;
   if (status.ok() && verdict_->state == JobState::kSucceeded)
     status = PlaceOutputs(dir_, job_.outputs);
-  if (!status.ok()) {
-    const std::string text = "outputs may be missing: " + status.message();
-    Note(text);
-    recorder_.AddNote(text);
-  }
+  if (!status.ok()) Record("outputs may be missing: " + status.message());
   if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
     Note("the verdict could not be written: " + written.message());
   End(verdict_->state, verdict_->reason);
@@ -370,10 +404,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
     if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
     return;
   }
-  if (const std::string wait = waits_.Take(event); !wait.empty()) {
-    recorder_.AddNote(wait);
-    Note(wait);
-  }
+  if (const std::string wait = waits_.Take(event); !wait.empty()) Record(wait);
   if (event.phase == TaskPhase::kRefused) {
     WithClient([event](rendezvous::Client* client) {
       client->ReportRefused(event.role, event.index, event.end.reason);
@@ -407,8 +438,7 @@ void Run::LeaveQueue() {
 // Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
 void Run::GoOnLater() {
   if (std::exchange(between_, true)) return;
-  Note(rendezvous::kGoesOnLater);
-  recorder_.AddNote(rendezvous::kGoesOnLater);
+  Record(rendezvous::kGoesOnLater);
   if (client_ != nullptr) client_->AckVerdict();
 }
 
@@ -435,9 +465,7 @@ void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
     return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
                             coordinator_deaths_, how, LastWords(kCoordinatorRole, 0)));
   }
-  const std::string text = "the coordinator " + how + "; it is being started again";
-  recorder_.AddNote(text);
-  Note(text);
+  Record("the coordinator " + how + "; it is being started again");
 }
 
 std::string Run::LastWords(const std::string& role, int index) {
@@ -507,7 +535,9 @@ void Run::Drain(const std::string& reason) {
 }
 
 void Run::Kill(const std::string& reason) {
-  if (phase_ >= Phase::kClearing) return;
+  // What cannot be removed now is recorded, and tried again by the next command.
+  if (phase_ == Phase::kClearing) return calls_.Interrupt();
+  if (phase_ == Phase::kDone) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
     return End(JobState::kCancelled, reason);
@@ -533,9 +563,7 @@ void Run::End(JobState state, const std::string& reason) {
     Note("the end of the job could not be stored: " + stored.message());
   }
   if (client_ != nullptr) client_->AckVerdict();
-  clearing_ = std::thread([this, state] {
-    const Status stopped = options_.engine->Stop(id_, kClearGrace);
-    RemoveScratch(dir_, state);
+  calls_.Clear(state, [this](const Status& stopped) {
     Post([this, stopped] {
       if (!stopped.ok() && applied_)
         Note("something of the job may be left: " + stopped.message());

@@ -203,6 +203,11 @@ class Engine {
   // everything that carries the job's id. Returns when nothing is left. OK for an unknown job.
   virtual Status Stop(const std::string& job_id, std::chrono::milliseconds grace) = 0;
 
+  // Ends an Apply, Adopt or Stop of the job that is under way and waits for a daemon or cluster
+  // that does not answer: it returns soon, with an error. Any thread; calls made later are not
+  // affected. Engines whose calls have short deadlines do nothing.
+  virtual void Interrupt(const std::string& /*job_id*/) {}
+
   // Takes over the tasks of a job that an earlier process of ours started, and lists them. Empty if
   // none runs.
   virtual Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
