@@ -8,6 +8,7 @@
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
 #include "cli/report.h"
+#include "controller/outputs.h"
 
 namespace shoal::cli {
 namespace {
@@ -254,9 +255,11 @@ class QuietDisplay final : public Display {
   void OnEnd(const JobRecord&, const std::string&) override {}
 };
 
+// Empty if the job names none, or nothing is there.
 std::string ModelDirectory(const job::Job& job) {
   const auto model = job.outputs.find("model");
-  return model == job.outputs.end() ? "" : model->second;
+  if (model == job.outputs.end()) return "";
+  return controller::MissingOutputs({*model}).empty() ? model->second : "";
 }
 
 }  // namespace

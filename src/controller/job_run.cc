@@ -557,6 +557,9 @@ void Run::End(JobState state, const std::string& reason) {
   if (phase_ >= Phase::kClearing) return;
   phase_ = Phase::kClearing;
   store_watch_.reset();
+  if (state == JobState::kSucceeded && shared_) {  // else OutputsHere has looked
+    for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
+  }
   const std::string why = state == JobState::kFailed ? waits_.Explain(reason) : reason;
   if (const Status stored = recorder_.End(state, why); !stored.ok()) {
     // The verdict stands in the job's directory as well: the next command records it.

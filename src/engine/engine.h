@@ -50,6 +50,8 @@ struct Mount {
   std::string source;  // absolute
   std::string target;  // absolute
   bool read_only = false;
+  // The source is a directory that is made where there is none: an output goes there.
+  bool make_source = false;
 };
 
 // What engines whose tasks are containers need beside image and tasks; others do without.

@@ -26,6 +26,7 @@
 #include "engine/docker/docker_exec.h"
 #include "engine/docker/docker_job.h"
 #include "engine/docker/docker_worker.h"
+#include "engine/docker/host_files.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
 #include "engine/own_host.h"
@@ -342,6 +343,7 @@ Status DockerEngine::Apply(const DesiredJob& desired) {
   if (desired.job_dir.empty())
     return InvalidArgument("job " + desired.job_id + " has no directory of its own");
   TRY(Connect().status());
+  TRY(docker::PrepareHostFiles(desired));
   std::lock_guard lock(mu_);
   TRY_ASSIGN(HeldJob* const held, Hold(desired.job_id, desired.job_dir));
   if (!held->job->owned()) {
