@@ -15,7 +15,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -273,24 +272,32 @@ Status DockerEngine::ListenOnce(std::string* since) {
 }
 
 void DockerEngine::Heard(const docker::ContainerEvent& event) {
-  if (event.action != "die" && event.action != "destroy") return;
+  const bool ended = event.action == "die" || event.action == "destroy";
+  const bool paused = event.action == "pause";
+  if (!ended && !paused && event.action != "unpause") return;
   std::lock_guard lock(mu_);
   const auto held = jobs_.find(event.task.job);
   if (held == jobs_.end()) return;
-  held->second.job->Notice({event.task.role, event.task.index}, event.task.incarnation);
+  DockerJob* const job = held->second.job.get();
+  const docker::TaskLabels& task = event.task;
+  if (ended) {
+    job->Notice({task.role, task.index}, task.incarnation);
+  } else {
+    job->NoticePause({task.role, task.index}, task.incarnation, paused, options_.clock->Now());
+  }
   poked_ = true;
   due_.notify_all();
 }
 
 Status DockerEngine::Compare() {
   TRY_ASSIGN(const std::vector<docker::ContainerSummary> all, daemon_->api->List(""));
-  std::set<std::string> running;
+  std::map<std::string, bool> running;  // whether it is paused
   for (const docker::ContainerSummary& one : all) {
-    if (one.running) running.insert(one.id);
+    if (one.running) running[one.id] = one.paused;
   }
   std::lock_guard lock(mu_);
   // One that was started after the list was made is looked at in vain.
-  for (auto& [id, held] : jobs_) held.job->Compare(running);
+  for (auto& [id, held] : jobs_) held.job->Compare(running, options_.clock->Now());
   poked_ = true;
   due_.notify_all();
   return Status::Ok();
