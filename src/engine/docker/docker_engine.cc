@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -54,6 +55,31 @@ struct HeldJob {
   UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
 };
 
+// As the account is called; $USER where its number has no name.
+std::string OwnUserName() {
+  constexpr size_t kMost = 16 << 10;
+  std::string buffer(kMost, '\0');
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr)
+    return found->pw_name;
+  const char* const variable = std::getenv("USER");
+  return variable == nullptr ? "" : variable;
+}
+
+// Beside the effective one, by number.
+std::vector<std::string> OwnGroups() {
+  std::vector<gid_t> ids(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(ids.size()), ids.data());
+  std::vector<std::string> groups;
+  for (int i = 0; i < count; ++i) {
+    const gid_t id = ids[static_cast<size_t>(i)];
+    if (id != ::getegid()) groups.push_back(std::to_string(id));
+  }
+  return groups;
+}
+
 Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) {
   docker::SpecOptions spec;
   spec.program = options.program;
@@ -62,6 +88,8 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
     TRY_ASSIGN(spec.launcher, docker::FindLauncher(spec.program));
   }
   spec.user = std::to_string(::geteuid()) + ":" + std::to_string(::getegid());
+  spec.user_name = OwnUserName();
+  spec.groups = OwnGroups();
   for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS"}) {
     if (const char* value = std::getenv(name); value != nullptr)
       spec.environment.push_back(std::string(name) + "=" + value);
