@@ -474,6 +474,21 @@ TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
   EXPECT_THAT(events_, SizeIs(3));
 }
 
+// A node says by turns what the registry has answered and that it will ask again.
+TEST_F(JobStateTest, TheRegistrysAnswerIsToldOnce) {
+  const auto see = [&](const char* reason, const char* message) {
+    const json::object waiting{{"waiting", {{"reason", reason}, {"message", message}}}};
+    const json::object task{{"name", "task"}, {"image", "none:1"}, {"state", waiting}};
+    See(Pod(0, 0, "a", {{"phase", "Pending"}, {"containerStatuses", json::array{task}}}));
+  };
+  for (int turn = 0; turn < 2; ++turn) {
+    see("ErrImagePull", "none:1: not found");
+    see("ImagePullBackOff", "Back-off pulling image");
+  }
+  ASSERT_THAT(events_, SizeIs(1));
+  EXPECT_THAT(events_[0].end.reason, HasSubstr("(ErrImagePull: none:1: not found)"));
+}
+
 TEST_F(JobStateTest, ReasonsBecomeSentences) {
   json::object waiting{
       {"phase", "Pending"},
