@@ -218,7 +218,7 @@ std::string Mebibytes(int64_t bytes) {
 
 // Memory that outlives the programs which made it.
 void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
-  Finding finding{"memory left", Verdict::kGood, "", "", {}};
+  Finding finding{"shm left", Verdict::kGood, "", "", {}};
   std::string left;
   json::array list;
   for (const host::LeftSharedMemory& one : host::FindLeftSharedMemory(clean)) {
@@ -259,7 +259,7 @@ void CheckUnremoved(std::vector<Finding>* findings) {
     list.push_back({{"job", one.job}, {"engine", one.engine}, {"why", one.why}});
   }
   if (list.empty()) return;
-  findings->push_back({"not removed",
+  findings->push_back({"unremoved",
                        Verdict::kBad,
                        "of ended jobs: " + left,
                        "let the engine answer: any shoal command then tries again, once a minute",

@@ -314,7 +314,7 @@ outputs: {{model: {self.path("model")}}}
         finally:
             subprocess.run([daemon, "start"], check=True)
         self.assertNotEqual(containers(), [])
-        self.assertIn("not removed", self.ask("doctor").stdout)
+        self.assertIn("unremoved", self.ask("doctor").stdout)
         recorded, = glob.glob(self.path("state/leftovers/*"))
         with open(recorded) as file:
             leftover = json.load(file)
