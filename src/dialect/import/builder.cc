@@ -21,6 +21,14 @@ void AddPort(const job::Port& port, job::Role* role) {
   if (role->ports.size() < kMaxPorts) role->ports.push_back(port);
 }
 
+// 126 and 127 are what shells and launchers say of a program that cannot be started or does not
+// exist: no restart mends it, whatever the foreign policy says of failures.
+void EndWithoutProgram(job::Role* role) {
+  constexpr size_t kMostRules = 64;
+  if (role->restart.when != job::RestartWhen::kAlways || role->on_exit.size() >= kMostRules) return;
+  role->on_exit.push_back({"126-127", job::EndAction::kFail});
+}
+
 }  // namespace
 
 bool IsVariableName(const std::string& name) {
@@ -184,6 +192,7 @@ job::Job JobBuilder::Take() {
   // The framework's own ports come first, those of the file behind them.
   std::vector<std::vector<job::Port>> further;
   for (job::Role& role : job.roles) further.push_back(std::exchange(role.ports, {}));
+  for (job::Role& role : job.roles) EndWithoutProgram(&role);
   job::Complete(&draft_);
   for (size_t i = 0; i < further.size(); ++i) {
     // Complete may have added roles, before or behind these.

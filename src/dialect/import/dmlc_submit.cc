@@ -180,7 +180,7 @@ Result<Imported> ImportDmlcSubmit(const Flags& flags, const std::vector<std::str
   TRY(Build(flags, command, &builder));
   TellLost(flags, &notes);
   if (!errors.empty()) return errors.ToStatus();
-  Imported imported{"dmlc-submit command", file, builder.Take(), {}};
+  Imported imported{"dmlc-submit command", file, builder.Take(), {}, false};
   imported.losses = notes.TakeLosses();
   return imported;
 }

@@ -13,6 +13,7 @@
 #include "dialect/import/dmlc_submit.h"
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/launch_line.h"
+#include "dialect/import/pod_environment.h"
 #include "job/parse.h"
 #include "job/write.h"
 
@@ -230,17 +231,18 @@ TEST(Volcano, APodThatIsTakenAwayIsATaskThatIsLost) {
     return Import(VolcanoJob("", policies, "Never")).FindRole("worker")->on_exit;
   };
   using Rules = std::vector<job::ExitRule>;
+  const job::ExitRule kNoProgram{"126-127", job::EndAction::kFail};
   EXPECT_EQ(rules("{event: PodEvicted, action: RestartJob}"),
             (Rules{{"lost", job::EndAction::kRestartJob}}));
   EXPECT_EQ(rules("{event: PodEvicted, action: RestartPod}"),
             (Rules{{"lost", job::EndAction::kRetry}}));
   EXPECT_EQ(rules("{event: PodEvicted, action: TerminateJob}"), Rules{});  // as every end
   EXPECT_EQ(rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: AbortJob}"),
-            (Rules{{"lost", job::EndAction::kFail}}));
+            (Rules{{"lost", job::EndAction::kFail}, kNoProgram}));
   EXPECT_EQ(
       rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: RestartJob}"),
-      (Rules{{"lost", job::EndAction::kRestartJob}}));
-  EXPECT_EQ(rules("{event: '*', action: RestartJob}"), Rules{});
+      (Rules{{"lost", job::EndAction::kRestartJob}, kNoProgram}));
+  EXPECT_EQ(rules("{event: '*', action: RestartJob}"), Rules{kNoProgram});
   const auto role = *Import(VolcanoJob("", "{event: PodEvicted, action: RestartTask}", "Never"))
                          .FindRole("worker");
   EXPECT_EQ(role.restart.scope, RestartScope::kRole);
@@ -313,7 +315,112 @@ TEST(Quantity, AsKubernetesWritesThem) {
 
 TEST(References, AreReplacedAsTheKubeletDoes) {
   const std::map<std::string, std::string> env = {{"A", "1"}, {"B", "$(A)"}};
-  EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env), "x1y$(A)$(A)$(C)$(");
+  std::set<std::string> unresolved;
+  EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env, &unresolved), "x1y$(A)$(A)$(C)$(");
+  EXPECT_EQ(unresolved, std::set<std::string>{"C"});
+  EXPECT_EQ(ExpandReferences("p$$w$$$(A)$x$", env), "p$w$1$x$");
+}
+
+std::string PytorchJob(const std::string& spec, const std::string& container) {
+  const std::string replicas =
+      "{replicas: 2, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, " +
+      container + "}]}}}";
+  return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x, namespace: ml}\n"
+         "spec: {" +
+         spec + "pytorchReplicaSpecs: {Worker: " + replicas + "}}\n";
+}
+
+// The sentences of what is lost, and not minor.
+std::string Told(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto imported = ImportText(text, "f.yaml");
+  if (!imported.ok() || !imported->has_value()) return imported.status().message();
+  const auto finished = Finish(**imported, overrides);
+  if (!finished.ok()) return finished.status().message();
+  std::string told;
+  for (const Loss& loss : finished->losses) told += loss.minor ? "" : loss.sentence + "\n";
+  return told;
+}
+
+TEST(References, OfCommandsAreReplacedWhenTheJobIsComplete) {
+  using Words = std::vector<std::string>;
+  const auto command = [](const std::string& container,
+                          const std::vector<std::string>& overrides = {}) {
+    return Import(PytorchJob("", container), overrides).roles[0].command;
+  };
+  // What the framework sets is known when the task starts.
+  EXPECT_EQ(command("command: [train, '--rank=$(RANK)', 'it''s $$5']"),
+            (Words{"sh", "-c", "exec 'train' '--rank='\"$RANK\" 'it'\\''s $5'"}));
+  const std::string env = "env: [{name: N, value: '3'}, {name: P, value: 'p$$w$(N)'}], ";
+  EXPECT_EQ(command(env + "command: [train, $(N), $(P)]"), (Words{"train", "3", "p$w3"}));
+  EXPECT_EQ(command(env + "command: [train, $(N)]", {"roles.worker.env.N=7"}),
+            (Words{"train", "7"}));
+  const std::string secret =
+      "env: [{name: KEY, valueFrom: {secretKeyRef: {name: a, key: b}}}], "
+      "command: [sh, -c, 'run $(KEY) $(date)']";
+  EXPECT_EQ(command(secret, {"roles.worker.env.KEY=k"}), (Words{"sh", "-c", "run k $(date)"}));
+  const std::string told = Told(PytorchJob("", secret));
+  EXPECT_NE(told.find("$(KEY) stays as it is"), std::string::npos) << told;
+  EXPECT_EQ(told.find("$(date)"), std::string::npos) << told;
+  // A command of --set's own is nobody's to expand.
+  EXPECT_EQ(command("command: [a]", {"roles.worker.command=[echo, $$]"}), (Words{"echo", "$$"}));
+}
+
+TEST(References, FieldsOfThePodAreTheJobsOwn) {
+  const auto job = Import(PytorchJob(
+      "",
+      "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, "
+      "{name: AT, value: '$(IP):1'}, "
+      "{name: SPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, "
+      "{name: I, valueFrom: {fieldRef: {fieldPath: "
+      "\"metadata.labels['training.kubeflow.org/replica-index']\"}}}], command: [run, $(IP)]"));
+  EXPECT_EQ(job.roles[0].env, (std::map<std::string, std::string>{{"AT", "{{shoal.host}}:1"},
+                                                                  {"I", "{{shoal.index}}"},
+                                                                  {"IP", "{{shoal.host}}"},
+                                                                  {"SPACE", "ml"}}));
+  EXPECT_EQ(job.roles[0].command.back(), "exec 'run' \"$IP\"");
+}
+
+TEST(PyTorchJob, ATorchrunThatIsNotTheFirstWordFindsTheOthers) {
+  for (const char* container :
+       {"command: [bash, -c, 'cd /w && torchrun train.py']",
+        "command: [python, -u, -m, torch.distributed.run, train.py]",
+        "command: [tini, --, torchrun, train.py]", "command: [torchrun, --run-path, train.py]",
+        "command: [python3, -m, torch.distributed.launch, train.py]"}) {
+    const auto job = Import(PytorchJob("nprocPerNode: '4', ", container));
+    EXPECT_EQ(job.roles[0].processes, 1) << container;
+    EXPECT_EQ(job.roles[0].env.at("PET_NPROC_PER_NODE"), "4") << container;
+    EXPECT_NE(Told(PytorchJob("", container)).find("one a core"), std::string::npos) << container;
+  }
+  const auto gpus = Import(PytorchJob(
+      "", "command: [tini, --, torchrun, a.py], resources: {limits: {nvidia.com/gpu: 2}}"));
+  EXPECT_EQ(gpus.roles[0].env.at("PET_NPROC_PER_NODE"), "2");
+  const auto plain = Import(PytorchJob("", "command: [python, train.py]"));
+  EXPECT_FALSE(plain.roles[0].env.contains("PET_NPROC_PER_NODE"));
+  EXPECT_NE(
+      Told(PytorchJob("nprocPerNode: '4', ", "command: [python, train.py]")).find("WORLD_SIZE"),
+      std::string::npos);
+  EXPECT_NE(Told(PytorchJob("", "command: [accelerate, launch, a.py]")).find("--num_machines"),
+            std::string::npos);
+}
+
+TEST(PyTorchJob, TorchrunIsReplacedInAllRolesOrInNone) {
+  const auto one = Import(PytorchJob("nprocPerNode: '4', ", "command: [torchrun, a.py]"));
+  EXPECT_EQ(one.roles[0].processes, 4);
+  // Each pod trains by itself there.
+  const auto alone =
+      Import(PytorchJob("nprocPerNode: '4', ", "command: [torchrun, --standalone, a]"));
+  EXPECT_EQ(alone.roles[0].command[0], "torchrun");
+  EXPECT_EQ(alone.roles[0].processes, 1);
+  const auto restarts = Import(PytorchJob("", "command: [torchrun, --max-restarts=3, a.py]"));
+  EXPECT_EQ(restarts.roles[0].restart.limit, 3);
+  const std::string pod = "template: {spec: {containers: [{command: [";
+  const auto mixed = Import(
+      "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec: {nprocPerNode: "
+      "'2', "
+      "pytorchReplicaSpecs: {Master: {" +
+      pod + "torchrun, a.py]}]}}}, Worker: {" + pod + "sh, -c, torchrun a.py]}]}}}}}\n");
+  EXPECT_EQ(mixed.FindRole("master")->command[0], "torchrun");
+  EXPECT_EQ(mixed.FindRole("master")->env.at("PET_NPROC_PER_NODE"), "2");
 }
 
 TEST(LaunchLine, TorchrunIsTakenOff) {
@@ -322,12 +429,23 @@ TEST(LaunchLine, TorchrunIsTakenOff) {
   ASSERT_TRUE(line.has_value());
   EXPECT_EQ(line->processes, 4);
   EXPECT_EQ(line->command,
-            (std::vector<std::string>{"python", "-u", "-m", "train", "--nnodes", "2"}));
+            (std::vector<std::string>{"python3", "-u", "-m", "train", "--nnodes", "2"}));
   const auto old = ReadTorchLine({"/usr/bin/python3", "-m", "torch.distributed.launch", "--use_env",
                                   "--nproc_per_node", "gpu", "a.py"});
   ASSERT_TRUE(old.has_value());
   EXPECT_EQ(old->per_node, "gpu");
   EXPECT_EQ(old->command, (std::vector<std::string>{"/usr/bin/python3", "-u", "a.py"}));
+  const auto beside = ReadTorchLine({"/opt/venv/bin/torchrun", "-r", "3", "--nnodes=1:4",
+                                     "--max-restarts", "2", "--log-dir=l", "a.py"});
+  ASSERT_TRUE(beside.has_value());
+  EXPECT_EQ(beside->command, (std::vector<std::string>{"/opt/venv/bin/python3", "-u", "a.py"}));
+  EXPECT_EQ(beside->nodes, "1:4");
+  EXPECT_EQ(beside->restarts, 2);
+  EXPECT_EQ(beside->lost, "--r, --log_dir");
+  EXPECT_EQ(ReadTorchLine({"torchrun", "--standalone", "a.py"})->nodes, "1");
+  // It passes --local-rank to the program.
+  EXPECT_FALSE(ReadTorchLine({"python3", "-m", "torch.distributed.launch", "a.py"}).has_value());
+  EXPECT_FALSE(ReadTorchLine({"torchrun", "--run-path", "a.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"python", "train.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"torchrun", "--new-flag", "a.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"torchrun", "--nnodes"}).has_value());

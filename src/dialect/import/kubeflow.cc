@@ -5,6 +5,8 @@
 
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/launch_line.h"
+#include "dialect/import/pod_environment.h"
+#include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
@@ -13,7 +15,8 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kForEver = 1000;        // the most that restart.limit takes
+constexpr int kMostProcesses = 1024;  // of one task
 
 struct Kind {
   std::string_view name;
@@ -123,7 +126,11 @@ class Reader {
   void ReadReplica(const std::string& type, const job::Place& place, Section replica);
   void ReadSuccess(Section* spec);
   void SetRestart(const std::string& policy, job::Role* role, Section* from);
-  void TakeTorchrun(job::Role* role, Section* from);
+  void KeepTorchrun(job::Role* role);
+  bool TakesTorchrun();
+  void TakeTorchrun(const TorchLine& line, job::Role* role);
+  int PerNode(const std::string& said, const job::Role& role, bool* chosen) const;
+  void FinishTorch();
   void Finish();
   void FinishMpi();
   int Replicas() const {
@@ -145,6 +152,7 @@ class Reader {
   std::optional<int> max_workers_;
   std::optional<int> max_restarts_;
   std::string per_node_;
+  std::map<std::string, Section> templates_;  // by role
   int slots_ = 1;
   int restarting_ = 0;  // tasks whose role may start them again
 };
@@ -286,7 +294,7 @@ void Reader::ReadReplica(const std::string& type, const job::Place& place, Secti
     // The replica's own policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
-    if (kind_.framework == Framework::kPytorch) TakeTorchrun(role, &*pod_template);
+    templates_.emplace(role->name, *pod_template);
   }
   replica.Rest(kReplica);
 }
@@ -314,29 +322,105 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, Section* fro
   }
 }
 
+// How many processes a task starts, by `said` ("4", "gpu", "auto" or nothing, which is "auto");
+// `chosen` if neither a number nor GPUs decide.
+int Reader::PerNode(const std::string& said, const job::Role& role, bool* chosen) const {
+  const auto number = job::ParseInteger(said);
+  if (number) return static_cast<int>(std::clamp<int64_t>(*number, 1, kMostProcesses));
+  *chosen = role.resources.gpu == 0;
+  return std::max(role.resources.gpu, 1);
+}
+
+// With variables in its numbers replaced.
+std::optional<TorchLine> TorchLineOf(const job::Role& role) {
+  auto line = ReadTorchLine(role.command);
+  if (!line) return line;
+  line->nodes = ExpandReferences(line->nodes, role.env);
+  line->per_node = ExpandReferences(line->per_node, role.env);
+  return line;
+}
+
+// Shoal can take torchrun's place in all roles or in none: its agents and ours do not meet.
+bool Reader::TakesTorchrun() {
+  for (const job::Role& role : builder_->job()->roles) {
+    const auto line = TorchLineOf(role);
+    if (!line || (line->nodes == "1" && Replicas() > 1)) return false;
+  }
+  return true;
+}
+
 // Shoal takes torchrun's place: it starts the processes and tells them their ranks.
-void Reader::TakeTorchrun(job::Role* role, Section* from) {
-  const auto line = ReadTorchLine(role->command);
-  if (!line) return;
-  role->command = line->command;
-  role->processes = line->processes;
-  const std::string per_node = line->per_node.empty() ? per_node_ : line->per_node;
+void Reader::TakeTorchrun(const TorchLine& line, job::Role* role) {
+  bool chosen = false;
+  role->command = line.command;
+  role->processes = line.processes;
   if (role->processes == 0) {
-    const bool number =
-        !per_node.empty() && std::all_of(per_node.begin(), per_node.end(),
-                                         [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (number && per_node.size() <= 4) {
-      role->processes = std::clamp(std::stoi(per_node), 1, 1024);
+    role->processes = PerNode(line.per_node.empty() ? per_node_ : line.per_node, *role, &chosen);
+  }
+  if (line.restarts.value_or(0) > 0 && role->restart.when == RestartWhen::kNever) {
+    role->restart.when = RestartWhen::kAlways;
+    role->restart.limit = *line.restarts;
+  }
+  const auto from = templates_.find(role->name);
+  if (from == templates_.end()) return;
+  from->second.set_at("roles." + role->name + ".command");
+  from->second.Lose(
+      "",
+      "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
+          std::to_string(role->processes) + ") with the variables that torchrun would have set" +
+          (chosen ? "; without a number and GPUs torchrun may start one a core: set processes"
+                  : "") +
+          (line.lost.empty() ? ""
+                             : "; without effect: " + line.lost + ", `shoal logs` has the logs"),
+      !chosen);
+}
+
+// The command stays as it is: what starts processes in it does so by the variables that the
+// training operator sets.
+void Reader::KeepTorchrun(job::Role* role) {
+  const auto from = templates_.find(role->name);
+  if (from == templates_.end() || kind_.name != "PyTorchJob") return;
+  bool chosen = false;
+  const std::string launcher = LauncherIn(role->command);
+  if (launcher.empty() && per_node_.empty()) return;
+  const int number = PerNode(per_node_, *role, &chosen);
+  role->env.try_emplace("PET_NPROC_PER_NODE", std::to_string(number));
+  from->second.set_at("roles." + role->name + ".command");
+  if (launcher.empty() && number > 1) {
+    from->second.Lose("", "nprocPerNode is " + std::to_string(number) +
+                              ", and no torchrun is seen in the command; kept in "
+                              "PET_NPROC_PER_NODE and WORLD_SIZE, as the training operator has it; "
+                              "a program that starts no processes itself wants nprocPerNode 1");
+  } else if (launcher == "accelerate launch") {
+    from->second.Lose("",
+                      "accelerate launch takes the number of machines from its own flags or "
+                      "file, not from the job; give it --num_machines \"$PET_NNODES\" "
+                      "--machine_rank \"$PET_NODE_RANK\" --main_process_ip \"$MASTER_ADDR\" "
+                      "--main_process_port \"$MASTER_PORT\", or each pod trains by itself");
+  } else if (!launcher.empty()) {
+    from->second.Lose("",
+                      launcher +
+                          " is kept in the command: where its own flags say nothing, it "
+                          "starts " +
+                          std::to_string(number) +
+                          " processes a pod and finds the others by the variables PET_…, which "
+                          "PyTorch reads since 1.9" +
+                          (chosen ? "; without a number and GPUs the training operator lets it "
+                                    "start one a core: set env.PET_NPROC_PER_NODE"
+                                  : ""),
+                      !chosen);
+  }
+}
+
+void Reader::FinishTorch() {
+  const bool takes = TakesTorchrun();
+  for (job::Role& role : builder_->job()->roles) {
+    if (takes) {
+      TakeTorchrun(*TorchLineOf(role), &role);
     } else {
-      role->processes = std::max(per_node.empty() ? 1 : role->resources.gpu, 1);
+      KeepTorchrun(&role);
     }
   }
-  from->set_at("roles." + role->name + ".command");
-  from->Lose("",
-             "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
-                 std::to_string(role->processes) +
-                 ") with the variables that torchrun would have set",
-             true);
 }
 
 void Reader::ReadSuccess(Section* spec) {
@@ -381,6 +465,7 @@ void Reader::Finish() {
     builder_->job()->limits.restarts = *backoff_limit_;
   }
   if (kind_.name == "MPIJob") FinishMpi();
+  if (kind_.framework == Framework::kPytorch) FinishTorch();
 }
 
 // The workers are hosts of mpirun, whose daemons reach them through Shoal; what they ran to be

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "dialect/import/pod_environment.h"
 #include "dialect/import/pod_wishes.h"
 #include "job/units.h"
 
@@ -11,9 +12,6 @@ namespace shoal::dialect {
 namespace {
 
 constexpr int64_t kLeastMemory = int64_t{1} << 20;
-// Of one text, so that references to references cannot fill the memory.
-constexpr size_t kLongestReference = 256;
-constexpr size_t kMostGrowth = 4096;
 constexpr std::string_view kEngine = "the engine chooses the machine";
 
 constexpr Unkept kMetadata[] = {
@@ -176,33 +174,6 @@ void ReadResources(Section* container, job::Role* role) {
   if (requests) requests->Rest(kResources);
 }
 
-void ReadEnvironment(Section* container, job::Role* role, JobBuilder* builder) {
-  const std::string at = "roles." + role->name + ".env";
-  for (Section& variable : container->Subs("env")) {
-    variable.set_at(at);
-    const auto name = variable.Text("name");
-    const auto value = variable.Text("value");
-    if (variable.Has("valueFrom")) {
-      variable.Take("valueFrom");
-      variable.Lose("valueFrom", name.value_or("a variable") +
-                                     " came from the cluster (a secret, a field of the pod); not "
-                                     "kept: there is no cluster to ask; give it with --set roles." +
-                                     role->name + ".env." + name.value_or("NAME") + "=VALUE");
-    } else if (!name) {
-      variable.Wrong("name", "got a variable without a name, expected one");
-    } else {
-      builder->SetVariable(role, *name, ExpandReferences(value.value_or(""), role->env), &variable);
-    }
-    variable.Rest({});
-  }
-  if (container->Take("envFrom") != nullptr) {
-    container->set_at(at);
-    container->Lose("envFrom",
-                    "variables came from a config map or secret; not kept: there is no cluster to "
-                    "ask; write them into the role's env");
-  }
-}
-
 void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
   for (Section& port : container->Subs("ports")) {
     port.set_at("roles." + role->name + ".ports");
@@ -274,7 +245,6 @@ void ReadCommand(Section* container, const PodOptions& options, job::Role* role)
   const std::vector<std::string> arguments = container->Texts("args");
   const bool whole = !command.empty() || !options.needs_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
-  for (std::string& word : command) word = ExpandReferences(word, role->env);
   if (whole) {
     role->command = std::move(command);
     return;
@@ -313,7 +283,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                            "program; make it a role of its own");
   }
   const std::string at = chosen->at();
-  ReadEnvironment(chosen, role, builder);
+  ReadPodEnvironment(chosen, role, builder);
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
   ReadResources(chosen, role);
@@ -337,28 +307,6 @@ std::optional<double> ParseQuantity(std::string_view text) {
   const double product = value * factor;
   if (factor == 0 || !std::isfinite(product)) return std::nullopt;
   return product;
-}
-
-std::string ExpandReferences(const std::string& text,
-                             const std::map<std::string, std::string>& env) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    if (text.compare(i, 3, "$$(") == 0) {
-      out += "$(";
-      i += 3;
-      continue;
-    }
-    const bool begins = text.compare(i, 2, "$(") == 0;
-    const size_t end = begins ? text.substr(i, kLongestReference).find(')') : std::string::npos;
-    const auto known = end == std::string::npos ? env.end() : env.find(text.substr(i + 2, end - 2));
-    if (known != env.end() && out.size() + known->second.size() <= text.size() + kMostGrowth) {
-      out += known->second;
-      i += end + 1;
-    } else {
-      out += text[i++];
-    }
-  }
-  return out;
 }
 
 void ReadTtl(Section* section, JobBuilder* builder) {
