@@ -321,6 +321,47 @@ TEST(References, AreReplacedAsTheKubeletDoes) {
   EXPECT_EQ(ExpandReferences("p$$w$$$(A)$x$", env), "p$w$1$x$");
 }
 
+TEST(Import, MergeKeysGiveMapsTheFieldsTheyLack) {
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec:\n"
+      "  tfReplicaSpecs:\n"
+      "    Worker: &role\n"
+      "      replicas: 3\n"
+      "      restartPolicy: OnFailure\n"
+      "      template: {spec: {containers: [{name: tensorflow, command: [a]}]}}\n"
+      "    PS:\n"
+      "      <<: *role\n"
+      "      replicas: 2\n"
+      "    Evaluator:\n"
+      "      <<: [{replicas: 1}, *role]\n");
+  EXPECT_EQ(job.FindRole("ps")->replicas, 2);
+  EXPECT_EQ(job.FindRole("ps")->restart.when, RestartWhen::kAlways);
+  EXPECT_EQ(job.FindRole("evaluator")->replicas, 1);
+  EXPECT_EQ(job.FindRole("evaluator")->command, std::vector<std::string>{"a"});
+  const auto wrong =
+      ImportText("apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {<<: text}\n", "f.yaml");
+  EXPECT_TRUE(!wrong.ok() || !wrong->has_value());  // ParseJob says what is wrong with it
+}
+
+TEST(Import, FieldsOfLaterVersionsAreToldAndMisspeltOnesRefused) {
+  const auto with = [](const std::string& pod, const std::string& container) {
+    return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec: {tfReplicaSpecs: "
+           "{Worker: {template: {spec: {" +
+           pod + "containers: [{name: tensorflow, command: [a]" + container + "}]}}}}}\n";
+  };
+  for (const std::string& text :
+       {with("hostnameOverride: h, ", ""), with("restartPolicyOfTomorrow: {}, ", ""),
+        with("", ", restartPolicyRules: [{action: Restart}]"),
+        with("", ", resources: {limits: {hugepages-32Mi: 64Mi}}")}) {
+    const auto imported = ImportText(text, "f.yaml");
+    ASSERT_TRUE(imported.ok()) << imported.status().message();
+    const auto& losses = (*imported)->losses;
+    EXPECT_TRUE(
+        std::any_of(losses.begin(), losses.end(), [](const Loss& loss) { return !loss.minor; }));
+  }
+  EXPECT_FALSE(ImportText(with("hostNetwrk: true, ", ""), "f.yaml").ok());
+}
+
 std::string PytorchJob(const std::string& spec, const std::string& container) {
   const std::string replicas =
       "{replicas: 2, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, " +

@@ -44,6 +44,8 @@ constexpr Unkept kPod[] = {
     {"hostUsers", "whose users the pod has", "tasks run as the user who started the job", true},
     {"hostname", "what the pod's host is called",
      "tasks find each other by the cluster description"},
+    {"hostnameOverride", "what the pod's host is called",
+     "tasks find each other by the cluster description"},
     {"nodeName", "on which node the pods run", kEngine},
     {"os", "on which system the pods run", kEngine, true},
     {"overhead", "what the pod costs beside its containers", kEngine, true},
@@ -52,6 +54,7 @@ constexpr Unkept kPod[] = {
     {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
     {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
     {"runtimeClassName", "which container runtime runs the pods", kEngine},
+    {"schedulingGroup", "with which pods it is placed", "all tasks of a job start together", true},
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
     {"schedulingGates", "what the pods wait for", "the queue decides"},
     {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
@@ -70,6 +73,8 @@ constexpr Unkept kContainer[] = {
     {"startupProbe", "when the program counts as started", "others start without waiting for it"},
     {"resizePolicy", "how resources change while it runs", "they do not", true},
     {"restartPolicy", "when this container is started again", "the role's restart says it"},
+    {"restartPolicyRules", "after which exit codes this container is started again",
+     "the role's restart and on_exit say it"},
     {"stdin", "that the program can be typed to", "tasks read from nothing", true},
     {"stdinOnce", "that the program can be typed to", "tasks read from nothing", true},
     {"terminationMessagePath", "where its last words are read from", "shoal logs has all", true},
@@ -99,6 +104,7 @@ constexpr Unkept kResources[] = {
     {"ephemeral-storage", "how much disk the pod may use", "tasks use their machine's disk"},
     {"hugepages-2Mi", "how many huge pages it gets", "tasks use their machine's"},
     {"hugepages-1Gi", "how many huge pages it gets", "tasks use their machine's"},
+    {"hugepages-32Mi", "how many huge pages it gets", "tasks use their machine's"},
 };
 
 double SuffixFactor(std::string_view suffix) {

@@ -9,7 +9,8 @@ namespace {
 
 using job::Node;
 
-constexpr int kMostUnknown = 100;  // fields of one section that are told of
+constexpr size_t kMostMissing = 2;  // letters of a misspelt name
+constexpr int kMostUnknown = 100;   // fields of one section that are told of
 
 std::string List(const std::vector<std::string>& words) {
   std::string text;
@@ -182,8 +183,11 @@ void Section::Rest(std::span<const Unkept> known) {
       continue;
     }
     if (++unknown > kMostUnknown) continue;
+    // A new field of a later version often begins as an older one does; a misspelt one has its
+    // length.
     const std::string nearest = job::Nearest(name, names);
-    if (!nearest.empty()) {
+    const size_t longer = std::max(nearest.size(), name.size());
+    if (!nearest.empty() && longer - std::min(nearest.size(), name.size()) <= kMostMissing) {
       notes_->Wrong(
           node_->keys[i].place, path_,
           "got the unknown field " + job::Shown(name) + "; did you mean '" + nearest + "'?");
