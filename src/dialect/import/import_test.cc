@@ -493,6 +493,56 @@ TEST(LaunchLine, TorchrunIsTakenOff) {
   EXPECT_FALSE(ReadTorchLine({"torchrun", "---"}).has_value());
 }
 
+std::string Line(const std::string& app) {
+  return Import("{\"id\": \"/a\", " + app + "}").roles[0].command.back();
+}
+
+TEST(Marathon, AnAppsOwnVariablesComeBeforeMarathons) {
+  const auto job = Import(
+      R"({"id": "/a", "cmd": "serve", "env": {"HOST": "0.0.0.0", "PORT": "80", "PORT_WEB": "81"},
+          "portDefinitions": [{"port": 0, "name": "web"}]})");
+  EXPECT_EQ(job.roles[0].env.at("HOST"), "0.0.0.0");
+  EXPECT_EQ(job.roles[0].command.back(),
+            "export PORT0=$SHOAL_PORT_WEB PORTS=$SHOAL_PORT_WEB\nserve");
+  const auto plain = Import(R"({"id": "/a", "cmd": "serve"})");
+  EXPECT_EQ(plain.roles[0].env.at("HOST"), "{{shoal.host}}");
+}
+
+TEST(Marathon, PortsKeepTheirNumbersHoweverTheyAreCalled) {
+  const std::string line = Line(
+      R"("cmd": "serve", "portDefinitions": [{"port": 0, "name": "metrics-endpoint-a"},
+          {"port": 8080, "name": "metrics-endpoint-b"}, {"port": 0}])");
+  EXPECT_EQ(line,
+            "export PORT=$SHOAL_PORT PORT0=$SHOAL_PORT_METRICS_ENDPOIN "
+            "PORT_METRICS_ENDPOINT_A=$SHOAL_PORT_METRICS_ENDPOIN PORT1=$SHOAL_PORT_PORT1 "
+            "PORT_METRICS_ENDPOINT_B=$SHOAL_PORT_PORT1 PORT_8080=$SHOAL_PORT_PORT1 "
+            "PORT2=$SHOAL_PORT_PORT2 PORT_PORT2=$SHOAL_PORT_PORT2 "
+            "PORTS=$SHOAL_PORT_METRICS_ENDPOIN,$SHOAL_PORT_PORT1,$SHOAL_PORT_PORT2\nserve");
+  std::string many = R"({"id": "/a", "cmd": "serve", "ports": [0)";
+  for (int i = 0; i < 15; ++i) many += ", 0";
+  EXPECT_FALSE(ImportText(many + "]}", "f.json").ok());
+}
+
+TEST(Marathon, NumbersOfPortsAreToldWhereProgramsNeedThem) {
+  EXPECT_NE(Told(R"({"id": "/a", "cmd": "b", "ports": [8080], "requirePorts": true})")
+                .find("port 8080 itself was asked for"),
+            std::string::npos);
+  EXPECT_EQ(Told(R"({"id": "/a", "cmd": "b", "ports": [8080]})").find("8080"), std::string::npos);
+  EXPECT_NE(Told(R"({"id": "/a", "cmd": "b", "container": {"docker": {"image": "i"},
+                     "portMappings": [{"containerPort": 8080, "hostPort": 0}]}})")
+                .find("listened at port 8080"),
+            std::string::npos);
+}
+
+TEST(Marathon, WhatKeepsAProgramInTheBackgroundAliveIsKept) {
+  EXPECT_EQ(Line(R"("cmd": "train; tail -f /dev/null")"), "train");
+  EXPECT_EQ(Line(R"("cmd": "train > log 2>&1 && sleep infinity")"), "train > log 2>&1 ");
+  for (const char* line : {"daemon & tail -f /dev/null", "daemon & echo up; tail -f /dev/null",
+                           "nohup daemon > log 2>&1 & wait-for-it; sleep infinity"}) {
+    EXPECT_EQ(Line("\"cmd\": \"" + std::string(line) + "\""), line);
+  }
+}
+
 TEST(DmlcSubmit, FlagsBecomeRoles) {
   const auto imported = ImportDmlcSubmit({{"num-workers", {"1", "4"}},
                                           {"num-servers", {"2"}},
