@@ -111,6 +111,17 @@ job::Job Import(const std::string& text, const std::vector<std::string>& overrid
   return finished->job;
 }
 
+// The sentences of what is lost, and not minor.
+std::string Told(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto imported = ImportText(text, "f.yaml");
+  if (!imported.ok() || !imported->has_value()) return imported.status().message();
+  const auto finished = Finish(**imported, overrides);
+  if (!finished.ok()) return finished.status().message();
+  std::string told;
+  for (const Loss& loss : finished->losses) told += loss.minor ? "" : loss.sentence + "\n";
+  return told;
+}
+
 std::string Replica(const std::string& type, int replicas, const std::string& policy) {
   return "    " + type + ": {replicas: " + std::to_string(replicas) + ", restartPolicy: " + policy +
          ", template: {spec: {containers: [{name: tensorflow, command: [a]}]}}}\n";
@@ -189,6 +200,28 @@ TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
   EXPECT_TRUE(wishes.host_network);
 }
 
+TEST(TfJob, WhatRunsOnAfterTheEndIsToldUnlessItWasStopped) {
+  const std::string roles =
+      "  tfReplicaSpecs:\n" + Replica("Chief", 1, "Never") + Replica("Worker", 2, "Never");
+  const std::string head = kTfJob;
+  EXPECT_NE(Told(head + roles).find("(worker)"), std::string::npos);
+  EXPECT_NE(Told(head + "  runPolicy: {cleanPodPolicy: None}\n" + roles).find("(worker)"),
+            std::string::npos);
+  EXPECT_EQ(Told(head + "  runPolicy: {cleanPodPolicy: Running}\n" + roles), "");
+  EXPECT_EQ(Told(head + "  successPolicy: AllWorkers\n  tfReplicaSpecs:\n" +
+                 Replica("Worker", 2, "Never")),
+            "");
+}
+
+TEST(XgboostJob, WorkersHaveTheirAddresses) {
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: x}\nspec: {xgbReplicaSpecs: "
+      "{Master: {template: {spec: {containers: [{command: [a]}]}}}, Worker: {replicas: 2, "
+      "template: "
+      "{spec: {containers: [{command: [a]}]}}}}}\n");
+  EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");
@@ -247,6 +280,32 @@ TEST(Volcano, APodThatIsTakenAwayIsATaskThatIsLost) {
                          .FindRole("worker");
   EXPECT_EQ(role.restart.scope, RestartScope::kRole);
   EXPECT_EQ(role.restart.limit, 9);
+}
+
+TEST(Volcano, PoliciesThatNothingActsOnAreTold) {
+  for (const char* policy :
+       {"{event: PodPending, action: RestartJob}", "{event: OutOfSync, action: SyncJob}",
+        "{event: TaskCompleted, action: TerminateJob}", "{event: Unknown, action: AbortJob}",
+        "{event: PodFailed, action: RestartPartition}"}) {
+    EXPECT_NE(Told(VolcanoJob(policy, "", "Never")).find("not kept"), std::string::npos) << policy;
+  }
+  EXPECT_EQ(Told(VolcanoJob("{event: PodFailed, action: RestartJob}",
+                            "{event: TaskCompleted, action: CompleteJob}", "Never")),
+            "");
+}
+
+TEST(Volcano, ATaskMayFailWhereFewerAreEnough) {
+  const std::string task =
+      "- {name: w, replicas: 3, template: {spec: {restartPolicy: Never, containers: [{command: "
+      "[a]}]}}}\n";
+  const std::string head =
+      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec:\n";
+  EXPECT_EQ(Import(head + "  minAvailable: 1\n  tasks:\n    " + task).roles[0].min_replicas, 1);
+  EXPECT_FALSE(Import(head + "  minAvailable: 3\n  tasks:\n    " + task).roles[0].min_replicas);
+  EXPECT_NE(Told(head + "  minAvailable: 1\n  tasks:\n    " + task + "    " +
+                 "- {name: v, template: {spec: {containers: [{command: [a]}]}}}\n")
+                .find("could start with 1"),
+            std::string::npos);
 }
 
 TEST(Volcano, TaskPoliciesComeBeforeTheJobs) {
@@ -369,17 +428,6 @@ std::string PytorchJob(const std::string& spec, const std::string& container) {
   return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x, namespace: ml}\n"
          "spec: {" +
          spec + "pytorchReplicaSpecs: {Worker: " + replicas + "}}\n";
-}
-
-// The sentences of what is lost, and not minor.
-std::string Told(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  auto imported = ImportText(text, "f.yaml");
-  if (!imported.ok() || !imported->has_value()) return imported.status().message();
-  const auto finished = Finish(**imported, overrides);
-  if (!finished.ok()) return finished.status().message();
-  std::string told;
-  for (const Loss& loss : finished->losses) told += loss.minor ? "" : loss.sentence + "\n";
-  return told;
 }
 
 TEST(References, OfCommandsAreReplacedWhenTheJobIsComplete) {
@@ -564,6 +612,21 @@ TEST(DmlcSubmit, FlagsBecomeRoles) {
   const auto rabit = ImportDmlcSubmit({{"num-workers", {"3"}}}, {"./a"});
   ASSERT_TRUE(rabit.ok());
   EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
+}
+
+TEST(DmlcSubmit, WordsAreJoinedForBashAsThere) {
+  const auto command = [](const std::vector<std::string>& words) {
+    const auto imported = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, words);
+    EXPECT_TRUE(imported.ok());
+    return imported->job.command;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(command({"python", "a.py", "--n=1"}), (Words{"python", "a.py", "--n=1"}));
+  EXPECT_EQ(command({"python a.py", "$DATA/*.txt", "|", "tee", "x y"}),
+            (Words{"bash", "-c", "python a.py $DATA/*.txt | tee x y"}));
+  const auto job = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, {"a"})->job;
+  EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_TASK_ID"), "{{shoal.index}}");
+  EXPECT_EQ(job.FindRole("server")->env.at("DMLC_TASK_ID"), "2");
 }
 
 TEST(DmlcSubmit, WrongFlagsAreNamed) {

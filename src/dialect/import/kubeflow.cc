@@ -131,6 +131,8 @@ class Reader {
   void TakeTorchrun(const TorchLine& line, job::Role* role);
   int PerNode(const std::string& said, const job::Role& role, bool* chosen) const;
   void FinishTorch();
+  void FinishBoost();
+  void TellClean();
   void Finish();
   void FinishMpi();
   int Replicas() const {
@@ -142,6 +144,9 @@ class Reader {
   const Kind& kind_;
   JobBuilder* const builder_;
   Section document_;
+  std::string clean_ = "None";  // cleanPodPolicy, by the operator's default
+  job::Place clean_place_;
+  std::string clean_field_;
   std::optional<int> backoff_limit_;
   job::Place backoff_place_;
   std::string backoff_field_;
@@ -158,14 +163,10 @@ class Reader {
 };
 
 void Reader::ReadRunPolicy(Section* policy, bool inlined) {
-  const auto clean = policy->Choice("cleanPodPolicy", {"All", "Running", "None"});
-  if (clean == "None") {
-    policy->set_at("roles");
-    policy->Lose(
-        "cleanPodPolicy",
-        "'None' left what still ran after the job's end running; not kept: Shoal stops all "
-        "tasks then, and keeps their logs and outputs");
-    policy->set_at("");
+  if (policy->Has("cleanPodPolicy")) {
+    clean_ = policy->Choice("cleanPodPolicy", {"All", "Running", "None"}).value_or("None");
+    clean_place_ = policy->PlaceOf("cleanPodPolicy");
+    clean_field_ = policy->PathOf("cleanPodPolicy");
   }
   if (const auto seconds = policy->Integer("activeDeadlineSeconds", 0, 31'536'000)) {
     builder_->job()->limits.deadline = std::chrono::seconds(*seconds);
@@ -466,6 +467,45 @@ void Reader::Finish() {
   }
   if (kind_.name == "MPIJob") FinishMpi();
   if (kind_.framework == Framework::kPytorch) FinishTorch();
+  FinishBoost();
+  TellClean();
+}
+
+// What still ran when the job had succeeded went on there, so that workers could save their parts.
+void Reader::TellClean() {
+  if (clean_ != "None") return;
+  const std::vector<std::string>& deciding = builder_->job()->success.roles;
+  const bool first = builder_->job()->success.rule == SuccessRule::kFirst;
+  std::string others;
+  for (const job::Role& role : builder_->job()->roles) {
+    const bool decides = std::find(deciding.begin(), deciding.end(), role.name) != deciding.end();
+    if (role.replicas == 0 || deciding.empty() || (decides && (!first || role.replicas == 1)))
+      continue;
+    others += (others.empty() ? "" : ", ") + role.name;
+  }
+  if (others.empty() || kind_.name == "MPIJob") return;
+  builder_->notes()->Lose(
+      clean_place_, clean_field_.empty() ? "spec.runPolicy.cleanPodPolicy" : clean_field_,
+      "'None', which it is by default, left what still ran after the job's end running (" + others +
+          "); not kept: Shoal stops all tasks then, with limits.stop_grace to save what they have, "
+          "and keeps their logs and outputs; where they must end by themselves name them in "
+          "`success`",
+      "success");
+}
+
+// LightGBM's programs read the workers' addresses; the workers of one machine cannot all listen at
+// the one port that they are told there.
+void Reader::FinishBoost() {
+  const job::Role* worker = builder_->FindRole("worker");
+  if (kind_.name != "XGBoostJob" || worker == nullptr || worker->replicas == 0) return;
+  for (job::Role& role : builder_->job()->roles) {
+    role.env.try_emplace("WORKER_ADDRS", "{{shoal.hosts.worker}}");
+  }
+  document_.set_at("roles");
+  document_.Lose("spec",
+                 "WORKER_PORT was one port for all workers (LightGBM's machines); not kept: each "
+                 "has a port of its own; give env.MACHINES={{shoal.addresses.worker}} to programs "
+                 "that read a list, or set env.WORKER_PORT where each worker has its own machine");
 }
 
 // The workers are hosts of mpirun, whose daemons reach them through Shoal; what they ran to be
