@@ -222,6 +222,58 @@ TEST(XgboostJob, WorkersHaveTheirAddresses) {
   EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
 }
 
+std::string TfJobWith(const std::string& metadata, const std::string& worker,
+                      const std::string& ps) {
+  const auto pod = [](const std::string& resources) {
+    return "{template: {metadata: {annotations: {a: '1'}}, spec: {containers: [{name: tensorflow, "
+           "command: [a], resources: {" +
+           resources + "}}]}}}";
+  };
+  return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x" + metadata +
+         "}\nspec: {tfReplicaSpecs: {Worker: " + pod(worker) + ", PS: " + pod(ps) + "}}\n";
+}
+
+TEST(Kubernetes, RequestsAndLimitsAreTwoThings) {
+  const auto job = Import(TfJobWith("", "requests: {cpu: 1, memory: 64Mi}, limits: {cpu: 32}",
+                                    "requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi}"));
+  const job::Resources& worker = job.FindRole("worker")->resources;
+  EXPECT_EQ(worker.cpu, 32);
+  EXPECT_EQ(worker.cpu_request, 1);
+  EXPECT_EQ(worker.memory_bytes, 0);  // no limit
+  EXPECT_EQ(worker.memory_request, int64_t{64} << 20);
+  const job::Resources& ps = job.FindRole("ps")->resources;
+  EXPECT_EQ(ps.cpu_reserved(), 2);
+  EXPECT_EQ(ps.cpu_request, 0);
+  EXPECT_EQ(ps.memory_reserved(), int64_t{1} << 30);
+  EXPECT_FALSE(
+      ImportText(TfJobWith("", "requests: {cpu: 4}, limits: {cpu: 2}", ""), "f.yaml").ok());
+}
+
+TEST(Kubernetes, FurtherResourcesGoToThePodsOfTheirRole) {
+  using Texts = std::vector<std::string>;
+  const auto amd = Import(TfJobWith("", "limits: {amd.com/gpu: 4, rdma/hca: 1}",
+                                    "limits: {hugepages-32Mi: 64Mi, nvidia.com/mig-1g.5gb: 2}"));
+  EXPECT_EQ(amd.kubernetes.gpu_resource, "amd.com/gpu");
+  EXPECT_EQ(amd.FindRole("worker")->resources.gpu, 4);
+  EXPECT_EQ(amd.kubernetes.resources,
+            (Texts{"ps:hugepages-32Mi=64Mi", "ps:nvidia.com/mig-1g.5gb=2", "worker:rdma/hca=1"}));
+  const auto both =
+      Import(TfJobWith("", "limits: {amd.com/gpu: 4}", "limits: {nvidia.com/gpu: 2}")).kubernetes;
+  EXPECT_EQ(both.gpu_resource, "nvidia.com/gpu");
+  EXPECT_EQ(both.resources, (Texts{"worker:amd.com/gpu=4"}));
+}
+
+TEST(Kubernetes, LabelsAndAnnotationsGoToThePods) {
+  const auto wishes =
+      Import(TfJobWith(", labels: {kueue.x-k8s.io/queue-name: q}, annotations: {b: '2', "
+                       "kubectl.kubernetes.io/last-applied-configuration: x}",
+                       "", ""))
+          .kubernetes;
+  using Map = std::map<std::string, std::string>;
+  EXPECT_EQ(wishes.labels, (Map{{"kueue.x-k8s.io/queue-name", "q"}}));
+  EXPECT_EQ(wishes.annotations, (Map{{"a", "1"}, {"b", "2"}}));
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");

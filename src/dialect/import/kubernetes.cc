@@ -5,22 +5,21 @@
 #include <cmath>
 
 #include "dialect/import/pod_environment.h"
+#include "dialect/import/pod_resources.h"
 #include "dialect/import/pod_wishes.h"
 #include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
 
-constexpr int64_t kLeastMemory = int64_t{1} << 20;
 constexpr std::string_view kEngine = "the engine chooses the machine";
 
 constexpr Unkept kMetadata[] = {
     {"namespace", "in which namespace the job lives", "a queue keeps jobs of teams apart", true},
-    {"labels", "by which labels it is found", "find jobs by name or ID", true},
-    {"annotations", "what other controllers of the cluster do with it", "there are none here",
-     true},
     {"generateName", "how its name begins", "a job's ID is unique, its name need not be", true},
     {"creationTimestamp", "", "", true},
+    {"deletionGracePeriodSeconds", "", "", true},
+    {"deletionTimestamp", "", "", true},
     {"uid", "", "", true},
     {"resourceVersion", "", "", true},
     {"generation", "", "", true},
@@ -100,13 +99,6 @@ constexpr Unkept kMount[] = {
     {"recursiveReadOnly", "", "", true},
 };
 
-constexpr Unkept kResources[] = {
-    {"ephemeral-storage", "how much disk the pod may use", "tasks use their machine's disk"},
-    {"hugepages-2Mi", "how many huge pages it gets", "tasks use their machine's"},
-    {"hugepages-1Gi", "how many huge pages it gets", "tasks use their machine's"},
-    {"hugepages-32Mi", "how many huge pages it gets", "tasks use their machine's"},
-};
-
 double SuffixFactor(std::string_view suffix) {
   constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
                                                                {"n", 1e-9},
@@ -128,56 +120,6 @@ double SuffixFactor(std::string_view suffix) {
     if (name == suffix) return factor;
   }
   return 0;
-}
-
-// Limits, or requests where there is no limit.
-struct Wanted {
-  Section* limits;
-  Section* requests;
-
-  std::optional<double> Read(const std::string& name, double most, Section** from) const {
-    for (Section* section : {limits, requests}) {
-      if (section == nullptr || !section->Has(name)) continue;
-      const auto text = section->Text(name);
-      if (!text) return std::nullopt;
-      const auto value = ParseQuantity(*text);
-      *from = section;
-      if (value && *value >= 0 && *value <= most) {
-        if (section == limits && requests != nullptr) requests->Take(name);
-        return value;
-      }
-      section->Wrong(name, "got " + job::Shown(*text) +
-                               ", expected a quantity of Kubernetes, such as 500m, 2 or 4Gi");
-      return std::nullopt;
-    }
-    return std::nullopt;
-  }
-};
-
-void ReadResources(Section* container, job::Role* role) {
-  auto resources = container->Sub("resources");
-  if (!resources) return;
-  resources->set_at("roles." + role->name + ".resources");
-  auto limits = resources->Sub("limits");
-  auto requests = resources->Sub("requests");
-  resources->Rest({});
-  const Wanted wanted{limits ? &*limits : nullptr, requests ? &*requests : nullptr};
-  Section* from = nullptr;
-  if (const auto cpu = wanted.Read("cpu", job::kMaxCpus, &from)) role->resources.cpu = *cpu;
-  if (const auto memory = wanted.Read("memory", static_cast<double>(job::kMaxMemoryBytes), &from)) {
-    role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*memory));
-    if (role->resources.memory_bytes < kLeastMemory) {
-      from->Wrong("memory", "got less than 1 MiB, expected a quantity such as 512Mi");
-    }
-  }
-  for (const char* name : {"nvidia.com/gpu", "amd.com/gpu", "alpha.kubernetes.io/nvidia-gpu"}) {
-    const auto gpu = wanted.Read(name, job::kMaxGpus, &from);
-    if (!gpu) continue;
-    role->resources.gpu += static_cast<int>(*gpu);
-    if (*gpu != std::floor(*gpu)) from->Wrong(name, "got a part of a GPU, expected whole ones");
-  }
-  if (limits) limits->Rest(kResources);
-  if (requests) requests->Rest(kResources);
 }
 
 void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
@@ -292,7 +234,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   ReadPodEnvironment(chosen, role, builder);
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
-  ReadResources(chosen, role);
+  ReadPodResources(chosen, role, builder);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command", builder);
   ReadCommand(chosen, options, role);
@@ -330,6 +272,7 @@ void ReadMetadata(Section* document, JobBuilder* builder) {
   if (!metadata) return;
   if (const auto name = metadata->Text("name")) builder->SetName(*name);
   builder->job()->kubernetes.name_space = metadata->Text("namespace").value_or("");
+  KeepPodMetadata(&*metadata, builder);
   metadata->Rest(kMetadata);
 }
 
@@ -338,7 +281,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
   Pod pod;
   if (auto metadata = pod_template->Sub("metadata")) {
     metadata->Take("name");
-    KeepPodLabels(&*metadata, builder);
+    KeepPodMetadata(&*metadata, builder);
     metadata->Rest(kMetadata);
   }
   auto spec = pod_template->Sub("spec");

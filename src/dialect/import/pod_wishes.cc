@@ -92,6 +92,28 @@ void KeepPodValue(Section* section, const std::string& field, std::string_view t
   }
 }
 
+// Labels or annotations, which all pods of a job have alike.
+void KeepTexts(Section* metadata, const std::string& field,
+               std::map<std::string, std::string>* kept) {
+  auto texts = metadata->Sub(field);
+  if (!texts) return;
+  texts->set_at("kubernetes." + field);
+  for (const auto& [key, node] : texts->All()) {
+    // Notes of kubectl and controllers to themselves.
+    if (key.text.starts_with("kubectl.kubernetes.io/last-applied")) continue;
+    if (node->kind != Node::Kind::kScalar) continue;
+    if (kept->size() >= kMost) {
+      texts->Lose(key.text, "not kept: a job has at most " + std::to_string(kMost));
+      continue;
+    }
+    const auto [there, fresh] = kept->try_emplace(key.text, node->text);
+    if (fresh || there->second == node->text) continue;
+    texts->Lose(key.text, "got " + job::Shown(node->text) +
+                              "; not kept: on all pods of a job it is " +
+                              job::Shown(there->second));
+  }
+}
+
 // What is mounted at the path already; empty: nothing.
 std::string At(const std::string& target, const job::Kubernetes& wishes) {
   for (const std::string& volume : wishes.volumes) {
@@ -152,20 +174,10 @@ void KeepContainerWishes(Section* container, JobBuilder* builder) {
   container->set_at(at);
 }
 
-void KeepPodLabels(Section* metadata, JobBuilder* builder) {
-  auto labels = metadata->Sub("labels");
-  if (!labels) return;
-  labels->set_at("kubernetes.labels");
-  auto& kept = builder->job()->kubernetes.labels;
-  for (const auto& [key, node] : labels->All()) {
-    if (node->kind != Node::Kind::kScalar || kept.size() >= kMost) continue;
-    const auto [there, fresh] = kept.try_emplace(key.text, node->text);
-    if (fresh || there->second == node->text) continue;
-    labels->Lose(key.text,
-                 "got " + job::Shown(node->text) + "; not kept: on all tasks of a job it is " +
-                     job::Shown(there->second),
-                 true);
-  }
+void KeepPodMetadata(Section* metadata, JobBuilder* builder) {
+  job::Kubernetes& wishes = builder->job()->kubernetes;
+  KeepTexts(metadata, "labels", &wishes.labels);
+  KeepTexts(metadata, "annotations", &wishes.annotations);
 }
 
 bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobBuilder* builder) {

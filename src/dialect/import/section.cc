@@ -162,6 +162,12 @@ std::vector<std::pair<job::Key, const Node*>> Section::All() {
   return all;
 }
 
+std::vector<std::string> Section::Names() const {
+  std::vector<std::string> names;
+  for (const job::Key& key : node_->keys) names.push_back(key.text);
+  return names;
+}
+
 void Section::Rest(std::span<const Unkept> known) {
   std::vector<std::string> names(asked_.begin(), asked_.end());
   for (const Unkept& field : known) names.emplace_back(field.name);

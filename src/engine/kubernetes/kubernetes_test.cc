@@ -255,6 +255,27 @@ TEST(Objects, NamesAreDnsLabels) {
   EXPECT_NE(BaseName("Ab"), BaseName("ab"));
 }
 
+TEST(Objects, RequestsAreNotLimitsAndARoleHasItsOwnResources) {
+  DesiredJob job = SomeJob();
+  job.kubernetes.resources = {"rdma/hca=1", "other:google.com/tpu=8",
+                              job.tasks[1].role + ":example.com/nic=2"};
+  job.kubernetes.annotations = {{"sidecar.istio.io/inject", "false"}};
+  job.tasks[1].resources = {};
+  job.tasks[1].resources.cpu = 2;
+  job.tasks[1].resources.cpu_request = 0.5;
+  job.tasks[1].resources.memory_request = 1 << 26;
+  const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  EXPECT_EQ(pod.at("metadata").at("annotations"),
+            (json::value{{"sidecar.istio.io/inject", "false"}}));
+  const json::value& resources = pod.at("spec").at("containers").at(0).at("resources");
+  EXPECT_EQ(resources.at("limits"),
+            (json::value{{"rdma/hca", "1"}, {"example.com/nic", "2"}, {"cpu", "2000m"}}));
+  EXPECT_EQ(
+      resources.at("requests"),
+      (json::value{
+          {"rdma/hca", "1"}, {"example.com/nic", "2"}, {"cpu", "500m"}, {"memory", "67108864"}}));
+}
+
 TEST(Objects, WhatCannotBeAskedForIsSaid) {
   DesiredJob job = SomeJob();
   EXPECT_TRUE(CheckObjects(kOptions, job).ok());
