@@ -213,6 +213,46 @@ TEST(TfJob, WhatRunsOnAfterTheEndIsToldUnlessItWasStopped) {
             "");
 }
 
+std::string MpiJob(const std::string& version, const std::string& spec,
+                   const std::string& launcher) {
+  return "apiVersion: kubeflow.org/" + version + "\nkind: MPIJob\nmetadata: {name: x}\nspec: {" +
+         spec + "mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [" + launcher +
+         "]}}}, Worker: {replicas: 2, template: {spec: {containers: [{name: w}]}}}}}\n";
+}
+
+TEST(MpiJob, TheOperatorsFilesAreLeftOutOrTold) {
+  using Words = std::vector<std::string>;
+  const auto command = [](const std::string& words) {
+    return Import(MpiJob("v1", "", "{command: [" + words + "]}")).FindRole("launcher")->command;
+  };
+  EXPECT_EQ(command("mpirun, --hostfile, /etc/mpi/hostfile, -np, '2', a"),
+            (Words{"mpirun", "-np", "2", "a"}));
+  EXPECT_EQ(command("sh, -c, 'mpirun -hostfile /etc/mpi/hostfile -np 2 a'"),
+            (Words{"sh", "-c", "mpirun  -np 2 a"}));
+  const auto told = [](const std::string& words) {
+    return Told(MpiJob("v1", "runPolicy: {cleanPodPolicy: All}, ", "{command: [" + words + "]}"));
+  };
+  EXPECT_EQ(told("mpirun, --hostfile, /etc/mpi/hostfile, a"), "");
+  EXPECT_NE(told("sh, -c, 'cat /etc/mpi/hostfile; mpirun a'").find("/etc/mpi"), std::string::npos);
+  EXPECT_NE(told("horovodrun, -np, '2', --host-discovery-script, /etc/mpi/discover_hosts.sh, a")
+                .find("horovodrun reaches"),
+            std::string::npos);
+}
+
+TEST(MpiJob, TheLaunchersContainerSlotsAndRestartsAreAsThere) {
+  const auto job = Import(MpiJob("v2beta1",
+                                 "mainContainer: run, runLauncherAsWorker: true, "
+                                 "slotsPerWorker: 2, ",
+                                 "{name: side, command: [b]}, {name: run, command: [mpirun, a]}"));
+  EXPECT_EQ(job.FindRole("launcher")->command, (std::vector<std::string>{"mpirun", "a"}));
+  EXPECT_EQ(job.FindRole("worker")->replicas, 3);
+  EXPECT_EQ(job.FindRole("worker")->processes, 2);
+  EXPECT_EQ(job.FindRole("launcher")->restart.when, RestartWhen::kAlways);
+  EXPECT_EQ(job.FindRole("launcher")->restart.limit, 6);
+  const auto never = Import(MpiJob("v1", "", "{command: [mpirun, a]}"));
+  EXPECT_EQ(never.FindRole("launcher")->restart.when, RestartWhen::kNever);
+}
+
 TEST(XgboostJob, WorkersHaveTheirAddresses) {
   const auto job = Import(
       "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: x}\nspec: {xgbReplicaSpecs: "

@@ -5,6 +5,7 @@
 
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/launch_line.h"
+#include "dialect/import/mpi_job.h"
 #include "dialect/import/pod_environment.h"
 #include "job/units.h"
 
@@ -17,6 +18,7 @@ using job::SuccessRule;
 
 constexpr int kForEver = 1000;        // the most that restart.limit takes
 constexpr int kMostProcesses = 1024;  // of one task
+constexpr int kJobBackoff = 6;        // a batch/v1 Job's backoffLimit, where it is not said
 
 struct Kind {
   std::string_view name;
@@ -70,8 +72,6 @@ constexpr Unkept kSpec[] = {
     {"mpiImplementation", "which MPI it is", "the machine's mpirun is run", true},
     {"sshAuthMountPath", "where keys for ssh are", "nothing goes through ssh", true},
     {"launcherCreationPolicy", "when the launcher starts", "all tasks start together", true},
-    {"mainContainer", "which container matters", "it is the first", true},
-    {"runLauncherAsWorker", "that ranks also run beside the launcher", "all ranks run there", true},
 };
 
 constexpr Unkept kRunPolicy[] = {
@@ -102,6 +102,8 @@ class Reader {
 
   void Run() {
     builder_->job()->framework = kind_.framework;
+    const std::string version = document_.Text("apiVersion").value_or("");
+    launcher_is_job_ = kind_.name == "MPIJob" && version == "kubeflow.org/v2beta1";
     ReadMetadata(&document_, builder_);
     auto spec = document_.Sub("spec");
     document_.Rest({});
@@ -110,7 +112,7 @@ class Reader {
     if (auto policy = spec->Sub("runPolicy")) ReadRunPolicy(&*policy, false);
     ReadElastic(&*spec);
     per_node_ = spec->Text("nprocPerNode").value_or("");
-    slots_ = static_cast<int>(spec->Integer("slotsPerWorker", 1, 1024).value_or(1));
+    if (kind_.name == "MPIJob") ReadMpi(&*spec);
     ReadReplicas(&*spec);
     ReadSuccess(&*spec);
     spec->Rest(kSpec);
@@ -121,6 +123,8 @@ class Reader {
   void ReadRunPolicy(Section* policy, bool inlined);
   void ReadScheduling(Section* scheduling);
   void ReadElastic(Section* spec);
+  void ReadMpi(Section* spec);
+  void SetLauncherRestart(job::Role* role);
   void ReadReplicas(Section* spec);
   void ReadOldReplicas(Section* spec);
   void ReadReplica(const std::string& type, const job::Place& place, Section replica);
@@ -134,7 +138,6 @@ class Reader {
   void FinishBoost();
   void TellClean();
   void Finish();
-  void FinishMpi();
   int Replicas() const {
     int sum = 0;
     for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
@@ -158,7 +161,9 @@ class Reader {
   std::optional<int> max_restarts_;
   std::string per_node_;
   std::map<std::string, Section> templates_;  // by role
-  int slots_ = 1;
+  MpiAsk mpi_;
+  bool launcher_is_job_ = false;  // of batch/v1, with its backoffLimit
+  std::string main_container_;
   int restarting_ = 0;  // tasks whose role may start them again
 };
 
@@ -230,6 +235,12 @@ void Reader::ReadElastic(Section* spec) {
   elastic->Rest(kElastic);
 }
 
+void Reader::ReadMpi(Section* spec) {
+  mpi_.slots = static_cast<int>(spec->Integer("slotsPerWorker", 1, 1024).value_or(1));
+  mpi_.launcher_works = spec->Flag("runLauncherAsWorker").value_or(false);
+  main_container_ = spec->Text("mainContainer").value_or("");
+}
+
 void Reader::ReadReplicas(Section* spec) {
   auto replicas = spec->Sub(std::string(kind_.specs));
   if (!replicas) {
@@ -290,11 +301,13 @@ void Reader::ReadReplica(const std::string& type, const job::Place& place, Secti
     replica.Wrong("template", "got no template, expected one with the pod's containers");
   } else {
     const bool waits = kind_.name == "MPIJob" && type == "Worker";
-    const PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
+    PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
+    if (!main_container_.empty()) options.containers = {main_container_};
     const Pod pod = ReadPod(&*pod_template, options, role, builder_);
     // The replica's own policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
+    if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
     templates_.emplace(role->name, *pod_template);
   }
   replica.Rest(kReplica);
@@ -321,6 +334,14 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, Section* fro
                "other codes: out-of-memory is retried once, then it needs more memory",
                true);
   }
+}
+
+// The launcher of v2beta1 is a Job of Kubernetes, which makes pods anew whatever their own policy
+// is.
+void Reader::SetLauncherRestart(job::Role* role) {
+  if (role->restart.when == RestartWhen::kNever) restarting_ += role->replicas;
+  role->restart.when = RestartWhen::kAlways;
+  role->restart.limit = std::min(backoff_limit_.value_or(kJobBackoff), kForEver);
 }
 
 // How many processes a task starts, by `said` ("4", "gpu", "auto" or nothing, which is "auto");
@@ -465,7 +486,7 @@ void Reader::Finish() {
   } else if (backoff_limit_) {
     builder_->job()->limits.restarts = *backoff_limit_;
   }
-  if (kind_.name == "MPIJob") FinishMpi();
+  if (kind_.name == "MPIJob") FinishMpiJob(mpi_, &document_, builder_);
   if (kind_.framework == Framework::kPytorch) FinishTorch();
   FinishBoost();
   TellClean();
@@ -506,24 +527,6 @@ void Reader::FinishBoost() {
                  "WORKER_PORT was one port for all workers (LightGBM's machines); not kept: each "
                  "has a port of its own; give env.MACHINES={{shoal.addresses.worker}} to programs "
                  "that read a list, or set env.WORKER_PORT where each worker has its own machine");
-}
-
-// The workers are hosts of mpirun, whose daemons reach them through Shoal; what they ran to be
-// reached is not needed.
-void Reader::FinishMpi() {
-  job::Job& job = *builder_->job();
-  job::Role* worker = builder_->FindRole("worker");
-  if (builder_->FindRole("launcher") == nullptr || worker == nullptr || worker->replicas == 0) {
-    job.framework = Framework::kGeneric;  // its mpirun starts ranks beside itself
-    return;
-  }
-  worker->processes = slots_;
-  worker->command.clear();
-  document_.set_at("roles.worker");
-  document_.Lose("spec",
-                 "the workers waited for mpirun to come by ssh or kubectl; kept: its daemons come "
-                 "through Shoal, and a worker's own command is not needed",
-                 true);
 }
 
 class Kubeflow final : public Importer {
