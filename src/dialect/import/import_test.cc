@@ -314,6 +314,26 @@ TEST(Kubernetes, LabelsAndAnnotationsGoToThePods) {
   EXPECT_EQ(wishes.annotations, (Map{{"a", "1"}, {"b", "2"}}));
 }
 
+TEST(Kubernetes, RightsOfOneRoleThatAllGetAreTold) {
+  const auto pod = [](const std::string& spec, const std::string& container) {
+    return "{template: {spec: {" + spec + "containers: [{name: tensorflow, command: [a]" +
+           container + "}]}}}";
+  };
+  const auto job = [&](const std::string& worker, const std::string& ps) {
+    return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec: {runPolicy: "
+           "{cleanPodPolicy: All}, tfReplicaSpecs: {Worker: " +
+           worker + ", PS: " + ps + "}}\n";
+  };
+  const std::string privileged = ", securityContext: {privileged: true}";
+  for (const std::string& worker :
+       {pod("hostNetwork: true, ", ""), pod("serviceAccountName: admin, ", ""),
+        pod("nodeSelector: {a: b}, ", ""), pod("", privileged)}) {
+    EXPECT_NE(Told(job(worker, pod("", ""))).find("only the pods of worker"), std::string::npos)
+        << worker;
+    EXPECT_EQ(Told(job(worker, worker)), "");
+  }
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");

@@ -148,6 +148,12 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
   job::Kubernetes& wishes = builder->job()->kubernetes;
   const std::string at = spec->at();
   spec->set_at("kubernetes");
+  for (const char* field :
+       {"nodeSelector", "tolerations", "serviceAccountName", "priorityClassName", "affinity",
+        "topologySpreadConstraints", "securityContext", "hostNetwork"}) {
+    const Node* said = spec->Has(field) ? spec->Take(field) : nullptr;
+    if (said != nullptr && said->text != "false") builder->Wish(field, *spec, field);
+  }
   ReadNodeSelector(spec, &wishes);
   ReadTolerations(spec, &wishes);
   KeepOne(spec, "serviceAccountName", &wishes.service_account);
@@ -169,6 +175,9 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
 void KeepContainerWishes(Section* container, JobBuilder* builder) {
   const std::string at = container->at();
   container->set_at("kubernetes");
+  if (container->Has("securityContext")) {
+    builder->Wish("container's securityContext", *container, "securityContext");
+  }
   KeepPodValue(container, "securityContext", "SecurityContext",
                &builder->job()->kubernetes.container_security_context);
   container->set_at(at);
@@ -188,6 +197,7 @@ bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobB
   if (source.empty() || source.ends_with(':') || target.empty() || target[0] != '/' || !plain)
     return false;
   const std::string entry = source + ":" + target + (read_only ? ":ro" : "");
+  builder->Wish(entry, *volume, "");
   const std::string there = At(target, wishes);
   if (!there.empty() || wishes.volumes.size() >= 64) return there == entry;
   wishes.volumes.push_back(entry);
