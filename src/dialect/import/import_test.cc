@@ -490,6 +490,18 @@ TEST(References, AreReplacedAsTheKubeletDoes) {
   EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env, &unresolved), "x1y$(A)$(A)$(C)$(");
   EXPECT_EQ(unresolved, std::set<std::string>{"C"});
   EXPECT_EQ(ExpandReferences("p$$w$$$(A)$x$", env), "p$w$1$x$");
+  // Neither time nor memory grows with what a small file asks for.
+  std::string open;
+  for (int i = 0; i < 300'000; ++i) open += "$(";
+  EXPECT_EQ(ExpandReferences(open, env), open);
+  const std::vector<std::string> words(1000, "$(LARGE)");
+  size_t bytes = 0;
+  for (const std::string& word : ExpandCommand(words, {{"LARGE", std::string(100'000, 'x')}},
+                                               job::Framework::kGeneric, &unresolved)) {
+    bytes += word.size();
+  }
+  EXPECT_LT(bytes, size_t{2} << 20);
+  EXPECT_TRUE(unresolved.contains("LARGE"));
 }
 
 TEST(Import, MergeKeysGiveMapsTheFieldsTheyLack) {

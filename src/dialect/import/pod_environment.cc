@@ -11,9 +11,10 @@ namespace shoal::dialect {
 namespace {
 
 constexpr size_t kLongestName = 256;
-// Of one text, so that references to references cannot fill the memory; Linux takes no longer
-// variable or argument.
+// What references may add to one text, and to all of a role's variables or its command, so that
+// references to references cannot fill the memory. Linux takes no longer variable or argument.
 constexpr size_t kMostBytes = 131'072;
+constexpr size_t kMostOfRole = size_t{1} << 20;
 
 // A text cut at its references.
 struct Piece {
@@ -27,11 +28,12 @@ std::vector<Piece> Cut(const std::string& text) {
   std::vector<Piece> pieces(1);
   for (size_t i = 0; i < text.size(); ++i) {
     const char next = text[i] == '$' && i + 1 < text.size() ? text[i + 1] : '\0';
-    const size_t end = next == '(' ? text.find(')', i) : std::string::npos;
-    if (end != std::string::npos && end - i <= kLongestName) {
-      pieces.push_back({text.substr(i + 2, end - i - 2), true});
+    const size_t length = next == '(' ? std::string_view(text).substr(i, kLongestName).find(')')
+                                      : std::string_view::npos;
+    if (length != std::string_view::npos) {
+      pieces.push_back({text.substr(i + 2, length - 2), true});
       pieces.emplace_back();
-      i = end;
+      i += length;
       continue;
     }
     pieces.back().text += text[i];
@@ -112,19 +114,23 @@ bool LooksLikeVariable(const std::string& name) {
 }
 
 std::string ExpandReferences(const std::string& text, const std::map<std::string, std::string>& env,
-                             std::set<std::string>* unresolved) {
+                             std::set<std::string>* unresolved, size_t* budget) {
   std::string out;
+  size_t left = std::min(kMostBytes, budget == nullptr ? kMostBytes : *budget);
+  const size_t before = left;
   for (const Piece& piece : Cut(text)) {
     const auto known = piece.reference ? env.find(piece.text) : env.end();
     if (!piece.reference) {
       out += piece.text;
-    } else if (known != env.end() && out.size() + known->second.size() <= kMostBytes) {
+    } else if (known != env.end() && known->second.size() <= left) {
       out += known->second;
+      left -= known->second.size();
     } else {
       out += Unexpanded(piece.text);
       if (unresolved != nullptr) unresolved->insert(piece.text);
     }
   }
+  if (budget != nullptr) *budget -= before - left;
   return out;
 }
 
@@ -139,6 +145,8 @@ std::vector<std::string> ExpandCommand(const std::vector<std::string>& command,
   std::vector<std::string> words;
   std::string line = "exec";
   bool shell = false;
+  size_t budget = kMostOfRole;
+  size_t budget_of_words = kMostOfRole;
   for (const std::string& word : command) {
     std::string quoted;
     for (const Piece& piece : Cut(word)) {
@@ -146,19 +154,20 @@ std::vector<std::string> ExpandCommand(const std::vector<std::string>& command,
         quoted += "\"$" + piece.text + "\"";
         shell = true;
       } else if (piece.reference) {
-        quoted += Quoted(ExpandReferences(Unexpanded(piece.text), known, unresolved));
+        quoted += Quoted(ExpandReferences(Unexpanded(piece.text), known, unresolved, &budget));
       } else if (!piece.text.empty()) {
         quoted += Quoted(piece.text);
       }
     }
     line += " " + (quoted.empty() ? "''" : quoted);
-    if (!shell) words.push_back(ExpandReferences(word, known));
+    if (!shell) words.push_back(ExpandReferences(word, known, nullptr, &budget_of_words));
   }
   return shell ? std::vector<std::string>{"sh", "-c", line} : words;
 }
 
 void ReadPodEnvironment(Section* container, job::Role* role, JobBuilder* builder) {
   const std::string at = "roles." + role->name + ".env";
+  size_t budget = kMostOfRole;
   for (Section& variable : container->Subs("env")) {
     variable.set_at(at);
     const auto name = variable.Text("name");
@@ -170,7 +179,8 @@ void ReadPodEnvironment(Section* container, job::Role* role, JobBuilder* builder
     } else {
       std::set<std::string> unresolved;
       builder->SetVariable(role, *name,
-                           ExpandReferences(value.value_or(""), role->env, &unresolved), &variable);
+                           ExpandReferences(value.value_or(""), role->env, &unresolved, &budget),
+                           &variable);
       TellUnresolved(
           unresolved, &variable,
           "give the whole value with --set roles." + role->name + ".env." + *name + "=VALUE");

@@ -19,9 +19,10 @@ namespace shoal::dialect {
 void ReadPodEnvironment(Section* container, job::Role* role, JobBuilder* builder);
 
 // `text` with "$(NAME)" replaced by a variable of `env`, and "$$" by "$"; a reference to a variable
-// that `env` lacks stays as it is, and its name is added to `unresolved`.
+// that `env` lacks stays as it is, and its name is added to `unresolved`. So do those that would
+// add more than 128 KiB, or more than `budget`, from which is taken what they add.
 std::string ExpandReferences(const std::string& text, const std::map<std::string, std::string>& env,
-                             std::set<std::string>* unresolved = nullptr);
+                             std::set<std::string>* unresolved = nullptr, size_t* budget = nullptr);
 
 // `command` with its references replaced as above. Variables whose values are known only when the
 // task starts, which the framework or Shoal sets, are left to a shell that is put before the
