@@ -2,6 +2,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <bit>
 #include <sstream>
 
 namespace shoal::python {
@@ -46,15 +47,23 @@ void RowMajor(Array* array) {
     array->strides[i - 1] = array->strides[i] * array->shape[i];
 }
 
+// Of one element, as the struct module writes it: a byte order, if any, and one letter. '?' for
+// everything else: records, characters, complex numbers, several in one, the other byte order.
 char TypeOfFormat(const std::string& format) {
-  const char last = format.empty() ? 'B' : format.back();
-  if (last == 'f' || last == 'd' || last == 'e') return 'f';
-  if (std::string("bhilqn").find(last) != std::string::npos) return 'i';
-  if (std::string("BHILQN").find(last) != std::string::npos) return 'u';
+  if (format.empty()) return 'u';  // bytes
+  constexpr bool kLittle = std::endian::native == std::endian::little;
+  const std::string own = kLittle ? "@=<" : "@=>!";
+  const bool ordered = std::string("@=<>!").find(format[0]) != std::string::npos;
+  if (format.size() != (ordered ? 2u : 1u)) return '?';
+  if (ordered && own.find(format[0]) == std::string::npos) return '?';
+  const char letter = format.back();
+  if (std::string("fde").find(letter) != std::string::npos) return 'f';
+  if (std::string("bhilqn").find(letter) != std::string::npos) return 'i';
+  if (std::string("BHILQN").find(letter) != std::string::npos) return 'u';
   return '?';
 }
 
-Array FromBuffer(const py::object& object, const std::string& what) {
+Array FromBuffer(const py::object& object) {
   auto view = std::make_unique<Py_buffer>();
   // Writable if it can be: whoever writes asks for it.
   if (PyObject_GetBuffer(object.ptr(), view.get(), PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) !=
@@ -66,13 +75,15 @@ Array FromBuffer(const py::object& object, const std::string& what) {
   Array array;
   array.data = view->buf;
   array.writable = view->readonly == 0;
-  array.type = TypeOfFormat(view->format == nullptr ? "B" : view->format);
+  array.format = view->format == nullptr ? "B" : view->format;
+  array.type = TypeOfFormat(array.format);
   array.bits = static_cast<int>(view->itemsize * 8);
   for (int i = 0; i < view->ndim; ++i) {
     array.shape.push_back(view->shape[i]);
-    if (view->strides[i] % view->itemsize != 0)
-      throw py::value_error(what + ": its strides are no multiples of its elements");
-    array.strides.push_back(view->strides[i] / view->itemsize);
+    const bool whole = view->itemsize > 0 && view->strides[i] % view->itemsize == 0;
+    // Strides that are no multiples of the elements: nothing that lies in a row.
+    array.strides.push_back(whole ? view->strides[i] / view->itemsize : 0);
+    if (!whole) array.type = '?';
   }
   array.owner = std::shared_ptr<void>(view.release(), [](void* held) {
     const py::gil_scoped_acquire gil;
@@ -126,11 +137,17 @@ Array FromDlpack(const py::object& object, const std::string& what) {
 
 std::string Describe(const Array& array) {
   std::ostringstream text;
-  text << (array.type == 'f'   ? "float"
-           : array.type == 'i' ? "int"
-           : array.type == 'u' ? "uint"
-                               : "?")
-       << array.bits << " of shape (";
+  if (array.type == '?') {
+    text << "elements of " << array.bits / 8 << " bytes"
+         << (array.format.empty() ? "" : " and format '" + array.format + "'");
+    if (array.format.starts_with('>') || array.format.starts_with('!')) text << " (big-endian)";
+    text << ", of shape (";
+  } else {
+    text << (array.type == 'f'   ? "float"
+             : array.type == 'i' ? "int"
+                                 : "uint")
+         << array.bits << " of shape (";
+  }
   for (size_t i = 0; i < array.shape.size(); ++i) text << (i == 0 ? "" : ", ") << array.shape[i];
   text << ")" << (array.contiguous() ? "" : ", not contiguous");
   return text.str();
@@ -155,6 +172,7 @@ size_t Array::size() const {
 }
 
 bool Array::contiguous() const {
+  if (size() == 0) return true;
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] != 1 && strides[i] != expected) return false;
@@ -164,7 +182,7 @@ bool Array::contiguous() const {
 }
 
 Array View(const py::object& object, const std::string& what) {
-  if (PyObject_CheckBuffer(object.ptr())) return FromBuffer(object, what);
+  if (PyObject_CheckBuffer(object.ptr())) return FromBuffer(object);
   if (py::hasattr(object, "__dlpack__")) return FromDlpack(object, what);
   throw py::type_error(what + ": got " + TypeName(object) +
                        ", expected a numpy array, a tensor, or anything with the buffer protocol "
@@ -175,7 +193,8 @@ std::span<const uint64_t> Keys(const Array& array, std::vector<uint64_t>* widene
   const bool whole = array.type == 'i' || array.type == 'u';
   if (!whole || (array.bits != 64 && array.bits != 32) || !array.contiguous()) {
     throw py::value_error("keys: got " + Describe(array) +
-                          ", expected contiguous int64, uint64, int32 or uint32");
+                          ", expected contiguous int64, uint64, int32 or uint32 in this machine's "
+                          "byte order");
   }
   if (array.bits == 32) {
     if (array.type == 'i') Widen<int32_t>(array, widened);
@@ -194,7 +213,8 @@ std::span<const uint64_t> Keys(const Array& array, std::vector<uint64_t>* widene
 std::span<const float> Values(const Array& array, const std::string& what, size_t n, size_t dim) {
   if (array.type != 'f' || array.bits != 32 || !array.contiguous() || array.size() != n * dim) {
     throw py::value_error(what + ": got " + Describe(array) + ", expected contiguous float32, " +
-                          std::to_string(n) + " rows of " + std::to_string(dim));
+                          std::to_string(n) + " rows of " + std::to_string(dim) +
+                          ", in this machine's byte order");
   }
   return {static_cast<const float*>(array.data), array.size()};
 }

@@ -17,8 +17,9 @@ namespace shoal::python {
 // GIL; `data` may be used without.
 struct Array {
   void* data = nullptr;
-  char type = 0;  // 'f' float, 'i' signed, 'u' unsigned
-  int bits = 0;   // of an element
+  char type = 0;            // 'f' float, 'i' signed, 'u' unsigned, '?' none of them
+  std::string format = {};  // as the struct module writes it, if it came so
+  int bits = 0;             // of an element
   bool writable = false;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements

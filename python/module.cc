@@ -6,12 +6,17 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <shoal/ps.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "arrays.h"
 
@@ -21,14 +26,29 @@ namespace ps = shoal::ps::v1;
 namespace shoal::python {
 namespace {
 
+// Longer than any wait, and short enough to be added to any time.
+constexpr double kForever = 1e9;
+
 ps::Milliseconds Time(double seconds) {
-  return std::chrono::duration_cast<ps::Milliseconds>(std::chrono::duration<double>(seconds));
+  if (std::isnan(seconds)) throw py::value_error("timeout: got nan, expected seconds");
+  return std::chrono::duration_cast<ps::Milliseconds>(
+      std::chrono::duration<double>(std::clamp(seconds, 0.0, kForever)));
 }
 
 // Status codes become exceptions of Python's own kinds where there are such.
 PyObject* exception_base = nullptr;  // shoal.ps.Error; lives as long as the module
 
+unsigned long main_thread = 0;  // Python's, which alone handles signals
+
+// Asked by threads that wait: whether Ctrl-C, or another signal whose handler raises, came.
+bool Interrupted() {
+  if (PyThread_get_thread_ident() != main_thread) return false;
+  const py::gil_scoped_acquire gil;
+  return PyErr_Occurred() != nullptr || PyErr_CheckSignals() != 0;
+}
+
 [[noreturn]] void Raise(const ps::Status& status) {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   PyObject* kind = exception_base;
   switch (status.code()) {
     case ps::Code::kInvalidArgument:
@@ -103,35 +123,86 @@ class Pending {
   bool waited_ = false;
 };
 
-class PyClient : public std::enable_shared_from_this<PyClient> {
+// Raises shoal.ps.Error in a forked child of `maker`. (The library refuses the calls too; this says
+// it in Python's terms, and for properties.)
+void CheckProcess(const char* what, pid_t maker) {
+  if (maker == ::getpid()) return;
+  Raise({ps::Code::kFailedPrecondition,
+         std::string(what) + " was made by process " + std::to_string(maker) +
+             " and cannot be used in process " + std::to_string(::getpid()) +
+             ", a child that it forked: the connections are the parent's; call shoal.ps.connect("
+             "index=-1) in the child for an observer, or give it an index of its own"});
+}
+
+// Which servers came back, in order: kept here, for a thread of the library may not call Python.
+class RestartLog {
  public:
-  explicit PyClient(std::unique_ptr<ps::Client> made) : client(std::move(made)) {}
+  void Add(int server, int64_t checkpoint) {
+    const std::lock_guard lock(mu_);
+    restarts_.emplace_back(server, checkpoint);
+  }
+  std::vector<std::pair<int, int64_t>> All() const {
+    const std::lock_guard lock(mu_);
+    return restarts_;
+  }
+
+ private:
+  mutable std::mutex mu_;
+  std::vector<std::pair<int, int64_t>> restarts_;  // guarded by mu_
+};
+
+class PyClient : public std::enable_shared_from_this<PyClient> {
+  struct Abandoned {
+    ps::Ticket ticket;
+    std::vector<Array> held;
+    std::vector<uint64_t> widened;
+  };
+  std::vector<Abandoned> abandoned_;  // guarded by the GIL; outlives the client below
+
+ public:
+  PyClient(std::unique_ptr<ps::Client> made, std::shared_ptr<const RestartLog> log)
+      : client(std::move(made)), restarts(std::move(log)) {}
   // Whoever is at work with it keeps it over a Close.
   std::shared_ptr<ps::Client> Get() const {
     if (client == nullptr) throw py::value_error("this client has been closed");
+    CheckProcess("this client", maker_);
     return client;
   }
   void Close() {
     std::shared_ptr<ps::Client> last = std::move(client);
-    const py::gil_scoped_release no_gil;
-    last.reset();
+    const std::weak_ptr<ps::Client> gone = last;
+    {
+      const py::gil_scoped_release no_gil;
+      last.reset();
+    }
+    if (gone.expired()) abandoned_.clear();  // else another thread is still at work with it
+  }
+  // Keeps the memory of a request for which nobody waits any more until it is done.
+  void Abandon(ps::Ticket ticket, std::vector<Array> held, std::vector<uint64_t> widened) {
+    abandoned_.push_back({ticket, std::move(held), std::move(widened)});
+  }
+  // Lets go of the memory of those that are done.
+  void Tidy() {
+    if (abandoned_.empty() || client == nullptr) return;
+    std::erase_if(abandoned_, [this](const Abandoned& one) {
+      if (!client->Done(one.ticket)) return false;
+      const ps::Status forgotten = client->Wait(one.ticket, ps::Milliseconds(0));
+      return true;
+    });
   }
   std::shared_ptr<ps::Client> client;  // guarded by the GIL
+  const std::shared_ptr<const RestartLog> restarts;
+
+ private:
+  const pid_t maker_ = ::getpid();
 };
 
 Pending::~Pending() {
   const auto client = client_->client;
   if (waited_ || client == nullptr) return;
-  // Nobody waited: the memory may be read and written until the request is done.
-  ps::Status status;
-  {
-    const py::gil_scoped_release no_gil;
-    status = client->Wait(ticket);
-  }
-  // Not even now: rather lose the memory than have it written to when it is another's.
-  if (status.code() != ps::Code::kDeadlineExceeded) return;
-  new std::vector<Array>(std::move(held));
-  new std::vector<uint64_t>(std::move(widened));
+  // Nobody waited, or not long enough: the memory may be read and written until it is done.
+  client_->Abandon(ticket, std::move(held), std::move(widened));
+  client_->Tidy();
 }
 
 py::object Pending::Wait(double timeout) {
@@ -223,6 +294,7 @@ class PyTable {
   template <typename Start>
   std::shared_ptr<Pending> Issue(const std::shared_ptr<Pending>& pending, const Start& start) {
     const auto client = client_->Get();
+    client_->Tidy();
     auto ticket = Blocking([&] { return start(*client); });
     if (!ticket.ok()) {
       pending->Forget();
@@ -237,35 +309,57 @@ class PyTable {
   const std::string name_;
 };
 
+struct OptimizerKind {
+  ps::Optimizer first;             // with the defaults of include/shoal/ps.h
+  std::vector<std::string> takes;  // parameters
+};
+
+const std::map<std::string, OptimizerKind>& OptimizerKinds() {
+  using ps::Optimizer;
+  const float lr = Optimizer().lr;
+  static const std::map<std::string, OptimizerKind> kinds = {
+      {"add", {Optimizer::Add(), {}}},
+      {"sgd", {Optimizer::Sgd(lr), {"lr"}}},
+      {"adagrad", {Optimizer::Adagrad(lr), {"lr", "eps"}}},
+      {"momentum", {Optimizer::Momentum(lr), {"lr", "momentum"}}},
+      {"adam", {Optimizer::Adam(lr), {"lr", "beta1", "beta2", "eps"}}},
+      {"ftrl", {Optimizer::Ftrl(lr, 1, 0, 0), {"lr", "beta", "l1", "l2"}}},
+      {"function", {Optimizer::Function(""), {"function", "argument", "state_planes"}}}};
+  return kinds;
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "none" : text;
+}
+
 ps::Optimizer OptimizerOf(const std::string& kind, const py::dict& fields) {
-  using Kind = ps::Optimizer::Kind;
-  static const std::map<std::string, Kind> kinds = {
-      {"add", Kind::kAdd},           {"sgd", Kind::kSgd},   {"adagrad", Kind::kAdagrad},
-      {"momentum", Kind::kMomentum}, {"adam", Kind::kAdam}, {"ftrl", Kind::kFtrl},
-      {"function", Kind::kFunction}};
-  const auto found = kinds.find(kind);
-  if (found == kinds.end()) {
+  const auto found = OptimizerKinds().find(kind);
+  if (found == OptimizerKinds().end()) {
     throw py::value_error("optimizer: got '" + kind +
                           "', expected add, sgd, adagrad, momentum, adam, ftrl or function");
   }
-  ps::Optimizer optimizer;
-  optimizer.kind = found->second;
+  const std::vector<std::string>& takes = found->second.takes;
+  ps::Optimizer optimizer = found->second.first;
   const std::map<std::string, float*> floats = {
       {"lr", &optimizer.lr},       {"eps", &optimizer.eps},     {"momentum", &optimizer.momentum},
       {"beta1", &optimizer.beta1}, {"beta2", &optimizer.beta2}, {"beta", &optimizer.beta},
       {"l1", &optimizer.l1},       {"l2", &optimizer.l2}};
   for (const auto& [key, value] : fields) {
     const auto name = key.cast<std::string>();
+    if (std::find(takes.begin(), takes.end(), name) == takes.end()) {
+      throw py::type_error("optimizer " + kind + ": it has no parameter '" + name +
+                           "', expected some of: " + Listed(takes));
+    }
     if (const auto at = floats.find(name); at != floats.end()) {
       *at->second = value.cast<float>();
     } else if (name == "function") {
       optimizer.function = value.cast<std::string>();
     } else if (name == "argument") {
       optimizer.argument = value.cast<std::string>();
-    } else if (name == "state_planes") {
-      optimizer.state_planes = value.cast<uint32_t>();
     } else {
-      throw py::type_error("optimizer " + kind + ": it has no parameter '" + name + "'");
+      optimizer.state_planes = value.cast<uint32_t>();
     }
   }
   return optimizer;
@@ -329,8 +423,13 @@ std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
   options.connect_timeout = Time(arguments["timeout"].cast<double>());
   options.reconnect_timeout = Time(arguments["reconnect_timeout"].cast<double>());
   options.window_bytes = arguments["window_bytes"].cast<size_t>();
-  auto client = Blocking([&] { return ps::Client::Connect(std::move(options)); });
-  return std::make_shared<PyClient>(Value(std::move(client)));
+  ps::ClientHooks hooks;
+  hooks.accept_data_loss = arguments["accept_data_loss"].cast<bool>();
+  const auto log = std::make_shared<RestartLog>();
+  hooks.on_server_restart = [log](int server, int64_t checkpoint) { log->Add(server, checkpoint); };
+  hooks.interrupted = Interrupted;
+  auto client = Blocking([&] { return ps::Client::Connect(std::move(options), hooks); });
+  return std::make_shared<PyClient>(Value(std::move(client)), log);
 }
 
 py::dict CountersOf(const ps::Counters& counters) {
@@ -362,6 +461,7 @@ class PyServer {
   }
   ps::Server& Get() {
     if (server_ == nullptr) throw py::value_error("this server has been closed");
+    CheckProcess("this server", maker_);
     return *server_;
   }
   void Close() {
@@ -371,6 +471,7 @@ class PyServer {
 
  private:
   std::unique_ptr<ps::Server> server_;
+  const pid_t maker_ = ::getpid();
 };
 
 void BindTable(py::module_& m) {
@@ -448,6 +549,7 @@ void BindClient(py::module_& m) {
       .def("close", &PyClient::Close)
       .def_property_readonly("restored_checkpoint",
                              [](PyClient& c) { return c.Get()->restored_checkpoint(); })
+      .def_property_readonly("_server_restarts", [](PyClient& c) { return c.restarts->All(); })
       .def_property_readonly("counters",
                              [](PyClient& c) { return CountersOf(c.Get()->counters()); });
 }
@@ -455,6 +557,8 @@ void BindClient(py::module_& m) {
 }  // namespace
 
 PYBIND11_MODULE(_core, m) {
+  main_thread =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
   exception_base = PyErr_NewException("shoal.ps.Error", PyExc_RuntimeError, nullptr);
   m.attr("Error") = py::reinterpret_borrow<py::object>(exception_base);
   BindTable(m);

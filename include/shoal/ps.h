@@ -26,8 +26,9 @@
 //   auto client = ps::Client::Connect(ps::ClientOptions::FromEnvironment().value()).value();
 //
 // Values are float, rows `dim` floats one after the other, keys 64 bits. All classes are
-// thread-safe. Errors are values; what is in namespace v1 stays binary compatible. Guide:
-// docs/ps.md.
+// thread-safe. Servers and clients belong to the process that made them: in a child of fork() every
+// call of a client is FailedPrecondition and destructors do nothing. Errors are values; what is in
+// namespace v1 stays binary compatible. Guide: docs/ps.md.
 #pragma once
 
 #include <chrono>
@@ -199,6 +200,21 @@ SHOAL_PS_INLINE namespace v1 {
     static Result<ClientOptions> FromEnvironment(std::string_view role = "server");
   };
 
+  // What else a client is told when it connects.
+  struct ClientHooks {
+    // A server that dies is started again without the rows that it had. One that was restored from
+    // a checkpoint lacks what was pushed since; one that came back empty lacks everything. False:
+    // after the latter every call fails with DataLoss, so that the program does not go on with what
+    // is left of its tables. True: the program makes good for them.
+    bool accept_data_loss = false;
+    // Called with the server's index and the checkpoint it was restored from (-1: empty), from a
+    // thread of the library, before any answer of the new server; must not block.
+    std::function<void(int server, int64_t checkpoint)> on_server_restart = nullptr;
+    // Asked ten times a second by each thread that waits for servers, but for Wait's; it may be one
+    // of the library's. True ends its call with Cancelled.
+    std::function<bool()> interrupted = nullptr;
+  };
+
   // One request under way. Wait for it once, unless it has a callback.
   struct Ticket {
     uint32_t slot = 0, generation = 0;
@@ -215,6 +231,7 @@ SHOAL_PS_INLINE namespace v1 {
    public:
     // Connects to all servers, retrying until connect_timeout.
     static Result<std::unique_ptr<Client>> Connect(ClientOptions options);
+    static Result<std::unique_ptr<Client>> Connect(ClientOptions options, ClientHooks hooks);
     ~Client();
 
     // Makes the table, or finds it with the same specification; AlreadyExists if that differs.
@@ -246,6 +263,8 @@ SHOAL_PS_INLINE namespace v1 {
 
     // "I have finished round n": flushes, then waits as `consistency` says.
     Status Clock(uint64_t n, Milliseconds timeout = kLong);
+    // Returns when all live workers have entered. After a timeout this one has not: the others wait
+    // for it to enter again.
     Status Barrier(std::string_view name, Milliseconds timeout = kLong);
 
     // Named byte strings on the servers, part of checkpoints. NotFound if there is none.
@@ -257,8 +276,10 @@ SHOAL_PS_INLINE namespace v1 {
     Result<std::string> GetProgress(int worker, Milliseconds timeout = kSoon);
     // A consistent checkpoint of all servers while everybody goes on; durable when it returns.
     Result<CheckpointInfo> Checkpoint(Milliseconds timeout = std::chrono::seconds(120));
-    // That the servers were restored from; -1: none.
+    // That the servers were restored from when this client connected; -1: none.
     int64_t restored_checkpoint() const;
+    // How often a server has come back as another one, without what it had not saved.
+    int64_t server_restarts() const;
 
     // Says good-bye: clocks and barriers no longer wait for this worker.
     Status Leave(Milliseconds timeout = kSoon);

@@ -120,6 +120,13 @@ TEST(Utf8, LengthIsRfc3629s) {
   }
 }
 
+TEST(Utf8, WhatIsNotIsReplacedOrEscaped) {
+  EXPECT_TRUE(IsUtf8("caf\xc3\xa9"));
+  EXPECT_FALSE(IsUtf8("caf\xe9"));
+  EXPECT_EQ(ValidUtf8("caf\xe9.txt \xc3\xa9"), "caf\xef\xbf\xbd.txt \xc3\xa9");
+  EXPECT_EQ(EscapedUtf8("caf\xe9.txt \xc3\xa9"), "caf\\xe9.txt \xc3\xa9");
+}
+
 TEST(Clock, FormatsForPeople) {
   EXPECT_EQ(FormatWall(WallTime{}), "1970-01-01T00:00:00.000000Z");
   EXPECT_EQ(FormatDuration(std::chrono::milliseconds(80)), "80 ms");

@@ -18,4 +18,45 @@ size_t Utf8Length(std::string_view text) {
   return bad ? 0 : length;
 }
 
+namespace {
+
+// `replacement(byte)` for every byte that begins no sequence.
+template <typename Replacement>
+std::string Replaced(std::string_view bytes, const Replacement& replacement) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t length = Utf8Length(bytes);
+    if (length == 0) {
+      out += replacement(static_cast<unsigned char>(bytes.front()));
+    } else {
+      out += bytes.substr(0, length);
+    }
+    bytes.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string ValidUtf8(std::string_view bytes) {
+  return Replaced(bytes, [](unsigned char) { return "\xef\xbf\xbd"; });
+}
+
+std::string EscapedUtf8(std::string_view bytes) {
+  return Replaced(bytes, [](unsigned char byte) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    return std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+  });
+}
+
 }  // namespace shoal

@@ -28,12 +28,10 @@ Status PrintAnalogy(const Context& context, const Arguments& arguments) {
                                {"b", arguments.b},
                                {"c", arguments.c},
                                {"answers", NeighboursJson(index, near)}};
-    (void)PrintOut(ToText(line) + "\n");
-    return Status::Ok();
+    return PrintOut(JsonLine(line));
   }
-  (void)PrintOut(arguments.a + " is to " + arguments.b + " as " + arguments.c + " is to\n" +
-                 NeighboursText(index, near));
-  return Status::Ok();
+  return PrintOut(arguments.a + " is to " + arguments.b + " as " + arguments.c + " is to\n" +
+                  NeighboursText(index, near));
 }
 
 constexpr const char* kFooter = R"help(Examples:

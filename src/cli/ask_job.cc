@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/stop_signals.h"
 #include "controller/process_identity.h"
 #include "net/loop.h"
 #include "rendezvous/client.h"
@@ -15,6 +16,9 @@ namespace {
 using controller::JobRecord;
 
 constexpr Duration kDialFor = std::chrono::seconds(5);
+constexpr Duration kLookAtOwner = std::chrono::seconds(1);
+// An owner that was frozen, and woken, has so many looks of time to act.
+constexpr int kFrozenLooks = 5;
 
 // One wish for one job; everything belongs to the thread that calls Go.
 class Asking {
@@ -23,7 +27,7 @@ class Asking {
       : session_(session), id_(std::move(id)), wish_(wish), reason_(std::move(reason)) {}
 
   Result<JobRecord> Go() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(
           signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
     TRY_ASSIGN(watch_, session_->store().Watch([this] { loop_.Post([this] { Look(); }); }));
@@ -51,8 +55,7 @@ class Asking {
     TRY_ASSIGN(rendezvous::ClientOptions options, session_->Bystander(job));
     options.give_up_after = kDialFor;
     // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
-    const bool orphan = options.find != nullptr && !controller::IsAlive(job.owner) &&
-                        !controller::LivesElsewhere(session_->home().root(), job.owner);
+    const bool orphan = options.find != nullptr && !session_->IsAlive(job.owner);
     rendezvous::ClientCallbacks callbacks;
     callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
       using Type = rendezvous::JobEvent::Type;
@@ -77,15 +80,37 @@ class Asking {
   void OnCoordinatorGone() {
     const Result<JobRecord> job = session_->store().GetJob(id_);
     if (!job.ok()) return Finish(job.status());
-    if (controller::IsAlive(job->owner)) {
+    if (session_->IsAlive(job->owner)) {
       // A job that was put into the engine's queue again has none for as long as it waits there.
       const bool tell = wish_ != JobWish::kSuspend && !std::exchange(told_, true);
       if (tell && !job::IsFinal(job->state)) (void)TellOwner(*job);
-      return;
+      return WaitForOwner();
     }
-    if (controller::LivesElsewhere(session_->home().root(), job->owner)) return;  // it stores it
     if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
     Look();
+  }
+
+  // It stores the end, unless it is frozen: then we do.
+  void WaitForOwner() {
+    if (timer_ != 0) return;
+    timer_ = loop_.After(kLookAtOwner, [this] {
+      timer_ = 0;
+      if (const Status looked = LookAtOwner(); !looked.ok()) return Finish(looked);
+      Look();
+      WaitForOwner();
+    });
+  }
+  Status LookAtOwner() {
+    TRY(session_->HoldMark());
+    const std::filesystem::path& root = session_->home().root();
+    controller::TouchMark(root, session_->self());
+    TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
+    if (job::IsFinal(job.state)) return Status::Ok();
+    if (!session_->IsAlive(job.owner)) return session_->Reconcile();
+    if (controller::Answers(root, job.owner, session_->self())) return Status::Ok();
+    WakeOwner(job);
+    if (++frozen_looks_ < kFrozenLooks) return Status::Ok();
+    return session_->ReconcileFrozen(id_);
   }
 
   Session* const session_;
@@ -96,14 +121,29 @@ class Asking {
   std::unique_ptr<controller::Store::Watcher> watch_;
   std::unique_ptr<rendezvous::Client> client_;
   bool told_ = false;
+  net::Loop::Id timer_ = 0;
+  int frozen_looks_ = 0;  // that found the owner frozen, after it was woken
   Status status_;
 };
 
 }  // namespace
 
+void WakeOwner(const JobRecord& job) {
+  if (job.owner.pid > 0 && controller::SharesPids(job.owner))
+    (void)::kill(static_cast<pid_t>(job.owner.pid), SIGCONT);
+}
+
 Status TellOwner(const JobRecord& job) {
-  if (::kill(static_cast<pid_t>(job.owner.pid), SIGTERM) == 0) return Status::Ok();
-  return ErrnoStatus(errno, "stopping the process that holds " + job.id);
+  if (!controller::SharesPids(job.owner)) {
+    return FailedPrecondition(
+        "job " + job.id + " has no coordinator yet, and the command that runs it is process " +
+        std::to_string(job.owner.pid) +
+        " of another PID namespace or machine; stop it there, or try again when the job runs");
+  }
+  if (::kill(static_cast<pid_t>(job.owner.pid), SIGTERM) != 0)
+    return ErrnoStatus(errno, "stopping the process that holds " + job.id);
+  WakeOwner(job);
+  return Status::Ok();
 }
 
 Result<JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,

@@ -17,8 +17,12 @@ enum class JobWish : uint8_t { kDrain, kKill, kSuspend };
 Result<controller::JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
                                      const std::string& reason);
 
+// Lets its controller go on if somebody has stopped it (Ctrl-Z), where it can be reached.
+void WakeOwner(const controller::JobRecord& job);
+
 // Its controller, another process, takes it as its user's wish to stop: what else is there to ask
-// while there is no coordinator?
+// while there is no coordinator? FailedPrecondition if it runs in another PID namespace or on
+// another machine.
 Status TellOwner(const controller::JobRecord& job);
 
 }  // namespace shoal::cli

@@ -168,8 +168,9 @@ int Print(const std::string& shell) {
   const std::shared_ptr<CLI::App> app = MakeApp(false, &unused);
   std::vector<Entry> entries;
   Collect(*app, "", &entries);
-  (void)PrintOut(shell == "bash" ? Bash(entries) : shell == "zsh" ? Zsh(entries) : Fish(entries));
-  return 0;
+  return PrintResult(shell == "bash"  ? Bash(entries)
+                     : shell == "zsh" ? Zsh(entries)
+                                      : Fish(entries));
 }
 
 constexpr const char* kFooter = R"help(Examples:

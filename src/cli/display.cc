@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
 
-#include "base/file.h"
+#include "base/utf8.h"
 #include "cli/line_splitter.h"
 #include "cli/live_block.h"
 #include "cli/report.h"
+#include "controller/outputs.h"
 
 namespace shoal::cli {
 namespace {
@@ -16,6 +20,7 @@ using controller::JobRecord;
 using rendezvous::JobEvent;
 using rendezvous::LogKey;
 
+constexpr size_t kLongFrame = size_t{64} << 10;
 constexpr Duration kPlainEvery = std::chrono::seconds(3);
 
 std::string TaskName(const std::string& role, int index) {
@@ -53,11 +58,12 @@ std::string LineOf(const JobEvent& event) {
 
 class TerminalDisplay final : public Display {
  public:
-  TerminalDisplay(int fd, const job::Job& job, const Clock* clock)
+  TerminalDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
       : job_(job),
         clock_(clock),
         began_(clock->Now()),
-        block_(fd),
+        out_(out),
+        block_(out),
         splitter_([this](const LogKey& key, const std::string& line) { AddLog(key, line); }) {
     const char* no_color = std::getenv("NO_COLOR");
     options_.color = no_color == nullptr || *no_color == 0;
@@ -110,6 +116,8 @@ class TerminalDisplay final : public Display {
     if (above_.size() > 16384) Draw();
   }
   void Draw() {
+    // A terminal that is stopped (Ctrl-S) gets the latest block when it goes on, not all of them.
+    if (out_->queued() > kLongFrame && above_.size() < AsyncWriter::kHighWater) return;
     block_.Size(&options_.width, &options_.height);
     block_.Draw(above_, RenderBlock(model_, clock_->Now() - began_, options_));
     above_.clear();
@@ -119,6 +127,7 @@ class TerminalDisplay final : public Display {
   const job::Job job_;
   const Clock* const clock_;
   const TimePoint began_;
+  AsyncWriter* const out_;
   LiveBlock block_;
   LineSplitter splitter_;
   ProgressModel model_;
@@ -132,8 +141,8 @@ class TerminalDisplay final : public Display {
 
 class PlainDisplay final : public Display {
  public:
-  PlainDisplay(int fd, const job::Job& job, const Clock* clock)
-      : fd_(fd),
+  PlainDisplay(AsyncWriter* out, const job::Job& job, const Clock* clock)
+      : writer_(out),
         job_(job),
         clock_(clock),
         last_(clock->Now()),
@@ -162,7 +171,7 @@ class PlainDisplay final : public Display {
   void OnNote(const std::string& text) override { Line(text); }
   void OnStopping(const std::string& text) override { Line(text); }
   void OnTick() override {
-    if (clock_->Now() - last_ < kPlainEvery) return;
+    if (writer_->full() || clock_->Now() - last_ < kPlainEvery) return;
     last_ = clock_->Now();
     if (const std::string line = RenderPlain(model_); !line.empty() && line != shown_) {
       shown_ = line;
@@ -179,12 +188,9 @@ class PlainDisplay final : public Display {
     out_ += text + "\n";
     Flush();
   }
-  void Flush() {
-    (void)WriteAll(fd_, out_);
-    out_.clear();
-  }
+  void Flush() { writer_->Write(std::exchange(out_, {})); }
 
-  const int fd_;
+  AsyncWriter* const writer_;
   const job::Job job_;
   const Clock* const clock_;
   TimePoint last_;
@@ -198,8 +204,8 @@ class PlainDisplay final : public Display {
 
 class JsonDisplay final : public Display {
  public:
-  JsonDisplay(int fd, const job::Job& job)
-      : fd_(fd), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
+  JsonDisplay(AsyncWriter* out, const job::Job& job)
+      : out_(out), job_(job), splitter_([this](const LogKey& key, const std::string& line) {
           Print({{"event", "log"},
                  {"role", key.role},
                  {"index", key.index},
@@ -218,8 +224,13 @@ class JsonDisplay final : public Display {
   void OnEvent(const JobEvent& event) override {
     using Type = JobEvent::Type;
     // OnState and the last line say these.
-    if (event.type != Type::kJob && event.type != Type::kVerdict)
+    if (event.type == Type::kJob || event.type == Type::kVerdict) return;
+    const bool latest_counts = event.type == Type::kProgress || event.type == Type::kUsage;
+    if (latest_counts && out_->full()) {
+      late_[{event.type, event.role, event.index}] = rendezvous::EventToJson(event);
+    } else {
       Print(rendezvous::EventToJson(event));
+    }
   }
   void OnLog(const LogKey& key, int64_t, std::string_view bytes) override {
     splitter_.Add(key, bytes);
@@ -228,18 +239,24 @@ class JsonDisplay final : public Display {
   void OnStopping(const std::string& text) override {
     Print({{"event", "stopping"}, {"text", text}});
   }
-  void OnTick() override {}
+  void OnTick() override {
+    if (late_.empty() || out_->full()) return;
+    for (const auto& [key, event] : std::exchange(late_, {})) Print(event);
+  }
   void OnEnd(const JobRecord& record, const std::string& stopped_by) override {
+    OnTick();
     splitter_.Finish();
     Print(DoneEvent(record, job_, stopped_by));
   }
 
  private:
-  void Print(const json::object& event) { (void)WriteAll(fd_, ToText(event) + "\n"); }
+  void Print(const json::object& event) { out_->Write(ToText(event) + "\n"); }
 
-  const int fd_;
+  AsyncWriter* const out_;
   const job::Job job_;
   LineSplitter splitter_;
+  // The latest that there was no room for.
+  std::map<std::tuple<JobEvent::Type, std::string, int>, json::object> late_;
 };
 
 class QuietDisplay final : public Display {
@@ -254,22 +271,30 @@ class QuietDisplay final : public Display {
   void OnEnd(const JobRecord&, const std::string&) override {}
 };
 
-std::string ModelDirectory(const job::Job& job) {
+// Our trainers were asked to stop before they had trained anything, and have left what was there.
+bool NothingSaved(const JobRecord& record, const job::Job& job) {
+  return job.framework == job::Framework::kShoal && job.outputs.contains("model") &&
+         !record.result.contains("output");
+}
+
+// Empty if the job names none, or nothing is there.
+std::string ModelDirectory(const JobRecord& record, const job::Job& job) {
   const auto model = job.outputs.find("model");
-  return model == job.outputs.end() ? "" : model->second;
+  if (model == job.outputs.end() || NothingSaved(record, job)) return "";
+  return controller::MissingOutputs({*model}).empty() ? model->second : "";
 }
 
 }  // namespace
 
-std::unique_ptr<Display> MakeDisplay(DisplayKind kind, int fd, const job::Job& job,
+std::unique_ptr<Display> MakeDisplay(DisplayKind kind, AsyncWriter* out, const job::Job& job,
                                      const Clock* clock) {
   switch (kind) {
     case DisplayKind::kTerminal:
-      return std::make_unique<TerminalDisplay>(fd, job, clock);
+      return std::make_unique<TerminalDisplay>(out, job, clock);
     case DisplayKind::kPlain:
-      return std::make_unique<PlainDisplay>(fd, job, clock);
+      return std::make_unique<PlainDisplay>(out, job, clock);
     case DisplayKind::kJson:
-      return std::make_unique<JsonDisplay>(fd, job);
+      return std::make_unique<JsonDisplay>(out, job);
     case DisplayKind::kQuiet:
       break;
   }
@@ -285,24 +310,25 @@ json::object DoneEvent(const JobRecord& record, const job::Job& job,
   done["state"] = job::NameOf(record.state);
   done["reason"] = record.reason;
   if (!stopped_by.empty()) done["stopped_by"] = stopped_by;
-  if (const std::string model = ModelDirectory(job); !model.empty()) done["output"] = model;
+  if (const std::string model = ModelDirectory(record, job); !model.empty()) done["output"] = model;
   if (record.started != WallTime{} && job::IsFinal(record.state)) {
     done["seconds"] = std::chrono::duration<double>(record.ended - record.started).count();
   }
   return done;
 }
 
-std::string EndSentence(const JobRecord& record, const job::Job& job,
-                        const std::string& stopped_by) {
-  const bool saved = !stopped_by.empty() && record.state == job::JobState::kSucceeded;
+std::string EndSentence(const JobRecord& record, const job::Job& job, const std::string& stopped_by,
+                        bool saved) {
   std::string text = record.id + " ";
-  text += saved ? "was stopped by " + stopped_by + " and has saved"
+  text += saved ? "was stopped by " + stopped_by +
+                      (NothingSaved(record, job) ? " before anything was trained; nothing is saved;"
+                                                 : " and has saved")
                 : std::string(job::NameOf(record.state));
   if (record.state == job::JobState::kSuspended)
     return text + "; `shoal resume " + record.id + "` goes on";
   if (record.started != WallTime{})
     text += " after " + FormatDuration(record.ended - record.started);
-  if (record.state != job::JobState::kSucceeded)
+  if (record.state != job::JobState::kSucceeded && !saved)
     return text + (record.reason.empty() ? "" : ": " + record.reason);
   std::string facts;
   const double rate = GetDoubleOr(record.result, "words_per_second", 0);
@@ -313,7 +339,7 @@ std::string EndSentence(const JobRecord& record, const job::Job& job,
   if (examples > 0) facts += FormatCount(examples) + " examples/s";
   if (auc > 0) facts += fmt::format("{}AUC {:.4f}", facts.empty() ? "" : ", ", auc);
   if (loss > 0) facts += fmt::format("{}loss {:.4g}", facts.empty() ? "" : ", ", loss);
-  const std::string model = ModelDirectory(job);
+  const std::string model = ModelDirectory(record, job);
   if (!model.empty()) facts += (facts.empty() ? "" : "; ") + ("the model is in " + model);
   return facts.empty() ? text : text + ": " + facts;
 }

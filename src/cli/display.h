@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "cli/async_writer.h"
 #include "cli/progress.h"
 #include "controller/types.h"
 #include "rendezvous/client.h"
@@ -35,15 +36,17 @@ class Display {
 // How often OnTick wants to be called.
 inline constexpr Duration kTick = std::chrono::milliseconds(150);
 
-// `fd` gets everything (standard output); `job` for its roles and outputs.
-std::unique_ptr<Display> MakeDisplay(DisplayKind kind, int fd, const job::Job& job,
+// `out` gets everything and outlives the display; while it is full, only the latest of each task's
+// progress is kept. `job` for its roles and outputs.
+std::unique_ptr<Display> MakeDisplay(DisplayKind kind, AsyncWriter* out, const job::Job& job,
                                      const Clock* clock);
 
 // {"event":"done",…}: the last line of a run with --json.
 json::object DoneEvent(const controller::JobRecord& record, const job::Job& job,
                        const std::string& stopped_by);
 // "word2vec-7f3a9c succeeded after 12 s: 4.2 M words/s, loss 0.23; the model is in DIR"
+// `saved`: it was stopped, and the tasks that decide over success then ended well.
 std::string EndSentence(const controller::JobRecord& record, const job::Job& job,
-                        const std::string& stopped_by);
+                        const std::string& stopped_by, bool saved);
 
 }  // namespace shoal::cli

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <climits>
 #include <filesystem>
 #include <memory>
 
@@ -13,11 +14,14 @@
 #include "cli/doctor_gpus.h"
 #include "cli/engines.h"
 #include "cli/report.h"
+#include "controller/leftovers.h"
+#include "controller/sqlite_store.h"
 #include "controller/state_home.h"
 #include "engine/local/sweep.h"
 #include "engine/records.h"
 #include "host/isolation.h"
 #include "host/port_lease.h"
+#include "host/shared_memory.h"
 #include "host/usage.h"
 #include "ps/ucx_library.h"
 
@@ -142,6 +146,38 @@ void CheckStore(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
+// Of records that this shoal can no longer read.
+void CheckRecords(std::vector<Finding>* findings) {
+  const Result<fs::path> home = controller::FindStateHome();
+  std::error_code error;
+  if (!home.ok() || !fs::exists(controller::StateHome(*home).database(), error)) return;
+  Finding finding{"records", Verdict::kGood, "", "", {}};
+  const auto store = controller::OpenSqliteStore(controller::StateHome(*home).database());
+  const auto jobs = store.ok() ? (*store)->ListJobs({.limit = INT_MAX}) : store.status();
+  if (!jobs.ok()) {
+    finding.verdict = Verdict::kBad;
+    finding.meaning = "jobs cannot be listed: " + jobs.status().message();
+    return findings->push_back(std::move(finding));
+  }
+  std::string damaged;
+  json::array list;
+  for (const controller::JobRecord& job : *jobs) {
+    if (job.damage.empty()) continue;
+    damaged += fmt::format("{}{} ({})", damaged.empty() ? "" : ", ", job.id, job.damage);
+    list.push_back({{"job", job.id}, {"damage", job.damage}});
+  }
+  finding.data = {{"jobs", jobs->size()}, {"unreadable", list}};
+  finding.meaning = fmt::format("{} job{}, {}", jobs->size(), jobs->size() == 1 ? "" : "s",
+                                list.empty() ? "all can be read" : "of these " + damaged);
+  if (!list.empty()) {
+    finding.verdict = Verdict::kBad;
+    finding.remedy =
+        "shoal jobs --prune unreadable removes those that have ended; shoal stop JOB ends one that "
+        "has not";
+  }
+  findings->push_back(std::move(finding));
+}
+
 // Where control groups may be: here, and where jobs of this state home wrote that theirs are.
 std::vector<fs::path> GroupBases(const host::Isolation& isolation) {
   std::vector<fs::path> bases = isolation.cgroups.Bases();
@@ -210,6 +246,60 @@ void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Fi
   findings->push_back(std::move(finding));
 }
 
+std::string Mebibytes(int64_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+// Memory that outlives the programs which made it.
+void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
+  Finding finding{"shm left", Verdict::kGood, "", "", {}};
+  std::string left;
+  json::array list;
+  for (const host::LeftSharedMemory& one : host::FindLeftSharedMemory(clean)) {
+    left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", Mebibytes(one.bytes), one.job);
+    list.push_back({{"job", one.job}, {"path", one.path.string()}, {"bytes", one.bytes}});
+  }
+  const host::SystemVMemory detached = host::FindDetachedSystemVMemory();
+  finding.data = {{"jobs", list},
+                  {"segments", detached.segments},
+                  {"segment_bytes", detached.bytes},
+                  {"removed", clean}};
+  finding.meaning =
+      left.empty() ? "no /dev/shm of dead jobs is left"
+                   : (clean ? "removed /dev/shm of dead jobs: " : "/dev/shm of dead jobs: ") + left;
+  if (detached.segments > 0) {
+    finding.verdict = Verdict::kCouldBeBetter;
+    finding.meaning += fmt::format(
+        "; {} of yours in {} System V segments to which no process is attached, of whatever "
+        "program",
+        Mebibytes(detached.bytes), detached.segments);
+    finding.remedy = "ipcs -mp lists them, ipcrm -m ID removes one";
+  }
+  if (!left.empty() && !clean) {
+    finding.verdict = Verdict::kBad;
+    finding.remedy = "shoal doctor --clean" + (finding.remedy.empty() ? "" : "; " + finding.remedy);
+  }
+  findings->push_back(std::move(finding));
+}
+
+// Jobs that have ended while their engine could not remove all of them.
+void CheckUnremoved(std::vector<Finding>* findings) {
+  const Result<fs::path> home = controller::FindStateHome();
+  if (!home.ok()) return;
+  std::string left;
+  json::array list;
+  for (const controller::Leftover& one : controller::ListLeftovers(controller::StateHome(*home))) {
+    left += fmt::format("{}{} on {}: {}", left.empty() ? "" : "; ", one.job, one.engine, one.why);
+    list.push_back({{"job", one.job}, {"engine", one.engine}, {"why", one.why}});
+  }
+  if (list.empty()) return;
+  findings->push_back({"unremoved",
+                       Verdict::kBad,
+                       "of ended jobs: " + left,
+                       "let the engine answer: any shoal command then tries again, once a minute",
+                       {{"jobs", std::move(list)}}});
+}
+
 // Engines beside this machine's processes. Nobody has to have them.
 void CheckEngines(std::vector<Finding>* findings) {
   for (const std::string& name : EngineNameList()) {
@@ -266,7 +356,10 @@ std::vector<Finding> Examine(bool clean) {
   CheckUcx(&findings);
   CheckPorts(&findings);
   CheckStore(&findings);
+  CheckRecords(&findings);
   CheckLeftovers(isolation, clean, &findings);
+  CheckSharedMemory(clean, &findings);
+  CheckUnremoved(&findings);
   return findings;
 }
 
@@ -282,7 +375,7 @@ const char* Word(Verdict verdict) {
   return "bad";
 }
 
-void PrintJson(const std::vector<Finding>& findings, bool good) {
+std::string JsonOf(const std::vector<Finding>& findings, bool good) {
   json::array list;
   for (const Finding& finding : findings) {
     json::object object = finding.data;
@@ -292,7 +385,7 @@ void PrintJson(const std::vector<Finding>& findings, bool good) {
     if (!finding.remedy.empty()) object["remedy"] = finding.remedy;
     list.push_back(std::move(object));
   }
-  (void)PrintOut(ToPrettyText(json::object{{"ok", good}, {"findings", std::move(list)}}) + "\n");
+  return JsonLines(json::object{{"ok", good}, {"findings", std::move(list)}});
 }
 
 int Doctor(const Context& context, bool clean) {
@@ -304,12 +397,7 @@ int Doctor(const Context& context, bool clean) {
     text += fmt::format("{:<5}{:<11}{}\n", Word(finding.verdict), finding.name, finding.meaning);
     if (!finding.remedy.empty()) text += fmt::format("{:<16}to do: {}\n", "", finding.remedy);
   }
-  if (context.json) {
-    PrintJson(findings, good);
-  } else {
-    (void)PrintOut(text);
-  }
-  return good ? 0 : 1;
+  return PrintResult(context.json ? JsonOf(findings, good) : text, good ? 0 : 1);
 }
 
 constexpr const char* kFooter = R"help(Examples:

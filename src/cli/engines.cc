@@ -18,7 +18,7 @@ struct EngineKind {
   const char* name;
   bool shown;
   learn::DataIs data;
-  Result<std::unique_ptr<engine::Engine>> (*make)();
+  Result<std::unique_ptr<engine::Engine>> (*make)(engine::FindJobDir);
 };
 
 std::string OwnProgram() {
@@ -26,33 +26,36 @@ std::string OwnProgram() {
   return std::filesystem::read_symlink("/proc/self/exe", error).string();
 }
 
-Result<std::unique_ptr<engine::Engine>> MakeSlurm() {
+Result<std::unique_ptr<engine::Engine>> MakeSlurm(engine::FindJobDir job_dir) {
   engine::SlurmEngineOptions options;
+  options.job_dir = std::move(job_dir);
   options.program = OwnProgram();
   return engine::MakeSlurmEngine(std::move(options));
 }
 
-Result<std::unique_ptr<engine::Engine>> MakeMarathon() {
+Result<std::unique_ptr<engine::Engine>> MakeMarathon(engine::FindJobDir job_dir) {
   engine::MarathonEngineOptions options;
+  options.job_dir = std::move(job_dir);
   options.program = OwnProgram();
   return engine::MakeMarathonEngine(std::move(options));
 }
 
-Result<std::unique_ptr<engine::Engine>> MakeDocker() {
+Result<std::unique_ptr<engine::Engine>> MakeDocker(engine::FindJobDir /*job_dir*/) {
   engine::DockerEngineOptions options;
   options.program = OwnProgram();
   return engine::MakeDockerEngine(std::move(options));
 }
 
 // For tests (LocalEngineOptions::apart).
-Result<std::unique_ptr<engine::Engine>> MakeLocalApart() {
+Result<std::unique_ptr<engine::Engine>> MakeLocalApart(engine::FindJobDir /*job_dir*/) {
   engine::LocalEngineOptions options;
   options.apart = true;
   return engine::MakeLocalEngine(std::move(options));
 }
 
-Result<std::unique_ptr<engine::Engine>> MakeKubernetes() {
+Result<std::unique_ptr<engine::Engine>> MakeKubernetes(engine::FindJobDir job_dir) {
   engine::KubernetesEngineOptions options;
+  options.job_dir = std::move(job_dir);
   options.program = OwnProgram();
   return engine::MakeKubernetesEngine(std::move(options));
 }
@@ -74,7 +77,7 @@ bool ReadsVolumes(const job::Job& job) {
 }
 
 constexpr EngineKind kEngines[] = {
-    {kLocalEngine, true, kHere, [] { return engine::MakeLocalEngine(); }},
+    {kLocalEngine, true, kHere, [](engine::FindJobDir) { return engine::MakeLocalEngine(); }},
     {"docker", true, kHere, MakeDocker},
     {"kubernetes", true, kElsewhere, MakeKubernetes},
     {"slurm", true, kHere, MakeSlurm},
@@ -84,9 +87,10 @@ constexpr EngineKind kEngines[] = {
 
 }  // namespace
 
-Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name) {
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name,
+                                                   engine::FindJobDir job_dir) {
   for (const EngineKind& kind : kEngines) {
-    if (kind.name == name) return kind.make();
+    if (kind.name == name) return kind.make(std::move(job_dir));
   }
   return InvalidArgument("got the engine " + name + ", expected one of: " + EngineNames());
 }

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/job_files.h"
 #include "engine/schedules.h"
 #include "learn/algorithm.h"
 
@@ -20,7 +21,10 @@ inline constexpr const char* kLocalEngine = "local";
 
 // Does not reach for the engine's daemon or cluster: that is the first call's business.
 // InvalidArgument names the engines that there are.
-Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name);
+// `job_dir` finds the directories of jobs that other processes made; without it only jobs of this
+// engine object, and those that their cluster names, are found.
+Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name,
+                                                   engine::FindJobDir job_dir = {});
 
 // The schedules of the cluster that the engine is of; `settings` say where that is. Asks nobody
 // yet. Unimplemented, with what to do instead, for engines that have none.

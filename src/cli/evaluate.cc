@@ -80,7 +80,7 @@ std::string ResultsJson(const Arguments& arguments, const Results& results) {
                          {"syntactic", SectionJson(results.analogies->syntactic)},
                          {"sections", std::move(sections)}};
   }
-  return ToText(line) + "\n";
+  return JsonLine(line);
 }
 
 std::string SectionText(const model::Section& section, std::string_view label) {
@@ -118,9 +118,8 @@ std::string ResultsText(const Arguments& arguments, const Results& results) {
 int PrintEvaluation(const Context& context, const Arguments& arguments) {
   const Result<Results> results = Evaluate(arguments);
   if (!results.ok()) return Complain(results.status());
-  (void)PrintOut(context.json ? ResultsJson(arguments, *results)
-                              : ResultsText(arguments, *results));
-  return 0;
+  return PrintResult(context.json ? ResultsJson(arguments, *results)
+                                  : ResultsText(arguments, *results));
 }
 
 constexpr const char* kFooter = R"help(Examples:

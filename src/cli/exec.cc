@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stop_signals.h"
 #include "cli/task_name.h"
 #include "net/loop.h"
 
@@ -55,7 +56,7 @@ void ReadSize(engine::ExecSpec* spec) {
 class Signals {
  public:
   explicit Signals(engine::Execution* execution) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}))
       loop_.WatchSignal(signal, [execution, signal] { execution->Signal(signal); });
     loop_.WatchSignal(SIGWINCH, [execution] {
       engine::ExecSpec size;
@@ -103,10 +104,11 @@ int Exec(const Context& context, const Arguments& arguments) {
 
 constexpr const char* kFooter = R"help(Examples:
   shoal exec mnist worker-1 -- bash                 a shell beside the program
-  shoal exec mnist worker-1 -- py-spy dump --pid 2
+  shoal exec mnist worker-1 -- sh -c 'py-spy dump --pid $SHOAL_PID'
   shoal exec mnist worker -- nvidia-smi | head      worker is worker-0
 
-The command has the program's directory, environment, limits and namespaces. The exit code is the
+The command has the program's directory, environment, limits and namespaces; $SHOAL_PID is the
+program's number in them. The exit code is the
 command's, or 128 and the number of the signal that ended it. It is killed when the task's program
 ends.)help";
 

@@ -111,8 +111,8 @@ Status Forward(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const UniqueFd listener, Listen(&ports.local));
   const std::string where = fmt::format("127.0.0.1:{}", ports.local);
   const std::string from = fmt::format("{}-{}:{}", target.task.role, target.task.index, ports.task);
-  (void)PrintOut(context.json ? ToText(json::object{{"listening", where}, {"task", from}}) + "\n"
-                              : fmt::format("{} -> {} (Ctrl-C ends it)\n", where, from));
+  TRY(PrintOut(context.json ? ToText(json::object{{"listening", where}, {"task", from}}) + "\n"
+                            : fmt::format("{} -> {} (Ctrl-C ends it)\n", where, from)));
   for (;;) {
     UniqueFd client(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid() && (errno == EINTR || errno == ECONNABORTED)) continue;

@@ -36,10 +36,9 @@ json::object ToJson(const dialect::Imported& imported) {
 int ImportFile(const Context& context, const Arguments& arguments) {
   Result<dialect::Imported> imported = dialect::LoadJobFile(arguments.file, arguments.set);
   if (!imported.ok()) return Complain(imported.status());
-  (void)PrintOut(context.json ? ToText(ToJson(*imported)) + "\n"
-                              : dialect::WriteImported(*imported));
   if (imported->dialect.empty()) Tell(imported->file + " is a job file already");
-  return 0;
+  return PrintResult(context.json ? JsonLine(ToJson(*imported))
+                                  : dialect::WriteImported(*imported));
 }
 
 constexpr const char* kFooter = R"help(Examples:

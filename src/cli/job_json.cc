@@ -13,6 +13,7 @@ json::object JobToJson(const JobRecord& job, bool unattended) {
       {"id", job.id},         {"name", job.name},     {"state", job::NameOf(job.state)},
       {"reason", job.reason}, {"engine", job.engine}, {"submitted", FormatWall(job.submitted)}};
   if (unattended) object["unattended"] = true;
+  if (!job.damage.empty()) object["damage"] = job.damage;
   if (job.started != WallTime{}) object["started"] = FormatWall(job.started);
   if (job.ended != WallTime{}) object["ended"] = FormatWall(job.ended);
   if (!job.result.empty()) object["result"] = job.result;

@@ -4,11 +4,16 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <utility>
 
+#include "cli/async_writer.h"
 #include "cli/display.h"
+#include "cli/paced_logs.h"
 #include "cli/report.h"
 #include "cli/session.h"
-#include "controller/process_identity.h"
+#include "cli/stop_signals.h"
 #include "job/json.h"
 #include "job/parse.h"
 
@@ -25,6 +30,10 @@ DisplayKind KindOf(const Context& context, const RunOptions& options) {
   return context.stdout_is_terminal ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 
+// How long the last lines of a job that a signal has stopped wait for a reader that does not read.
+constexpr Duration kLastLines = std::chrono::seconds(1);
+constexpr Duration kOutputPause = std::chrono::milliseconds(10);
+
 const char* NameOfSignal(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
@@ -38,16 +47,20 @@ class Foreground {
         job_(std::move(job)),
         engine_(options.engine),
         quiet_(KindOf(context, options) == DisplayKind::kQuiet),
-        display_(MakeDisplay(KindOf(context, options), STDOUT_FILENO, job_, RealClock::Get())) {}
+        display_(MakeDisplay(KindOf(context, options), &out_, job_, RealClock::Get())),
+        logs_([this] { return !out_.full(); },
+              [this](const rendezvous::LogKey& key, int64_t offset, std::string_view bytes) {
+                display_->OnLog(key, offset, bytes);
+              }) {
+    out_.OnRoom([this] { loop_.Post([this] { CatchUp(); }); });
+  }
 
   // `id`: of a suspended job that is to go on; empty: this is a new one.
   Result<controller::JobRecord> Go(std::string id) {
     // Before the job exists, so that no signal can come between the two.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
-    // For those who share the state home on other machines.
-    TRY_ASSIGN(const auto alive,
-               controller::AliveMark::Make(session_->home().root(), session_->self()));
+    TRY(session_->HoldMark());
     controller::ControllerOptions options;
     options.store = &session_->store();
     TRY_ASSIGN(options.engine, session_->engine(engine_));
@@ -63,16 +76,32 @@ class Foreground {
     } else {
       TRY(controller.Resume(id));
     }
+    store_.emplace(session_->home().job_dir(id));
     display_->OnSubmitted(id);
     TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
     Tick();
     loop_.Run();
     run_.reset();
+    WaitFor([this] { return CatchUp(); });
     display_->OnEnd(record_, stopped_by_);
+    WaitFor([this] { return out_.WaitUntilWritten(kOutputPause); });
     return record_;
+  }
+  // The last sentence, to standard output or standard error.
+  void Say(const std::string& sentence, bool is_result) {
+    AsyncWriter* const to = is_result ? &out_ : &errors_;
+    to->Write((is_result ? "" : "shoal: ") + sentence + "\n");
+    WaitFor([to] { return to->WaitUntilWritten(kOutputPause); });
   }
   // "Ctrl-C" and the like; empty if nobody wished the job to stop.
   const std::string& stopped_by() const { return stopped_by_; }
+  // After that its tasks ended well: they have saved.
+  bool saved() const { return !stopped_by_.empty() && saved_; }
+  // Whether all that was to be shown could be written. Told as soon as it is known.
+  Status written() {
+    TellUnwritten();
+    return out_.status();
+  }
 
  private:
   controller::Observer MakeObserver() {
@@ -80,20 +109,39 @@ class Foreground {
     observer.on_state = [this](job::JobState state, const std::string& why) {
       display_->OnState(state, why);
     };
-    observer.on_event = [this](const rendezvous::JobEvent& event) { display_->OnEvent(event); };
+    observer.on_event = [this](const rendezvous::JobEvent& event) {
+      if (event.type == rendezvous::JobEvent::Type::kVerdict) {
+        saved_ = event.verdict.state == job::JobState::kCancelled &&
+                 rendezvous::EndedWell(event.verdict, job_.success.roles);
+      }
+      display_->OnEvent(event);
+    };
     if (!quiet_) {  // who shows no lines has none sent
       observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
-                               std::string_view bytes) { display_->OnLog(key, offset, bytes); };
+                               std::string_view bytes) { logs_.Take(*store_, key, offset, bytes); };
     }
     observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
     observer.on_end = [this](const controller::JobRecord& record) {
       record_ = record;
+      ended_ = RealClock::Get()->Now();
       loop_.Stop();
     };
     return observer;
   }
 
+  bool CatchUp() { return !store_ || logs_.CatchUp(*store_); }
+
+  // The job is over and recorded; its last lines wait for their reader. A signal, also one that has
+  // stopped the job, ends that.
+  void WaitFor(const std::function<bool()>& done) {
+    const auto enough = [this] {
+      return left_ || (signals_ > 0 && RealClock::Get()->Now() - ended_ >= kLastLines);
+    };
+    while (!done() && !enough()) loop_.RunUntil(enough, kOutputPause);
+  }
+
   void OnSignal(int signal) {
+    left_ = ended_ != TimePoint{};
     if (run_ == nullptr) return;
     ++signals_;
     if (signals_ == 1) stopped_by_ = NameOfSignal(signal);
@@ -105,11 +153,27 @@ class Foreground {
     }
   }
 
+  void TellUnwritten() {
+    const Status status = out_.status();
+    if (status.ok() || std::exchange(told_unwritten_, true)) return;
+    errors_.Write("shoal: " + status.message() + "; `shoal logs` has what the tasks print\n");
+  }
+
   void Tick() {
     loop_.After(kTick, [this] {
-      display_->OnTick();
+      if (ended_ == TimePoint{}) display_->OnTick();
+      TellUnwritten();
+      TouchMark();
       Tick();
     });
+  }
+
+  // Others see by it that this process is not frozen.
+  void TouchMark() {
+    const TimePoint now = RealClock::Get()->Now();
+    if (now - touched_ < controller::kTouchEvery) return;
+    touched_ = now;
+    controller::TouchMark(session_->home().root(), session_->self());
   }
 
   const Context context_;
@@ -118,15 +182,24 @@ class Foreground {
   const std::string engine_;
   const bool quiet_;
   net::Loop loop_;
+  AsyncWriter out_{STDOUT_FILENO};
+  AsyncWriter errors_{STDERR_FILENO};
   const std::unique_ptr<Display> display_;
+  PacedLogs logs_;
+  std::optional<controller::LogStore> store_;  // once there is a job
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
+  TimePoint touched_{};  // its mark
+  TimePoint ended_{};    // the job
+  bool left_ = false;    // told to end while its last lines waited for a reader
   int signals_ = 0;
+  bool told_unwritten_ = false;
   std::string stopped_by_;
+  bool saved_ = false;
 };
 
-// A job that was stopped has not run to its end, even if its tasks saved and ended well: 130, so
-// that a script does not go on as if it had.
+// 130 also for a job that had succeeded before the user's signal reached it, so that a script does
+// not go on as if nothing had happened.
 int CodeOf(job::JobState state, bool stopped) {
   if (state == job::JobState::kFailed) return 1;
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
@@ -137,13 +210,15 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
   Foreground foreground(context, session, job, options);
   const Result<controller::JobRecord> ended = foreground.Go(id);
   if (!ended.ok()) return Complain(ended.status());
-  const std::string sentence = EndSentence(*ended, job, foreground.stopped_by());
-  if (ended->state != job::JobState::kSucceeded) {
-    Tell(sentence);
-  } else if (!context.json && !options.quiet) {
-    (void)PrintOut(sentence + "\n");
-  }
-  return CodeOf(ended->state, !foreground.stopped_by().empty());
+  const Status shown = foreground.written();
+  const std::string sentence =
+      EndSentence(*ended, job, foreground.stopped_by(), foreground.saved());
+  const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
+  const bool is_result = good && shown.ok();
+  if (!is_result || (!context.json && !options.quiet)) foreground.Say(sentence, is_result);
+  const int code = CodeOf(ended->state, !foreground.stopped_by().empty());
+  const Status said = foreground.written();
+  return code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Arguments {
 };
 
 constexpr int kEndedShown = 20;
+constexpr const char* kUnreadable = "unreadable";
 
 Result<std::vector<controller::JobRecord>> Find(Session& session, const Arguments& arguments) {
   if (arguments.all || arguments.ids) return session.store().ListJobs({.limit = INT_MAX});
@@ -32,35 +33,42 @@ Result<std::vector<controller::JobRecord>> Find(Session& session, const Argument
   return jobs;
 }
 
-void PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
-  if (jobs.empty()) return Tell("there are no jobs yet; `shoal run FILE` makes one");
+int PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
+  if (jobs.empty()) {
+    Tell("there are no jobs yet; `shoal run FILE` makes one");
+    return 0;
+  }
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::vector<std::string>> rows = {{"JOB", "STATE", "SUBMITTED", "RAN", "REASON"}};
   for (const controller::JobRecord& job : jobs) {
     const bool say_why = job.state != job::JobState::kSucceeded;
+    const std::string why = say_why ? job.reason : "";
+    const std::string joint = why.empty() || job.damage.empty() ? "" : "; ";
     rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
-                    RunTime(job, now), say_why ? job.reason : ""});
+                    RunTime(job, now), why + joint + job.damage});
   }
-  (void)PrintOut(Table(rows));
+  return PrintResult(Table(rows));
 }
 
 int PruneJobs(const Context& context, Session& session, const std::string& text) {
   const auto age = job::ParseDurationMs(text);
-  if (!age) {
-    return Complain(
-        InvalidArgument("got --prune " + text + ", expected an age such as 7d, 12h or 0"));
+  if (!age && text != kUnreadable) {
+    return Complain(InvalidArgument("got --prune " + text +
+                                    ", expected an age such as 7d, 12h or 0, or " + kUnreadable));
   }
-  const auto gone = controller::Prune(&session.store(), session.home(), RealClock::Get()->Wall(),
-                                      std::chrono::milliseconds(*age));
+  const auto gone =
+      age ? controller::Prune(&session.store(), session.home(), RealClock::Get()->Wall(),
+                              std::chrono::milliseconds(*age))
+          : controller::PruneUnreadable(&session.store(), session.home());
   if (!gone.ok()) return Complain(gone.status());
   std::string out;
   for (const std::string& id : *gone) {
     out += context.json ? ToText(json::object{{"removed", id}}) : id + " removed";
     out += "\n";
   }
-  (void)PrintOut(out);
-  if (gone->empty() && !context.json) Tell("no job ended that long ago");
-  return 0;
+  if (gone->empty() && !context.json)
+    Tell(age ? "no job ended that long ago" : "every job that has ended can be read");
+  return PrintResult(out);
 }
 
 int ListJobs(const Context& context, const Arguments& arguments) {
@@ -75,17 +83,16 @@ int ListJobs(const Context& context, const Arguments& arguments) {
       out += arguments.ids ? job.id : ToText(JobToJson(job, (*session)->unattended(job.id)));
       out += "\n";
     }
-    (void)PrintOut(out);
-    return 0;
+    return PrintResult(out);
   }
-  PrintTable(*jobs, **session);
-  return 0;
+  return PrintTable(*jobs, **session);
 }
 
 constexpr const char* kFooter = R"help(Examples:
   shoal jobs
   shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
   shoal jobs --prune 30d     removes records, logs and directories of jobs that ended that long ago
+  shoal jobs --prune unreadable     ... of jobs that have ended and whose records are damaged
 
 Shown are the jobs that have not ended and the last 20 that have, newest first; with --json one
 object a line. A job "(unattended)" runs on though the command that started it is gone. What a job
@@ -97,8 +104,10 @@ void AddJobs(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
   sub->add_flag("-a,--all", arguments->all, "All that were ever submitted");
-  sub->add_option("--prune", arguments->prune,
-                  "Instead remove the jobs that ended so long ago, with their logs")
+  sub->add_option(
+         "--prune", arguments->prune,
+         "Instead remove the jobs that ended so long ago (or whose records cannot be read: "
+         "unreadable), with their logs")
       ->type_name("AGE");
   sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
   sub->footer(kFooter);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/open_files.h"
 #include "cli/commands.h"
 #include "learn/algorithm.h"
 
@@ -17,7 +18,10 @@ void AddLearn(CLI::App& app, Run* chosen) {
       ->required()
       ->check(CLI::IsMember({"server", "worker"}));
   sub->callback([chosen, role] {
-    *chosen = [role](const Context& /*context*/) { return learn::RunTask(*role); };
+    *chosen = [role](const Context& /*context*/) {
+      RaiseOpenFiles();  // two descriptors for each worker
+      return learn::RunTask(*role);
+    };
   });
 }
 
@@ -36,8 +40,12 @@ void AddPsServer(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
       app.add_subcommand("ps-server", "Be a parameter server: the command of a job's role");
   sub->footer(kFooter);
-  sub->callback(
-      [chosen] { *chosen = [](const Context& /*context*/) { return learn::RunServerTask(); }; });
+  sub->callback([chosen] {
+    *chosen = [](const Context& /*context*/) {
+      RaiseOpenFiles();
+      return learn::RunServerTask();
+    };
+  });
 }
 
 }  // namespace shoal::cli

@@ -2,7 +2,7 @@
 
 #include <sys/ioctl.h>
 
-#include "base/file.h"
+#include <utility>
 
 namespace shoal::cli {
 
@@ -20,18 +20,19 @@ void LiveBlock::Draw(const std::string& above, const std::vector<std::string>& b
   for (const std::string& line : block) out += line + "\x1b[K\n";
   out += "\x1b[J";
   drawn_ = static_cast<int>(block.size());
-  (void)WriteAll(fd_, out);
+  out_->Write(std::move(out));
 }
 
 void LiveBlock::Finish() {
-  if (hidden_) (void)WriteAll(fd_, "\x1b[?25h");
+  if (hidden_) out_->Write("\x1b[?25h");
   hidden_ = false;
   drawn_ = 0;
 }
 
 void LiveBlock::Size(int* columns, int* rows) const {
   winsize size{};
-  const bool known = ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+  const bool known =
+      ioctl(out_->fd(), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
   *columns = known ? size.ws_col : 80;
   *rows = known ? size.ws_row : 24;
 }

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/async_writer.h"
+
 namespace shoal::cli {
 
 class LiveBlock {
  public:
-  explicit LiveBlock(int fd) : fd_(fd) {}
+  explicit LiveBlock(AsyncWriter* out) : out_(out) {}
   ~LiveBlock() { Finish(); }
   LiveBlock(const LiveBlock&) = delete;
   LiveBlock& operator=(const LiveBlock&) = delete;
@@ -24,7 +26,7 @@ class LiveBlock {
   void Size(int* columns, int* rows) const;
 
  private:
-  const int fd_;
+  AsyncWriter* const out_;
   int drawn_ = 0;  // lines of the block on the screen
   bool hidden_ = false;
 };

@@ -1,17 +1,21 @@
 // `shoal logs JOB [TASK]`: what tasks printed, also while they do.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <map>
 #include <memory>
 
+#include "base/output.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/line_splitter.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "cli/stop_signals.h"
 #include "controller/log_store.h"
 #include "net/loop.h"
 
@@ -46,27 +50,30 @@ class Printer {
                         : fmt::format("{}-{} | {}", key.role, key.index, line);
           out_ += '\n';
         }) {}
-  // False once nobody reads any more.
+  // False once printing more is in vain: nobody reads, or it cannot be written.
   bool Add(const LogKey& key, std::string_view bytes) {
-    if (single_ && !json_) return PrintOut(bytes);
+    if (single_ && !json_) return printed_.Write(bytes);
     splitter_.Add(key, bytes);
     return Flush();
   }
-  bool Finish() {
+  // The rest; whether all could be written.
+  Status Finish() {
     splitter_.Finish();
-    return Flush();
+    Flush();
+    return printed_.status();
   }
 
  private:
   bool Flush() {
-    const bool printed = PrintOut(out_);
+    const bool more = printed_.Write(out_);
     out_.clear();
-    return printed;
+    return more;
   }
   const bool json_;
   const bool single_;
   LineSplitter splitter_;
   std::string out_;
+  OutputStream printed_{STDOUT_FILENO};
 };
 
 Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
@@ -76,19 +83,18 @@ Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
     while (true) {
       TRY_ASSIGN(const std::string bytes, logs.Read(log.key, offset, kPiece));
       if (bytes.empty()) break;
-      if (!printer->Add(log.key, bytes)) return Status::Ok();
+      if (!printer->Add(log.key, bytes)) return printer->Finish();
       offset += static_cast<int64_t>(bytes.size());
     }
   }
-  (void)printer->Finish();
-  return Status::Ok();
+  return printer->Finish();
 }
 
 // Until the job has ended, or Ctrl-C.
 Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
                   const LogSelection& selection, std::map<LogKey, int64_t> from, Printer* printer) {
   net::Loop loop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+  for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
     loop.WatchSignal(signal, [&loop] { loop.Stop(); });
   TRY_ASSIGN(const auto follower,
              logs.Follow(&loop, selection, std::move(from),
@@ -104,8 +110,7 @@ Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
   TRY_ASSIGN(const auto watch, session->store().Watch([&] { loop.Post(look); }));
   loop.Post(look);
   loop.Run();
-  (void)printer->Finish();
-  return Status::Ok();
+  return printer->Finish();
 }
 
 Status PrintLogs(const Context& context, const Arguments& arguments) {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/report.h"
@@ -170,14 +171,13 @@ int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // --help, --version
+    std::ostringstream text;  // --help, --version
+    const int code = app.exit(success, text, text);
+    return PrintResult(text.str(), code);
   } catch (const CLI::ParseError& error) {
     return WrongUsage(app, error);
   }
-  if (!chosen) {
-    (void)PrintOut(app.help());
-    return 2;
-  }
+  if (!chosen) return PrintResult(app.help(), 2);
   Context context = MakeContext(app);
   context.rest = std::move(rest);
   return chosen(context);
@@ -206,8 +206,7 @@ int Main(int argc, const char* const* argv) {
   const Command* command = FindCommand(first);
   if (first == "help") {
     const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
-    (void)PrintOut(app->help());
-    return 0;
+    return PrintResult(app->help());
   }
   if (command == nullptr) return Complain(NoSuch("", first, VisibleNames()));
   const std::shared_ptr<CLI::App> app = BareApp();

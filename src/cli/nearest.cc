@@ -44,13 +44,12 @@ Status PrintNearest(const Context& context, const Arguments& arguments) {
         line["word"] = words.front();
       }
       line["neighbours"] = NeighboursJson(index, near);
-      out += ToText(line) + "\n";
+      out += JsonLine(line);
     } else {
       out += fmt::format("{}\n{}", fmt::join(words, " + "), NeighboursText(index, near));
     }
   }
-  (void)PrintOut(out);
-  return Status::Ok();
+  return PrintOut(out);
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -39,7 +39,7 @@ Result<Found> Find(const Context& context, const Arguments& arguments) {
   return found;
 }
 
-void PrintText(const Found& found) {
+int PrintText(const Found& found) {
   std::vector<std::vector<std::string>> rows = {{"TASK", "ATTEMPT", "BYTES", "FILE"}};
   for (const controller::OutputFile& file : found.files)
     rows.push_back({file.task, std::to_string(file.attempt + 1),
@@ -50,11 +50,11 @@ void PrintText(const Found& found) {
         field.value().is_string() ? std::string(field.value().get_string()) : "";
     out += std::string(field.key()) + ": " + where + "\n";
   }
-  if (out.empty()) return Tell("no task of this job has written anything to $SHOAL_OUTPUT");
-  (void)PrintOut(out);
+  if (out.empty()) Tell("no task of this job has written anything to $SHOAL_OUTPUT");
+  return PrintResult(out);
 }
 
-void PrintJson(const Found& found) {
+int PrintJson(const Found& found) {
   json::array files;
   for (const controller::OutputFile& file : found.files) {
     files.push_back({{"task", file.task},
@@ -66,7 +66,7 @@ void PrintJson(const Found& found) {
   const json::object out{{"directory", (found.dir / "outputs").string()},
                          {"declared", found.declared},
                          {"files", std::move(files)}};
-  (void)PrintOut(ToPrettyText(out) + "\n");
+  return PrintResult(JsonLines(out));
 }
 
 int Outputs(const Context& context, const Arguments& arguments) {
@@ -77,12 +77,7 @@ int Outputs(const Context& context, const Arguments& arguments) {
         !copied.ok())
       return Complain(copied);
   }
-  if (context.json) {
-    PrintJson(*found);
-  } else {
-    PrintText(*found);
-  }
-  return 0;
+  return context.json ? PrintJson(*found) : PrintText(*found);
 }
 
 constexpr const char* kFooter = R"help(Examples:

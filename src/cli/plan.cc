@@ -16,6 +16,7 @@
 #include "job/json.h"
 #include "job/plan.h"
 #include "learn/algorithm.h"
+#include "learn/parameter_server.h"
 
 namespace shoal::cli {
 namespace {
@@ -87,7 +88,8 @@ Status CheckLearn(const job::Job& job) {
   const learn::Algorithm* algorithm =
       learn::FindAlgorithm(job.learn.contains("algorithm") ? job.learn.at("algorithm").text : "");
   if (algorithm == nullptr) return learn::ValidateLearn(job);
-  return learn::ParseParams(algorithm->params, job.learn, job.file).status();
+  TRY(learn::ParseParams(algorithm->params, job.learn, job.file).status());
+  return learn::ValidateRoles(job, algorithm->name);
 }
 
 namespace {
@@ -117,8 +119,7 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
     object[variable] = value;
     text += variable + "=" + value + "\n";
   }
-  (void)PrintOut(as_json ? ToText(object) + "\n" : text);
-  return Status::Ok();
+  return PrintOut(as_json ? JsonLine(object) : text);
 }
 
 // What the engine would be sent. The job has no name yet, nor a directory.
@@ -137,20 +138,15 @@ Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::s
   }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));
-  if (job.schedule.cron.empty()) {
-    (void)PrintOut(text);
-    return Status::Ok();
-  }
+  if (job.schedule.cron.empty()) return PrintOut(text);
   const auto schedules = MakeSchedules(name, job.marathon);
   if (!schedules.ok()) {
-    (void)PrintOut(text);
     Tell(NoSchedules(name, file, job.schedule, schedules.status()).message());
-    return Status::Ok();
+    return PrintOut(text);
   }
   TRY_ASSIGN(const std::string scheduled,
              (*schedules)->Describe(job, ScheduledRunOf(job, controller::StateHome(root))));
-  (void)PrintOut(scheduled + "# and each time\n" + text);
-  return Status::Ok();
+  return PrintOut(scheduled + "# and each time\n" + text);
 }
 
 int PlanFile(const Context& context, const Arguments& arguments) {
@@ -173,9 +169,8 @@ int PlanFile(const Context& context, const Arguments& arguments) {
   if (const Status added = AddEnvironment(*job, context.json, &*plan); !added.ok()) {
     return Complain(InvalidArgument(added.message()).With(arguments.file));
   }
-  (void)PrintOut(context.json ? ToText(job::PlanToJson(*job, *plan)) + "\n"
-                              : job::PrintPlan(*job, *plan));
-  return 0;
+  return PrintResult(context.json ? JsonLine(job::PlanToJson(*job, *plan))
+                                  : job::PrintPlan(*job, *plan));
 }
 
 constexpr const char* kFooter = R"help(Examples:

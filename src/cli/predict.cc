@@ -10,8 +10,8 @@
 #include <memory>
 #include <thread>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/output.h"
 #include "cli/commands.h"
 #include "cli/report.h"
 #include "learn/sparse/predict.h"
@@ -64,7 +64,7 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
     line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
     if (quality) line["positives"] = quality->positives;
     if (!arguments.output.empty()) line["output"] = arguments.output;
-    return ToText(line) + "\n";
+    return JsonLine(line);
   }
   std::string text = fmt::format("{} examples", predictions.probabilities.size());
   if (ranked) text += fmt::format(", AUC {:.4f}", quality->auc);
@@ -79,16 +79,12 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
 int PrintPredictions(const Context& context, const Arguments& arguments) {
   const Result<Predictions> predictions = Predict(arguments);
   if (!predictions.ok()) return Complain(predictions.status());
-  if (arguments.output == "-") {
-    (void)PrintOut(LinesOf(*predictions));
-    return 0;
-  }
+  if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
   if (!arguments.output.empty()) {
-    const Status written = WriteFileAtomically(arguments.output, LinesOf(*predictions));
+    const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
     if (!written.ok()) return Complain(written);
   }
-  (void)PrintOut(SummaryOf(*predictions, arguments, context.json));
-  return 0;
+  return PrintResult(SummaryOf(*predictions, arguments, context.json));
 }
 
 constexpr const char* kFooter = R"help(Examples:
@@ -98,8 +94,9 @@ constexpr const char* kFooter = R"help(Examples:
 
 MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
 that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
-were in training. The label of an example that has none is 0. The output has the probability of label 1 of every
-example, one a line. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
+were in training, and the label's may be missing: then no quality is told. The output has the probability of label 1 of every
+example, one a line. A file that is there already keeps owner and mode; links are followed, devices
+and FIFOs written to. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
 
 }  // namespace
 

@@ -86,7 +86,5 @@ std::string FormatCount(double value);
 // What a task printed, safe for a terminal with a live block on it: no control characters but tab
 // and colours; invalid UTF-8 replaced.
 std::string SafeForTerminal(const std::string& line);
-// Invalid UTF-8 replaced by U+FFFD, everything else as it is: for JSON.
-std::string ValidUtf8(std::string_view bytes);
 
 }  // namespace shoal::cli

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include "base/utf8.h"
 #include "cli/styled_line.h"
 
 namespace shoal::cli {

@@ -6,9 +6,24 @@
 #include <numeric>
 
 #include "base/file.h"
+#include "base/json_portable.h"
+#include "base/output.h"
+#include "cli/progress.h"
 
 namespace shoal::cli {
 namespace {
+
+// Each line without what would move a terminal's cursor or change its state.
+std::string ForTerminal(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    out += SafeForTerminal(std::string(text.substr(0, end)));
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
 
 void PrintLines(std::string_view text) {
   std::string out;
@@ -19,6 +34,7 @@ void PrintLines(std::string_view text) {
     out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  if (::isatty(STDERR_FILENO) == 1) out = ForTerminal(out);
   (void)WriteAll(STDERR_FILENO, out);
 }
 
@@ -64,6 +80,18 @@ std::string NearestName(std::string_view word, const std::vector<std::string>& n
   return best;
 }
 
-bool PrintOut(std::string_view text) { return WriteAll(STDOUT_FILENO, text).ok(); }
+std::string JsonLine(const json::value& value) { return ToText(PortableJson(value)) + "\n"; }
+std::string JsonLines(const json::value& value) { return ToPrettyText(PortableJson(value)) + "\n"; }
+
+Status PrintOut(std::string_view text) {
+  OutputStream out(STDOUT_FILENO);
+  out.Write(::isatty(STDOUT_FILENO) == 1 ? ForTerminal(text) : std::string(text));
+  return out.status();
+}
+
+int PrintResult(std::string_view text, int code) {
+  const Status printed = PrintOut(text);
+  return printed.ok() ? code : Complain(printed);
+}
 
 }  // namespace shoal::cli

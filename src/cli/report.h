@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/status.h"
 
 namespace shoal::cli {
@@ -19,7 +20,16 @@ void Tell(std::string_view sentence);
 // wrong); empty if none is.
 std::string NearestName(std::string_view word, const std::vector<std::string>& names);
 
-// All of `text` to standard output, unbuffered; false if nobody reads any more.
-bool PrintOut(std::string_view text);
+// For standard output with --json: one line, or many for people. Always UTF-8 that every parser
+// takes, whatever names of files and words it holds.
+std::string JsonLine(const json::value& value);
+std::string JsonLines(const json::value& value);
+
+// All of `text` to standard output, unbuffered. A terminal gets no control characters but colours
+// (file names and words may hold any), everybody else the bytes as they are. A reader that has gone
+// (`shoal jobs | head -1`) is no error.
+[[nodiscard]] Status PrintOut(std::string_view text);
+// PrintOut at the end of a command: gives the exit code, `code` unless the output was not written.
+[[nodiscard]] int PrintResult(std::string_view text, int code = 0);
 
 }  // namespace shoal::cli

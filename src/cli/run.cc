@@ -46,8 +46,9 @@ constexpr const char* kFooter = R"help(Examples:
   shoal run job.yaml --json | jq .
   shoal run tfjob.yaml                     a job of Kubeflow, Volcano or Marathon, see shoal import
 
-Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second one stops them at once. Exit
-codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130 it was cancelled.)help";
+Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second one stops them at once. With nohup
+the job outlives its terminal. Exit codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130
+it was cancelled.)help";
 
 }  // namespace
 

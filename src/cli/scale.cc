@@ -98,12 +98,9 @@ int ScaleRole(const Context& context, const Arguments& arguments) {
   std::string id;
   const Status done = ScaleJob(context, arguments, &id);
   if (!done.ok()) return Complain(done);
-  if (context.json) {
-    (void)PrintOut(ToText(json::object{{"job", id}, {"scaled", arguments.wish}}) + "\n");
-  } else {
-    (void)PrintOut(id + " " + arguments.wish + "\n");
-  }
-  return 0;
+  return PrintResult((context.json ? ToText(json::object{{"job", id}, {"scaled", arguments.wish}})
+                                   : id + " " + arguments.wish) +
+                     "\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

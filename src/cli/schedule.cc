@@ -84,13 +84,12 @@ Status ScheduleFile(const Context& context, const Arguments& arguments) {
     return fresh.status();
   }
   const std::string text = job.schedule.cron + ", " + job.schedule.time_zone;
-  (void)PrintOut(
+  return PrintOut(
       context.json
           ? ToText(json::object{{"name", job.name}, {"new", *fresh}, {"cron", job.schedule.cron}}) +
                 "\n"
           : job.name + (*fresh ? " is scheduled: " : " is scheduled anew: ") + text +
                 (job.schedule.enabled ? "" : ", but not enabled") + "\n");
-  return Status::Ok();
 }
 
 json::object ToJson(const engine::ScheduleStatus& one) {
@@ -111,8 +110,7 @@ Status List(const Context& context, engine::Schedules* schedules) {
   if (context.json) {
     std::string out;
     for (const engine::ScheduleStatus& one : list) out += ToText(ToJson(one)) + "\n";
-    (void)PrintOut(out);
-    return Status::Ok();
+    return PrintOut(out);
   }
   if (list.empty()) {
     Tell("no job is scheduled; `shoal schedule FILE` does it");
@@ -126,8 +124,7 @@ Status List(const Context& context, engine::Schedules* schedules) {
                     std::to_string(one.successes), std::to_string(one.failures), one.last_success,
                     one.last_failure});
   }
-  (void)PrintOut(Table(rows));
-  return Status::Ok();
+  return PrintOut(Table(rows));
 }
 
 Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
@@ -135,16 +132,14 @@ Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
   TRY_ASSIGN(const fs::path root, controller::FindStateHome());
   std::error_code error;
   fs::remove(KeptFile(controller::StateHome(root), arguments.remove), error);
-  (void)PrintOut(arguments.remove + " is scheduled no more\n");
-  return Status::Ok();
+  return PrintOut(arguments.remove + " is scheduled no more\n");
 }
 
 Status RunNow(const Context& context, const Arguments& arguments, engine::Schedules* schedules) {
   TRY_ASSIGN(const std::string run, schedules->RunNow(arguments.run));
-  (void)PrintOut(context.json ? ToText(json::object{{"name", arguments.run}, {"run", run}}) + "\n"
-                              : arguments.run + " is run now, as run " + run +
-                                    "; `shoal jobs` shows it when it has begun\n");
-  return Status::Ok();
+  return PrintOut(context.json ? ToText(json::object{{"name", arguments.run}, {"run", run}}) + "\n"
+                               : arguments.run + " is run now, as run " + run +
+                                     "; `shoal jobs` shows it when it has begun\n");
 }
 
 Status Schedule(const Context& context, const Arguments& arguments) {

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "cli/engines.h"
-#include "controller/process_identity.h"
+#include "controller/leftovers.h"
 #include "controller/prune.h"
 #include "controller/sqlite_store.h"
 
@@ -21,10 +21,19 @@ Result<std::unique_ptr<Session>> Session::Open(const Context&) {
   return session;
 }
 
+Status Session::HoldMark() {
+  if (mark_) return Status::Ok();
+  TRY_ASSIGN(auto mark, controller::AliveMark::Make(home_.root(), self_));
+  mark_.emplace(std::move(mark));
+  return Status::Ok();
+}
+
 Result<engine::Engine*> Session::engine(const std::string& name) {
   std::unique_ptr<engine::Engine>& engine = engines_[name];
   if (engine == nullptr) {
-    TRY_ASSIGN(engine, MakeEngine(name));
+    TRY_ASSIGN(engine, MakeEngine(name, [home = home_](const std::string& id) {
+                 return home.job_dir(id).string();
+               }));
   }
   return engine.get();
 }
@@ -59,14 +68,29 @@ bool Session::unattended(const std::string& id) const {
   return false;
 }
 
-Status Session::Reconcile() {
+controller::ReconcileOptions Session::Repair() {
   controller::ReconcileOptions options;
   options.store = store_.get();
   options.home = home_;
   options.self = self_;
+  options.hold_mark = [this] { return HoldMark(); };
   options.engine = [this](const std::string& name) { return engine(name); };
+  return options;
+}
+
+Status Session::Reconcile() {
+  const controller::ReconcileOptions options = Repair();
   TRY_ASSIGN(repaired_, controller::Reconcile(options));
+  constexpr std::chrono::milliseconds kPatience{2000};  // somebody waits for the command
+  for (const controller::Leftover& gone : controller::RemoveLeftovers(options, kPatience))
+    LogInfo("{}: what was left of it on {} is removed", gone.job, gone.engine);
   return Status::Ok();
+}
+
+Status Session::ReconcileFrozen(const std::string& id) {
+  controller::ReconcileOptions options = Repair();
+  options.frozen = id;
+  return controller::Reconcile(options).status();
 }
 
 }  // namespace shoal::cli

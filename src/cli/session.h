@@ -4,12 +4,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "cli/command.h"
 #include "controller/controller.h"
+#include "controller/process_identity.h"
 #include "controller/reconcile.h"
 #include "controller/state_home.h"
 #include "controller/store.h"
@@ -27,6 +29,13 @@ class Session {
   controller::Store& store() { return *store_; }
   const controller::StateHome& home() const { return home_; }
   const controller::ProcessIdentity& self() const { return self_; }
+  // Takes the lock by which others see that this process lives (controller::AliveMark), for as long
+  // as the session exists. To be called before it owns a job; more calls do nothing.
+  Status HoldMark();
+  // Whether the owner of a job lives, wherever it runs.
+  bool IsAlive(const controller::ProcessIdentity& owner) const {
+    return controller::IsAlive(home_.root(), owner);
+  }
   // The engine of that name (cli/engines.h), made at the first call.
   Result<engine::Engine*> engine(const std::string& name);
   // How its coordinator is asked by one who is not its controller: no logs.
@@ -37,12 +46,16 @@ class Session {
   bool unattended(const std::string& id) const;
   // Once more, after something may have ended.
   Status Reconcile();
+  // Likewise, of a job whose owner lives but does not act.
+  Status ReconcileFrozen(const std::string& id);
 
  private:
+  controller::ReconcileOptions Repair();
   explicit Session(controller::StateHome home) : home_(std::move(home)) {}
 
   controller::StateHome home_;
   controller::ProcessIdentity self_;
+  std::optional<controller::AliveMark> mark_;
   std::unique_ptr<controller::Store> store_;
   std::map<std::string, std::unique_ptr<engine::Engine>> engines_;
   std::vector<controller::Reconciled> repaired_;

@@ -55,12 +55,13 @@ std::string History(const std::vector<controller::Event>& events, WallTime from)
   return Table(rows);
 }
 
-void PrintText(const Shown& shown) {
+std::string TextOf(const Shown& shown) {
   const JobRecord& job = shown.job;
   const WallTime now = RealClock::Get()->Wall();
   std::vector<std::vector<std::string>> facts = {
       {"job", job.id}, {"name", job.name}, {"state", StateText(job, shown.unattended)}};
   if (!job.reason.empty()) facts.push_back({"reason", job.reason});
+  if (!job.damage.empty()) facts.push_back({"damage", job.damage});
   facts.push_back({"submitted", FormatWall(job.submitted) + " (" + Ago(job.submitted, now) + ")"});
   if (const std::string ran = RunTime(job, now); !ran.empty()) facts.push_back({"ran", ran});
   facts.push_back({"engine", job.engine});
@@ -79,17 +80,13 @@ void PrintText(const Shown& shown) {
   }
   if (const std::string stall = StallText(shown.events, job.submitted); !stall.empty())
     out += "\n" + stall;
-  out += "\nhistory\n" + History(shown.events, job.submitted);
-  (void)PrintOut(out);
+  return out + "\nhistory\n" + History(shown.events, job.submitted);
 }
 
 int Show(const Context& context, const std::string& prefix) {
   const Result<Shown> shown = Find(context, prefix);
   if (!shown.ok()) return Complain(shown.status());
-  if (!context.json) {
-    PrintText(*shown);
-    return 0;
-  }
+  if (!context.json) return PrintResult(TextOf(*shown));
   json::object out = JobToJson(shown->job, shown->unattended);
   out["directory"] = shown->dir;
   out["job"] = shown->job.job;
@@ -99,8 +96,7 @@ int Show(const Context& context, const std::string& prefix) {
   json::array events;
   for (const controller::Event& event : shown->events) events.push_back(EventToJson(event));
   out["events"] = std::move(events);
-  (void)PrintOut(ToPrettyText(out) + "\n");
-  return 0;
+  return PrintResult(ToPrettyText(out) + "\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -9,7 +9,6 @@
 #include "cli/job_json.h"
 #include "cli/report.h"
 #include "cli/session.h"
-#include "controller/process_identity.h"
 
 namespace shoal::cli {
 namespace {
@@ -24,10 +23,18 @@ struct Arguments {
 constexpr const char* kReason = "stopped by `shoal stop`";
 
 Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
-  // It may have no coordinator for long: it waits in our queue, or in the engine's.
+  WakeOwner(job);
+  if (job.state == job::JobState::kPending) {
+    const Status waiting = session->controller().EndWaiting(job.id, kReason);
+    if (waiting.ok()) return session->store().GetJob(job.id);
+    if (waiting.code() != Code::kFailedPrecondition) return waiting;  // else it has just begun
+    TRY_ASSIGN(job, session->store().GetJob(job.id));
+    if (job::IsFinal(job.state)) return job;
+  }
+  // It may have no coordinator for long: it waits in the engine's queue.
   const bool waits = job.state <= job::JobState::kStarting &&
                      !std::filesystem::exists(session->home().job_dir(job.id) / "coordinator.json");
-  if (waits && controller::IsAlive(job.owner)) TRY(TellOwner(job));
+  if (waits && session->IsAlive(job.owner)) TRY(TellOwner(job));
   if (job.state != job::JobState::kSuspended) {
     TRY_ASSIGN(job, AskJob(session, job.id, now ? JobWish::kKill : JobWish::kDrain, kReason));
   }
@@ -47,14 +54,10 @@ int Stop(const Context& context, const Arguments& arguments) {
     job = StopJob(session->get(), *job, arguments.now);
     if (!job.ok()) return Complain(job.status());
   }
-  if (context.json) {
-    (void)PrintOut(ToText(JobToJson(*job, false)) + "\n");
-  } else {
-    (void)PrintOut(job->id + (over ? " has ended already: " : " ") +
-                   std::string(job::NameOf(job->state)) +
-                   (job->reason.empty() ? "" : ": " + job->reason) + "\n");
-  }
-  return 0;
+  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  return PrintResult(job->id + (over ? " has ended already: " : " ") +
+                     std::string(job::NameOf(job->state)) +
+                     (job->reason.empty() ? "" : ": " + job->reason) + "\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

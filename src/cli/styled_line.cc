@@ -99,17 +99,6 @@ std::string StyledLine::Render(int width, bool color) const {
   return out;
 }
 
-std::string ValidUtf8(std::string_view bytes) {
-  std::string out;
-  out.reserve(bytes.size());
-  while (!bytes.empty()) {
-    const size_t length = Utf8Length(bytes);
-    out += length == 0 ? std::string_view("\xef\xbf\xbd") : bytes.substr(0, length);
-    bytes.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out;
-}
-
 std::string SafeForTerminal(const std::string& line) {
   const std::string valid = ValidUtf8(line);
   std::string_view rest = valid;

@@ -31,10 +31,7 @@ int Submit(const Context& context, const Arguments& arguments) {
   Result<dialect::Imported> imported = dialect::ImportDmlcSubmit(given, command);
   if (imported.ok()) imported = dialect::Finish(std::move(*imported), {});
   if (!imported.ok()) return Complain(imported.status());
-  if (arguments.print) {
-    (void)PrintOut(dialect::WriteImported(*imported));
-    return 0;
-  }
+  if (arguments.print) return PrintResult(dialect::WriteImported(*imported));
   TellLosses(*imported);
   return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
 }

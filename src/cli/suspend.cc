@@ -36,15 +36,11 @@ int Suspend(const Context& context, const std::string& prefix) {
   if (!session.ok()) return Complain(session.status());
   const Result<JobRecord> job = SuspendJob(session->get(), prefix);
   if (!job.ok()) return Complain(job.status());
-  if (context.json) {
-    (void)PrintOut(ToText(JobToJson(*job, false)) + "\n");
-  } else if (job->state == JobState::kSuspended) {
-    (void)PrintOut(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
-  } else {
-    (void)PrintOut(job->id + " " + std::string(job::NameOf(job->state)) +
-                   " before that: " + job->reason + "\n");
-  }
-  return 0;
+  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  if (job->state == JobState::kSuspended)
+    return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
+  return PrintResult(job->id + " " + std::string(job::NameOf(job->state)) +
+                     " before that: " + job->reason + "\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -373,21 +373,20 @@ std::string RowText(const std::vector<float>& row) {
 Result<std::string> Answer(ps::Admin* admin, const View& view, const Arguments& arguments,
                            const std::string& job, bool as_json) {
   if (arguments.table.empty()) {
-    return as_json ? ToPrettyText(OverviewJson(view)) + "\n" : OverviewText(view);
+    return as_json ? JsonLines(OverviewJson(view)) : OverviewText(view);
   }
   TRY_ASSIGN(const Browsed* table, FindTable(view, arguments.table, job));
   if (!arguments.row) {
     json::object out = TableJson(*table);
     out["hot_keys"] = HotJson(view, arguments.table);
-    return as_json ? ToPrettyText(out) + "\n" : TableText(view, *table);
+    return as_json ? JsonLines(out) : TableText(view, *table);
   }
   TRY_ASSIGN(const std::vector<float> row,
              PullRow(&admin->client(), table->sum.spec, *arguments.row));
   if (!as_json) return RowText(row);
   json::array values(row.begin(), row.end());
-  return ToText(json::object{
-             {"table", arguments.table}, {"row", *arguments.row}, {"values", std::move(values)}}) +
-         "\n";
+  return JsonLine(json::object{
+      {"table", arguments.table}, {"row", *arguments.row}, {"values", std::move(values)}});
 }
 
 std::string MovedText(const ps::RebalanceInfo& done) {
@@ -426,7 +425,7 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
   if (arguments.rebalance || !arguments.drain.empty()) {
     TRY_ASSIGN(const ps::RebalanceInfo done,
                admin->RebalanceShards({.drain = arguments.drain}, kMovedWithin));
-    return context.json ? ToPrettyText(MovedJson(done)) + "\n" : MovedText(done);
+    return context.json ? JsonLines(MovedJson(done)) : MovedText(done);
   }
   TRY_ASSIGN(view.reports, admin->Describe(kAnswerWithin));
   view.servers.resize(view.reports.size());
@@ -437,8 +436,7 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
 int Tables(const Context& context, const Arguments& arguments) {
   const Result<std::string> text = Browse(context, arguments);
   if (!text.ok()) return Complain(text.status());
-  (void)PrintOut(*text);
-  return 0;
+  return PrintResult(*text);
 }
 
 constexpr const char* kFooter = R"help(Examples:

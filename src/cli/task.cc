@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "base/open_files.h"
 #include "cli/commands.h"
 #include "rendezvous/launcher.h"
 #include "rendezvous/seed.h"
@@ -42,6 +43,8 @@ void AddTask(CLI::App& app, Run* chosen) {
                   "HOST:PORT of the coordinator, whose directory this one is not");
   sub->callback([chosen, arguments] {
     *chosen = [arguments](const Context& /*context*/) {
+      RestoreOpenFiles();  // the program's are the user's, not those of the process that starts
+                           // tasks
       std::error_code ignored;
       rendezvous::LauncherOptions& own = arguments->options;
       own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();

@@ -21,12 +21,9 @@ void AddVersion(CLI::App& app, Run* chosen) {
   CLI::App* sub = app.add_subcommand("version", "Print the version");
   sub->callback([chosen] {
     *chosen = [](const Context& context) {
-      if (context.json) {
-        (void)PrintOut(ToText(json::object{{"version", Version()}}) + "\n");
-      } else {
-        (void)PrintOut(VersionLine() + "\n");
-      }
-      return 0;
+      const std::string line =
+          context.json ? ToText(json::object{{"version", Version()}}) : VersionLine();
+      return PrintResult(line + "\n");
     };
   });
 }

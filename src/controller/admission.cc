@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "controller/process_identity.h"
 #include "job/json.h"
 
 namespace shoal::controller {
 
 AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& unfinished,
-                         const engine::Capacity& capacity, const queue::Admission& policy) {
+                         const engine::Capacity& capacity, const queue::Admission& policy,
+                         const std::function<bool(const ProcessIdentity& owner)>& acts) {
   queue::Snapshot snapshot;
   // CPU may be oversubscribed: tasks then take turns. Memory and devices may not.
   if (capacity.memory_bytes > 0) snapshot.capacity.memory_bytes = capacity.memory_bytes;
@@ -25,7 +25,7 @@ AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& un
     const queue::Demand demand = queue::DemandOf(*parsed);
     if (record.state != JobState::kPending) {
       snapshot.running.push_back({record.id, record.name, demand});
-    } else if (record.id == id || IsAlive(record.owner)) {
+    } else if (record.id == id || acts(record.owner)) {
       snapshot.waiting.push_back({record.id, record.name, record.order, demand});
     }
   }

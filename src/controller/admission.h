@@ -2,6 +2,7 @@
 // job_run.cc.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,11 @@ struct AdmissionAnswer {
   std::string why;  // of kWait and kNever
 };
 
-// Pure but for IsAlive of the owners: a job that waits for a controller which has died holds back
-// nobody, and one of another engine takes nothing of this one. `capacity`: of the job's engine.
-// `unfinished`: oldest first, with the job `id` among them.
+// Pure. A job that waits and whose owner does not act any more (`acts`; it was killed or is frozen)
+// holds back no other, and one of another engine takes nothing of this one. `capacity`: of the
+// job's engine. `unfinished`: oldest first, with the job `id` among them.
 AdmissionAnswer MayStart(const std::string& id, const std::vector<JobRecord>& unfinished,
-                         const engine::Capacity& capacity, const queue::Admission& policy);
+                         const engine::Capacity& capacity, const queue::Admission& policy,
+                         const std::function<bool(const ProcessIdentity& owner)>& acts);
 
 }  // namespace shoal::controller

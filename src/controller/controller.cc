@@ -6,6 +6,7 @@
 
 #include "base/id.h"
 #include "controller/job_run.h"
+#include "controller/record_text.h"
 #include "controller/ship.h"
 #include "job/elastic.h"
 #include "job/json.h"
@@ -20,6 +21,7 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   submitted.job = job::ToJson(job);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
+  TRY(CheckUtf8(submitted.job));
   if (!job.files.empty())
     TRY(ShipFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
   TRY(options_.store->Submit(submitted));
@@ -49,8 +51,15 @@ Status AppendIf(Store* store, const std::string& id, JobState state,
                             std::string(job::NameOf(job.state)));
 }
 
-Status AppendIfSuspended(Store* store, const std::string& id, const std::vector<Event>& events) {
-  return AppendIf(store, id, JobState::kSuspended, [&](const JobRecord&) { return events; });
+// Ends a job of which no process runs, if it is in this state.
+Status Cancel(const ControllerOptions& options, const std::string& id, JobState state,
+              const std::string& reason) {
+  const WallTime now = options.clock->Wall();
+  TRY(AppendIf(options.store, id, state, [&](const JobRecord&) {
+    return std::vector{EndedEvent(now, JobState::kCancelled, reason, {})};
+  }));
+  RemoveScratch(options.home.job_dir(id), JobState::kCancelled);
+  return Status::Ok();
 }
 
 }  // namespace
@@ -60,16 +69,18 @@ Status Controller::Resume(const std::string& id) {
   // Counted before it counts: who is killed in between has resumed nothing.
   if (job.state == JobState::kSuspended) TRY(CountResume(options_.home.job_dir(id)));
   const WallTime now = options_.clock->Wall();
-  return AppendIfSuspended(options_.store, id,
-                           {StateEvent(now, JobState::kPending, "resumed"),
-                            Event{0, now, "owner", ToJson(options_.self)}});
+  return AppendIf(options_.store, id, JobState::kSuspended, [&](const JobRecord&) {
+    return std::vector{StateEvent(now, JobState::kPending, "resumed"),
+                       Event{0, now, "owner", ToJson(options_.self)}};
+  });
 }
 
 Status Controller::EndSuspended(const std::string& id, const std::string& reason) {
-  const WallTime now = options_.clock->Wall();
-  TRY(AppendIfSuspended(options_.store, id, {EndedEvent(now, JobState::kCancelled, reason, {})}));
-  RemoveScratch(options_.home.job_dir(id), JobState::kCancelled);
-  return Status::Ok();
+  return Cancel(options_, id, JobState::kSuspended, reason);
+}
+
+Status Controller::EndWaiting(const std::string& id, const std::string& reason) {
+  return Cancel(options_, id, JobState::kPending, reason);
 }
 
 Status Controller::SuspendWaiting(const std::string& id, const std::string& reason) {

@@ -75,7 +75,7 @@ class Controller {
   explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
 
   // Ships the job's `files` (ship.h), stores the job (one synced commit) and gives its id. The job
-  // was validated.
+  // was validated; InvalidArgument names a field of it that is not UTF-8.
   Result<std::string> Submit(const job::Job& job);
 
   // Puts a suspended job into the queue again, as this process's; Start takes it on. Its programs
@@ -85,6 +85,9 @@ class Controller {
   // Ends a suspended job. FailedPrecondition if it is not suspended (any more).
   Status EndSuspended(const std::string& id, const std::string& reason);
 
+  // Ends a job that waits to be started: its own process sees it in the store, also one that is
+  // frozen now or runs in another PID namespace. FailedPrecondition if it does not wait (any more).
+  Status EndWaiting(const std::string& id, const std::string& reason);
   // A job that waits to be started rests until it is resumed; whoever waits with it ends.
   // FailedPrecondition if it does not wait (any more).
   Status SuspendWaiting(const std::string& id, const std::string& reason);

@@ -106,6 +106,9 @@ class ScriptedClient final : public rendezvous::Client {
   void Scale(const std::string& role, int replicas, const std::string&) override {
     coordinator_->Hear("scale " + role + std::to_string(replicas));
   }
+  void Hold(bool held, const std::string& reason) override {
+    coordinator_->Hear((held ? "hold " : "go on ") + reason);
+  }
   void AckVerdict() override { coordinator_->Hear("ack"); }
 
  private:

@@ -21,14 +21,27 @@ std::string ExistingPart(const std::string& path) {
   return part.has_relative_path() ? part.string() : "";
 }
 
-void AddMount(const std::string& path, bool read_only, std::vector<engine::Mount>* mounts) {
-  if (path.empty()) return;
+void AddMount(engine::Mount added, std::vector<engine::Mount>* mounts) {
+  if (added.source.empty()) return;
   for (const engine::Mount& mount : *mounts) {
     // It lies in a volume, whatever this machine has under that name.
-    if (mount.source != mount.target && path.starts_with(mount.target + "/")) return;
-    if (mount.target == path) return;
+    if (mount.source != mount.target && added.target.starts_with(mount.target + "/")) return;
+    if (mount.target == added.target) return;
   }
-  mounts->push_back({path, path, read_only});
+  mounts->push_back(std::move(added));
+}
+
+engine::Mount SamePath(const std::string& path, bool read_only) { return {path, path, read_only}; }
+
+// What of this machine must be mounted so that an output is written to it: the deepest parent that
+// exists. "/" cannot be mounted, so where that is the only one the directory below it is made.
+engine::Mount MountOfOutput(const fs::path& directory) {
+  const fs::path parent = directory.parent_path();
+  const std::string existing = ExistingPart(parent.string());
+  if (!existing.empty()) return SamePath(existing, false);
+  engine::Mount mount = SamePath("/" + directory.relative_path().begin()->string(), false);
+  mount.make_source = true;
+  return mount;
 }
 
 // What the tasks' programs need of this machine: what they write first, so that it stays writable
@@ -46,12 +59,13 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
     container.mounts.push_back({volume->source, volume->target, volume->read_only});
   }
   for (const auto& [name, directory] : job.outputs) {
-    if (directory.empty() || directory[0] != '/') continue;
-    AddMount(ExistingPart(fs::path(directory).parent_path().string()), false, &container.mounts);
+    const fs::path path = fs::path(directory).lexically_normal();
+    if (!path.is_absolute() || !path.has_relative_path()) continue;
+    AddMount(MountOfOutput(path), &container.mounts);
   }
   for (const job::DataSource& data : job.data) {
     for (const std::string& source : data.sources)
-      AddMount(ExistingPart(source), true, &container.mounts);
+      AddMount(SamePath(ExistingPart(source), true), &container.mounts);
   }
   container.programs = job.framework != job::Framework::kShoal;
   return container;

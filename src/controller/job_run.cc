@@ -3,8 +3,8 @@
 //
 //   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kClearing ──▶ kDone
 //
-// Everything runs on the loop's thread, but for engine.Stop, which blocks and has a thread of its
-// own. Nothing is polled: the queue waits for the store's word, the first dial for the
+// Everything runs on the loop's thread, but for calls of the engine that wait for others
+// (engine_calls.h). Nothing is polled: the queue waits for the store's word, the first dial for the
 // coordinator's file.
 
 #include "controller/job_run.h"
@@ -15,13 +15,14 @@
 #include <atomic>
 #include <map>
 #include <optional>
-#include <thread>
 
 #include "base/log.h"
 #include "controller/admission.h"
 #include "controller/desired.h"
+#include "controller/engine_calls.h"
 #include "controller/file_watch.h"
 #include "controller/outputs.h"
+#include "controller/process_identity.h"
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
 #include "controller/task_waits.h"
@@ -38,7 +39,6 @@ namespace {
 constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
 // A coordinator that was told to kill everything and says nothing for so long is not waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);
-constexpr std::chrono::milliseconds kClearGrace{2000};
 // Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
 constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
 // A job that waits for what others hold looks so often whether their controllers still live: a
@@ -57,14 +57,14 @@ class Run final : public JobRun {
         job_(std::move(job)),
         observer_(std::move(observer)),
         recorder_(options.store, options.clock, loop, id_),
-        policy_(queue::MakeFifo()) {}
+        policy_(queue::MakeFifo()),
+        calls_(options.engine, options.home, options.clock, id_) {}
 
   ~Run() override {
     alive_->store(false);
     for (const net::Loop::Id timer : timers_) loop_->Cancel(timer);
     if (changes_id_ != 0) loop_->Cancel(changes_id_);
     engine_watch_.reset();
-    if (clearing_.joinable()) clearing_.join();
   }
 
   void Begin() {
@@ -88,6 +88,11 @@ class Run final : public JobRun {
   void Note(const std::string& text) {
     if (observer_.on_note) observer_.on_note(text);
   }
+  // Also in the job's record.
+  void Record(const std::string& text) {
+    Note(text);
+    recorder_.AddNote(text);
+  }
   void TellState(JobState state, const std::string& why) {
     if (observer_.on_state) observer_.on_state(state, why);
   }
@@ -98,7 +103,9 @@ class Run final : public JobRun {
   void LookAfterOthers();
   void StartTasks();
   Status MakeTasks();
-  Status ApplyTasks();
+  Result<engine::DesiredJob> Desired();
+  void ApplySoon();
+  void Applied(const Status& status);
   void MakeAgain(const std::string& role);
   Status WatchForCoordinator();
   void ConnectClient();
@@ -107,11 +114,17 @@ class Run final : public JobRun {
   void OutputsHere(Status status);
 
   void OnEngine(const engine::TaskEvent& event);
+  void OnStopped(bool stopped, const std::string& why);
   void OnCoordinatorEnd(const engine::TaskEvent& event);
   void TellWait(const std::string& why);
   void LeaveQueue();
   void GoOnLater();
   bool GoesOn(const rendezvous::Verdict& verdict) const;
+  // What a coordinator that is gone has decided. Where outputs have to come here first, only what
+  // was written after them counts.
+  Result<rendezvous::Verdict> ReadEnd() const {
+    return shared_ ? ReadDecision(dir_) : ReadVerdict(dir_);
+  }
   void LeaveClient();
   void OnEvent(const rendezvous::JobEvent& event);
   void OnClosed(const Status& status);
@@ -119,7 +132,6 @@ class Run final : public JobRun {
   void Fail(const std::string& reason);
   void End(JobState state, const std::string& reason);
   void Clear();
-  std::string LastWords(const std::string& role, int index);
 
   const ControllerOptions options_;
   net::Loop* const loop_;
@@ -137,7 +149,9 @@ class Run final : public JobRun {
   TaskWaits waits_;            // the others
   std::string cancel_reason_;  // of Drain or Kill
   Roster roster_;
-  bool applied_ = false;  // the engine took the tasks
+  bool applied_ = false;      // the engine took the tasks
+  bool applying_ = false;     // it is asked to, on a thread of its own
+  bool apply_again_ = false;  // the tasks have changed since that began
   bool connected_once_ = false;
   bool queued_ = true;    // where the engine has a queue: the coordinator does not run yet
   bool between_ = false;  // the coordinator has ended, to go on in another allocation
@@ -154,8 +168,8 @@ class Run final : public JobRun {
   std::unique_ptr<rendezvous::OutputFetch> fetch_;
   std::unique_ptr<rendezvous::FileGiver> giver_;  // of a job with files
   std::optional<rendezvous::Verdict> verdict_;    // while outputs are fetched
-  std::thread clearing_;
   const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
+  EngineCalls calls_;  // the last: its threads use all of the above
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -175,7 +189,10 @@ void Run::Admit() {
     }
     if (!mine) return {};
     answer = queues ? AdmissionAnswer{Admitted::kYes, ""}
-                    : MayStart(id_, unfinished, *capacity, *policy_);
+                    : MayStart(id_, unfinished, *capacity, *policy_,
+                               [&root = options_.home.root(), this](const ProcessIdentity& owner) {
+                                 return IsAlive(root, owner) && Answers(root, owner, options_.self);
+                               });
     const WallTime now = options_.clock->Wall();
     if (answer.answer == Admitted::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
     if (answer.answer == Admitted::kWait && answer.why != waiting_why_)
@@ -219,16 +236,7 @@ void Run::WaitForStore(const std::string& why) {
 
 void Run::LookAfterOthers() {
   if (phase_ != Phase::kWaiting) return;
-  ReconcileOptions options;
-  options.store = options_.store;
-  options.home = options_.home;
-  options.clock = options_.clock;
-  options.self = options_.self;
-  options.engine = [this](const std::string& name) -> Result<engine::Engine*> {
-    if (name == options_.engine->name()) return options_.engine;
-    return Unavailable("the engine " + name + " is not this job's");
-  };
-  if (const auto repaired = Reconcile(options); !repaired.ok())
+  if (const auto repaired = Reconcile(OptionsOf(options_)); !repaired.ok())
     Log(LogLevel::kWarning, "{}", repaired.status().message());
   Admit();
   Later(kLookAfterOthers, [this] { LookAfterOthers(); });
@@ -249,24 +257,54 @@ Status Run::MakeTasks() {
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
   roster_ = Roster(&job_);
-  TRY(ApplyTasks());
+  if (options_.engine->QueuesItself()) {
+    phase_ = Phase::kRunning;
+    ApplySoon();
+    return Status::Ok();
+  }
+  TRY_ASSIGN(const engine::DesiredJob desired, Desired());
+  TRY(options_.engine->Apply(desired));
   applied_ = true;
   phase_ = Phase::kRunning;
   if (!shared_) ConnectClient();  // so that a wait for it has an end
   return Status::Ok();
 }
 
-Status Run::ApplyTasks() {
+Result<engine::DesiredJob> Run::Desired() {
   DesiredPlaces places{dir_, options_.work_dir, options_.program, shared_, {}};
   if (!shared_) {
     TRY_ASSIGN(places.seed, rendezvous::MakeSeed(dir_.string()));
   }
-  TRY_ASSIGN(const engine::DesiredJob desired, MakeDesiredJob(job_, id_, places, roster_));
-  return options_.engine->Apply(desired);
+  return MakeDesiredJob(job_, id_, places, roster_);
+}
+
+// A cluster may take minutes to answer, or be away: Ctrl-C is heard meanwhile.
+void Run::ApplySoon() {
+  if (applying_) {
+    apply_again_ = true;
+    return;
+  }
+  auto desired = Desired();
+  if (!desired.ok()) return Applied(desired.status());
+  applying_ = true;
+  calls_.Apply(std::move(*desired),
+               [this](const Status& status) { Post([this, status] { Applied(status); }); });
+}
+
+void Run::Applied(const Status& status) {
+  applying_ = false;
+  if (phase_ != Phase::kRunning) return;
+  if (!status.ok() && !applied_) return Fail(status.message());
+  if (!status.ok()) Note("tasks cannot be made: " + status.message());
+  const bool first = !std::exchange(applied_, true);
+  if (first && !shared_) ConnectClient();  // so that a wait for it has an end
+  if (std::exchange(apply_again_, false)) ApplySoon();
 }
 
 void Run::MakeAgain(const std::string& role) {
-  const Status applied = ApplyTasks();
+  if (options_.engine->QueuesItself()) return ApplySoon();
+  const auto desired = Desired();
+  const Status applied = desired.ok() ? options_.engine->Apply(*desired) : desired.status();
   if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
 }
 
@@ -336,13 +374,11 @@ void Run::OpenLines(const rendezvous::ClientOptions& like) {
 // The job is over, and its outputs are here, or cannot be had.
 void Run::OutputsHere(Status status) {
   if (!verdict_ || phase_ != Phase::kRunning) return;
-  if (status.ok() && verdict_->state == JobState::kSucceeded)
+  const bool saved = verdict_->state == JobState::kCancelled &&
+                     rendezvous::EndedWell(*verdict_, job_.success.roles);
+  if (status.ok() && (saved || verdict_->state == JobState::kSucceeded))
     status = PlaceOutputs(dir_, job_.outputs);
-  if (!status.ok()) {
-    const std::string text = "outputs may be missing: " + status.message();
-    Note(text);
-    recorder_.AddNote(text);
-  }
+  if (!status.ok()) Record("outputs may be missing: " + status.message());
   if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
     Note("the verdict could not be written: " + written.message());
   End(verdict_->state, verdict_->reason);
@@ -359,6 +395,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   using engine::TaskPhase;
   if (phase_ != Phase::kRunning) return;
   const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
+  if (event.stopped) return OnStopped(*event.stopped, event.end.reason);
   if (event.role == kCoordinatorRole) {
     if (event.phase == TaskPhase::kRefused) {
       return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
@@ -370,10 +407,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
     if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
     return;
   }
-  if (const std::string wait = waits_.Take(event); !wait.empty()) {
-    recorder_.AddNote(wait);
-    Note(wait);
-  }
+  if (const std::string wait = waits_.Take(event); !wait.empty()) Record(wait);
   if (event.phase == TaskPhase::kRefused) {
     WithClient([event](rendezvous::Client* client) {
       client->ReportRefused(event.role, event.index, event.end.reason);
@@ -387,6 +421,14 @@ void Run::OnEngine(const engine::TaskEvent& event) {
       client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
     });
   }
+}
+
+// Its processes are stopped by the engine, or go on: a state, and no loss.
+void Run::OnStopped(bool stopped, const std::string& why) {
+  Note(why);
+  recorder_.AddNote(why);
+  recorder_.SetReason(stopped ? why : "");
+  WithClient([stopped, why](rendezvous::Client* client) { client->Hold(stopped, why); });
 }
 
 // It is in the engine's own queue.
@@ -407,8 +449,7 @@ void Run::LeaveQueue() {
 // Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
 void Run::GoOnLater() {
   if (std::exchange(between_, true)) return;
-  Note(rendezvous::kGoesOnLater);
-  recorder_.AddNote(rendezvous::kGoesOnLater);
+  Record(rendezvous::kGoesOnLater);
   if (client_ != nullptr) client_->AckVerdict();
 }
 
@@ -420,7 +461,7 @@ bool Run::GoesOn(const rendezvous::Verdict& verdict) const {
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (between_) return;
   // It may have decided, written its verdict and died before it could tell.
-  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     if (GoesOn(*verdict)) return GoOnLater();
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
@@ -433,20 +474,9 @@ void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
           : event.end.reason;
   if (coordinator_deaths_ >= options_.coordinator_attempts) {
     return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
-                            coordinator_deaths_, how, LastWords(kCoordinatorRole, 0)));
+                            coordinator_deaths_, how, calls_.LastLine(kCoordinatorRole, 0)));
   }
-  const std::string text = "the coordinator " + how + "; it is being started again";
-  recorder_.AddNote(text);
-  Note(text);
-}
-
-std::string Run::LastWords(const std::string& role, int index) {
-  Result<std::string> log = options_.engine->TaskLog(id_, role, index, 2000);
-  if (!log.ok()) return "";
-  while (!log->empty() && log->back() == '\n') log->pop_back();
-  const size_t line = log->rfind('\n');
-  const std::string last = line == std::string::npos ? *log : log->substr(line + 1);
-  return last.empty() ? "" : "; it said: " + last;
+  Record("the coordinator " + how + "; it is being started again");
 }
 
 // ---- What the coordinator says ------------------------------------------------------------------
@@ -471,7 +501,7 @@ void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
   if (between_) return LeaveClient();
   if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
-  if (const Result<rendezvous::Verdict> verdict = ReadVerdict(dir_); verdict.ok()) {
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
     return End(verdict->state, verdict->reason);
   }
@@ -482,7 +512,7 @@ void Run::OnClosed(const Status& status) {
   Fail(
       fmt::format("its coordinator cannot be reached: {}{}",
                   status.ok() ? "it closed the connection before it had decided" : status.message(),
-                  LastWords(kCoordinatorRole, 0)));
+                  calls_.LastLine(kCoordinatorRole, 0)));
 }
 
 // Until the next coordinator runs. The client is in the middle of telling us.
@@ -507,7 +537,9 @@ void Run::Drain(const std::string& reason) {
 }
 
 void Run::Kill(const std::string& reason) {
-  if (phase_ >= Phase::kClearing) return;
+  // What cannot be removed now is recorded, and tried again by the next command.
+  if (phase_ == Phase::kClearing) return calls_.Interrupt();
+  if (phase_ == Phase::kDone) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
     return End(JobState::kCancelled, reason);
@@ -527,15 +559,16 @@ void Run::End(JobState state, const std::string& reason) {
   if (phase_ >= Phase::kClearing) return;
   phase_ = Phase::kClearing;
   store_watch_.reset();
+  if (state == JobState::kSucceeded && shared_) {  // else OutputsHere has looked
+    for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
+  }
   const std::string why = state == JobState::kFailed ? waits_.Explain(reason) : reason;
   if (const Status stored = recorder_.End(state, why); !stored.ok()) {
     // The verdict stands in the job's directory as well: the next command records it.
     Note("the end of the job could not be stored: " + stored.message());
   }
   if (client_ != nullptr) client_->AckVerdict();
-  clearing_ = std::thread([this, state] {
-    const Status stopped = options_.engine->Stop(id_, kClearGrace);
-    RemoveScratch(dir_, state);
+  calls_.Clear(state, [this](const Status& stopped) {
     Post([this, stopped] {
       if (!stopped.ok() && applied_)
         Note("something of the job may be left: " + stopped.message());

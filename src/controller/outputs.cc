@@ -98,6 +98,19 @@ Status PlaceOutputs(const fs::path& job_dir, const std::map<std::string, std::st
   return Status::Ok();
 }
 
+std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs) {
+  std::vector<std::string> missing;
+  for (const auto& [name, path] : outputs) {
+    std::error_code error;
+    if (fs::exists(path, error)) continue;
+    missing.push_back("outputs." + name + ": " + path +
+                      (error ? " cannot be seen on this machine (" + error.message() + ")"
+                             : std::string(" does not exist on this machine")) +
+                      "; the job's programs have written nothing to it that is seen here");
+  }
+  return missing;
+}
+
 Status CopyOutputs(const fs::path& job_dir, const std::vector<OutputFile>& outputs,
                    const fs::path& directory) {
   for (const OutputFile& file : outputs) {

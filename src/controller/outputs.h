@@ -1,5 +1,5 @@
-// What the tasks of a job wrote to $SHOAL_OUTPUT, where the job file names no directory for it:
-// kept by attempt in the job's directory. For `shoal outputs`.
+// What the tasks of a job wrote to $SHOAL_OUTPUT: kept by attempt in the job's directory where the
+// job file names no directory for it (`shoal outputs`), else in that one.
 //
 //   JOBDIR/outputs/<role>-<index>.<attempt>/…
 #pragma once
@@ -32,6 +32,11 @@ Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir
 // replaced, others stay. NotFound names an output that no task has written.
 Status PlaceOutputs(const std::filesystem::path& job_dir,
                     const std::map<std::string, std::string>& outputs);
+
+// A sentence for each of the outputs (name, absolute directory) that this machine does not have:
+// their programs wrote nothing, or to a file system that only their hosts have. A job's end is told
+// without claiming these.
+std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs);
 
 // Copies these, as `directory`/<task>.<attempt>/<path>, links as links. AlreadyExists names a file
 // that is there.

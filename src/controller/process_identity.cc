@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <string>
 
@@ -12,17 +14,19 @@
 namespace shoal::controller {
 namespace {
 
+constexpr std::string_view kNamespaceMark = ".pid-";
+
 struct Stat {
   char state = 0;
   int64_t start_ticks = 0;
 };
 
 // proc(5): the name in parentheses may hold anything, so fields are counted from the last one.
-Result<Stat> ReadStat(int64_t pid) {
-  TRY_ASSIGN(const std::string text, ReadFile("/proc/" + std::to_string(pid) + "/stat", 4096));
+Result<Stat> ReadStat(const std::string& process) {
+  TRY_ASSIGN(const std::string text, ReadFile("/proc/" + process + "/stat", 4096));
   size_t at = text.rfind(')');
   if (at == std::string::npos || at + 2 >= text.size())
-    return DataLoss("/proc/" + std::to_string(pid) + "/stat: not understood");
+    return DataLoss("/proc/" + process + "/stat: not understood");
   Stat stat;
   stat.state = text[at + 2];  // field 3
   at += 2;
@@ -43,10 +47,36 @@ Result<std::string> BootId() {
   return id;
 }
 
+// 0 where the kernel does not tell.
+int64_t PidNamespace() {
+  struct stat info {};
+  return ::stat("/proc/self/ns/pid", &info) == 0 ? static_cast<int64_t>(info.st_ino) : 0;
+}
+
+// False if /proc was mounted in another PID namespace: its numbers are then not ours.
+bool ProcIsOurs() {
+  char name[32];
+  const ssize_t size = ::readlink("/proc/self", name, sizeof name);
+  return size > 0 && std::string_view(name, static_cast<size_t>(size)) == std::to_string(getpid());
+}
+
 std::filesystem::path MarkOf(const std::filesystem::path& root, const ProcessIdentity& process) {
   return root / "controllers" /
-         (process.boot_id + "-" + std::to_string(process.pid) + "-" +
+         (RealmOf(process) + "-" + std::to_string(process.pid) + "-" +
           std::to_string(process.start_ticks));
+}
+
+// A record is data: its fields must not name a file elsewhere.
+bool IsPlain(const ProcessIdentity& process) {
+  return process.pid > 0 && !process.boot_id.empty() &&
+         process.boot_id.find('/') == std::string::npos;
+}
+
+// Readers ask for a shared lock, so that they never look like a holder to each other.
+bool MarkIsHeld(const std::filesystem::path& root, const ProcessIdentity& process) {
+  const auto file = OpenFile(MarkOf(root, process), O_RDONLY);
+  if (!file.ok()) return file.status().code() != Code::kNotFound;
+  return ::flock(file->get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 }  // namespace
@@ -54,17 +84,38 @@ std::filesystem::path MarkOf(const std::filesystem::path& root, const ProcessIde
 Result<ProcessIdentity> CurrentProcess() {
   ProcessIdentity process;
   process.pid = getpid();
-  TRY_ASSIGN(const Stat stat, ReadStat(process.pid));
+  TRY_ASSIGN(const Stat stat, ReadStat("self"));
   process.start_ticks = stat.start_ticks;
   TRY_ASSIGN(process.boot_id, BootId());
+  process.pid_namespace = PidNamespace();
   return process;
 }
 
-bool IsAlive(const ProcessIdentity& process) {
-  if (process.pid <= 0) return false;
+bool SharesPids(const ProcessIdentity& process) {
   const Result<std::string> boot = BootId();
   if (!boot.ok() || *boot != process.boot_id) return false;
-  const Result<Stat> stat = ReadStat(process.pid);
+  return process.pid_namespace == 0 || process.pid_namespace == PidNamespace();
+}
+
+std::string RealmOf(const ProcessIdentity& process) {
+  if (process.pid_namespace == 0) return process.boot_id;
+  return process.boot_id + std::string(kNamespaceMark) + std::to_string(process.pid_namespace);
+}
+
+void SetRealm(std::string_view realm, ProcessIdentity* process) {
+  const size_t mark = realm.rfind(kNamespaceMark);
+  process->boot_id = realm.substr(0, mark);
+  process->pid_namespace = 0;
+  if (mark == std::string_view::npos) return;
+  const std::string_view number = realm.substr(mark + kNamespaceMark.size());
+  (void)std::from_chars(number.data(), number.data() + number.size(), process->pid_namespace);
+}
+
+bool IsAlive(const std::filesystem::path& root, const ProcessIdentity& process) {
+  if (!IsPlain(process)) return false;
+  if (MarkIsHeld(root, process)) return true;
+  if (!SharesPids(process) || !ProcIsOurs()) return false;
+  const Result<Stat> stat = ReadStat(std::to_string(process.pid));
   return stat.ok() && stat->start_ticks == process.start_ticks && stat->state != 'Z' &&
          stat->state != 'X';
 }
@@ -84,18 +135,24 @@ AliveMark::~AliveMark() {
   if (file_.valid()) std::filesystem::remove(path_, error);
 }
 
-void ForgetMark(const std::filesystem::path& root, const ProcessIdentity& process) {
-  if (process.boot_id.empty() || process.boot_id.find('/') != std::string::npos) return;
-  std::error_code error;
-  std::filesystem::remove(MarkOf(root, process), error);
+void TouchMark(const std::filesystem::path& root, const ProcessIdentity& self) {
+  if (IsPlain(self)) (void)::utimensat(AT_FDCWD, MarkOf(root, self).c_str(), nullptr, 0);
 }
 
-bool LivesElsewhere(const std::filesystem::path& root, const ProcessIdentity& process) {
-  if (process.pid <= 0 || process.boot_id.find('/') != std::string::npos) return false;
-  const Result<std::string> boot = BootId();
-  if (!boot.ok() || *boot == process.boot_id) return false;
-  const auto file = OpenFile(MarkOf(root, process), O_RDWR, 0600);
-  return file.ok() && ::flock(file->get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+bool Answers(const std::filesystem::path& root, const ProcessIdentity& owner,
+             const ProcessIdentity& self) {
+  if (!IsPlain(owner)) return false;
+  std::error_code error;
+  const auto theirs = std::filesystem::last_write_time(MarkOf(root, owner), error);
+  if (error) return true;
+  const auto ours = std::filesystem::last_write_time(MarkOf(root, self), error);
+  return error || ours - theirs < kFrozenAfter;
+}
+
+void ForgetMark(const std::filesystem::path& root, const ProcessIdentity& process) {
+  if (!IsPlain(process)) return;
+  std::error_code error;
+  std::filesystem::remove(MarkOf(root, process), error);
 }
 
 }  // namespace shoal::controller

@@ -1,8 +1,11 @@
-// Whether the process that owned a job still lives.
+// Whether the process that owned a job still lives, also if it runs in another PID namespace or on
+// another machine that shares the state home.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "controller/types.h"
@@ -11,12 +14,20 @@ namespace shoal::controller {
 
 // Of the calling process.
 Result<ProcessIdentity> CurrentProcess();
-// False once it is gone, was of an earlier boot, or its pid belongs to another process by now.
-// A zombie counts as gone.
-bool IsAlive(const ProcessIdentity& process);
 
-// Says to other machines that share the state home that a process lives: a file there is locked
-// (flock; between hosts on NFS from version 4 and the like). Destroying it takes that back.
+// True if `process` is, or was, in the calling process's PID namespace and boot: its pid may be
+// looked up and signalled. Of a record without a namespace the boot alone decides.
+bool SharesPids(const ProcessIdentity& process);
+
+// The boot and the PID namespace in one word, for a file's name or a column: what an earlier shoal
+// takes for the boot of another machine, whose processes it judges by their locks alone.
+std::string RealmOf(const ProcessIdentity& process);
+// Reads RealmOf's word, and a boot id alone.
+void SetRealm(std::string_view realm, ProcessIdentity* process);
+
+// A lock by which every process that sees the state home can tell that this one lives: flock on
+// controllers/REALM-PID-START (between hosts on NFS from version 4 and the like). The kernel drops
+// it with the process. Destroying the mark removes the file.
 class AliveMark {
  public:
   static Result<AliveMark> Make(const std::filesystem::path& root, const ProcessIdentity& process);
@@ -31,9 +42,24 @@ class AliveMark {
   std::filesystem::path path_;
   UniqueFd file_;
 };
-// What a process that was killed has left of it.
+
+// Whether a job's owner lives. Its mark's lock decides, wherever the owner runs; a mark that cannot
+// be opened counts as held. Only an owner of this PID namespace whose mark somebody has removed is
+// looked up by its pid and start time. A zombie is dead.
+bool IsAlive(const std::filesystem::path& root, const ProcessIdentity& process);
+
+// A process that owns jobs touches its mark so often ...
+inline constexpr Duration kTouchEvery = std::chrono::seconds(5);
+// ... and one that has not for so long is frozen (Ctrl-Z, SIGSTOP, a paused container).
+inline constexpr Duration kFrozenAfter = 3 * kTouchEvery;
+void TouchMark(const std::filesystem::path& root, const ProcessIdentity& self);
+// False if the owner has not touched its mark for kFrozenAfter when `self` touched its own. Both
+// are the file system's times, so the clocks of several machines do not matter. True if one of them
+// cannot be read.
+bool Answers(const std::filesystem::path& root, const ProcessIdentity& owner,
+             const ProcessIdentity& self);
+
+// Removes the mark that a killed process has left.
 void ForgetMark(const std::filesystem::path& root, const ProcessIdentity& process);
-// Whether a process of another machine, or boot, has said so and lives.
-bool LivesElsewhere(const std::filesystem::path& root, const ProcessIdentity& process);
 
 }  // namespace shoal::controller

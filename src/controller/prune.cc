@@ -1,6 +1,7 @@
 #include "controller/prune.h"
 
 #include <climits>
+#include <functional>
 
 #include "base/log.h"
 
@@ -21,20 +22,20 @@ Status Remove(Store* store, const StateHome& home, const std::string& id) {
   return removed.code() == Code::kNotFound ? Status::Ok() : removed;  // another process was quicker
 }
 
-}  // namespace
-
-Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, WallTime now,
-                                       std::optional<Duration> age) {
-  std::vector<std::string> due;
-  if (age) {
-    TRY_ASSIGN(const std::vector<JobRecord> ended,
-               store->ListJobs({.unfinished = false, .limit = INT_MAX}));
-    for (auto job = ended.rbegin(); job != ended.rend(); ++job) {
-      if (now - job->ended >= *age) due.push_back(job->id);
-    }
-  } else {
-    TRY_ASSIGN(due, store->ListExpired(now));
+// Ids of ended jobs that `due` names, oldest first.
+Result<std::vector<std::string>> EndedJobs(Store* store,
+                                           const std::function<bool(const JobRecord&)>& due) {
+  TRY_ASSIGN(const std::vector<JobRecord> ended,
+             store->ListJobs({.unfinished = false, .limit = INT_MAX}));
+  std::vector<std::string> ids;
+  for (auto job = ended.rbegin(); job != ended.rend(); ++job) {
+    if (due(*job)) ids.push_back(job->id);
   }
+  return ids;
+}
+
+Result<std::vector<std::string>> RemoveAll(Store* store, const StateHome& home,
+                                           const std::vector<std::string>& due) {
   std::vector<std::string> gone;
   Status first;
   for (const std::string& id : due) {
@@ -48,6 +49,26 @@ Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, Wall
   }
   if (gone.empty() && !first.ok()) return first;
   return gone;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, WallTime now,
+                                       std::optional<Duration> age) {
+  std::vector<std::string> due;
+  if (age) {
+    TRY_ASSIGN(due,
+               EndedJobs(store, [&](const JobRecord& job) { return now - job.ended >= *age; }));
+  } else {
+    TRY_ASSIGN(due, store->ListExpired(now));
+  }
+  return RemoveAll(store, home, due);
+}
+
+Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home) {
+  TRY_ASSIGN(const std::vector<std::string> due,
+             EndedJobs(store, [](const JobRecord& job) { return !job.damage.empty(); }));
+  return RemoveAll(store, home, due);
 }
 
 }  // namespace shoal::controller

@@ -22,4 +22,8 @@ namespace shoal::controller {
 Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, WallTime now,
                                        std::optional<Duration> age = std::nullopt);
 
+// Removes every ended job whose record cannot be read whole (JobRecord::damage); otherwise the
+// same.
+Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home);
+
 }  // namespace shoal::controller

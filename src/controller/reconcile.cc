@@ -4,13 +4,16 @@
 #include <atomic>
 
 #include "base/log.h"
+#include "controller/controller.h"
 #include "controller/desired.h"
 #include "controller/process_identity.h"
+#include "rendezvous/journal.h"
 
 namespace shoal::controller {
 namespace {
 
 constexpr std::chrono::milliseconds kClearGrace{2000};
+constexpr const char* kFrozen = "its controller is frozen; another command has recorded the end";
 constexpr const char* kGone = "its controller was killed and its coordinator is gone";
 
 bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
@@ -25,16 +28,17 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
 // The job was over when its verdict was written, however late somebody looks.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
   std::error_code error;
-  const auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
+  auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
+  if (error) written = std::filesystem::last_write_time(dir / "journal", error);
   if (error || job.submitted > now) return now;
   const auto at = std::chrono::file_clock::to_sys(written);
   return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), job.submitted, now);
 }
 
 std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
-                               const Result<rendezvous::Verdict>& verdict) {
+                               const Result<rendezvous::Verdict>& verdict, bool frozen) {
   std::vector<Event> events;
-  events.push_back(NoteEvent(now, "its controller was killed"));
+  events.push_back(NoteEvent(now, frozen ? kFrozen : "its controller was killed"));
   if (!verdict.ok()) {
     const bool damaged = verdict.status().code() != Code::kNotFound;
     events.push_back(EndedEvent(
@@ -63,11 +67,46 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
   return events;
 }
 
+Result<Reconciled> RecordEnd(const ReconcileOptions& options, const JobRecord& job,
+                             const Result<rendezvous::Verdict>& verdict) {
+  const WallTime end = TimeOfEnd(options.home.job_dir(job.id), job, options.clock->Wall());
+  TRY(options.store->Append(job.id, EventsOfEnd(job, end, verdict, options.frozen == job.id),
+                            Durability::kSynced));
+  TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
+  return Reconciled{job.id, false, ended.state, ended.reason};
+}
+
+Status ClaimJob(const ReconcileOptions& options, const JobRecord& job) {
+  if (options.hold_mark) TRY(options.hold_mark());
+  TRY_ASSIGN(const bool ours,
+             options.store->Claim(job.id, job.owner, options.self, options.clock->Wall()));
+  if (!ours) return Aborted("another process looks after it");
+  if (options.frozen != job.id) ForgetMark(options.home.root(), job.owner);
+  return Status::Ok();
+}
+
+// The job's processes are numbered by another PID namespace: from here they can be neither found
+// nor stopped, and one that outlives its coordinator ends by itself.
+Result<Reconciled> RepairElsewhere(const ReconcileOptions& options, const JobRecord& job) {
+  const std::filesystem::path dir = options.home.job_dir(job.id);
+  Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  if (!verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+    return Reconciled{job.id, true, job.state, ""};
+  if (!verdict.ok()) verdict = ReadDecision(dir);
+  TRY(ClaimJob(options, job));
+  return RecordEnd(options, job, verdict);
+}
+
 Result<Reconciled> RepairJob(const ReconcileOptions& options, const JobRecord& job) {
   TRY_ASSIGN(engine::Engine* const engine, options.engine(job.engine));
+  const bool same_boot = job.owner.boot_id == options.self.boot_id;
+  if (engine->UsesPids() && same_boot && !SharesPids(job.owner))
+    return RepairElsewhere(options, job);
   const std::filesystem::path dir = options.home.job_dir(job.id);
-  Reconciled repaired{job.id, false, job.state, ""};
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  // An engine of a frozen process would not tell.
+  if (options.frozen == job.id && !verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+    return Aborted("its coordinator lives and has not decided yet");
   // The engine starts a coordinator that it finds lost once more. What that one says, that it is
   // stopped, is not the job's end.
   std::atomic<bool> again{false};
@@ -75,35 +114,39 @@ Result<Reconciled> RepairJob(const ReconcileOptions& options, const JobRecord& j
     if (event.role == kCoordinatorRole && event.phase == engine::TaskPhase::kStarting) again = true;
   });
   TRY_ASSIGN(const std::vector<engine::TaskStatus> tasks, engine->Adopt(job.id, dir.string()));
-  if (!verdict.ok() && CoordinatorLives(tasks)) {
-    repaired.unattended = true;
-    return repaired;
-  }
-  if (!verdict.ok()) verdict = ReadVerdict(dir);  // it may have come while the coordinator died
-  const WallTime now = options.clock->Wall();
-  TRY_ASSIGN(const bool ours, options.store->Claim(job.id, job.owner, options.self, now));
-  if (!ours) return Aborted("another process looks after it");
-  ForgetMark(options.home.root(), job.owner);
+  if (!verdict.ok() && CoordinatorLives(tasks)) return Reconciled{job.id, true, job.state, ""};
+  const auto read_end = engine->SharesJobDirectory() ? &ReadDecision : &ReadVerdict;
+  if (!verdict.ok()) verdict = read_end(dir);  // it may have come while the coordinator died
+  TRY(ClaimJob(options, job));
   TRY(engine->Stop(job.id, kClearGrace));
   RemoveScratch(dir, verdict.ok() ? verdict->state : JobState::kFailed);
-  if (!verdict.ok() && !again) verdict = ReadVerdict(dir);
-  const std::vector<Event> events = EventsOfEnd(job, TimeOfEnd(dir, job, now), verdict);
-  TRY(options.store->Append(job.id, events, Durability::kSynced));
-  TRY_ASSIGN(const JobRecord ended, options.store->GetJob(job.id));
-  repaired.state = ended.state;
-  repaired.reason = ended.reason;
-  return repaired;
+  if (!verdict.ok() && !again) verdict = read_end(dir);
+  return RecordEnd(options, job, verdict);
 }
 
 }  // namespace
+
+ReconcileOptions OptionsOf(const ControllerOptions& controller) {
+  ReconcileOptions options;
+  options.store = controller.store;
+  options.home = controller.home;
+  options.clock = controller.clock;
+  options.self = controller.self;
+  options.engine = [engine =
+                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
+    if (name == engine->name()) return engine;
+    return Unavailable("the engine " + name + " is not this job's");
+  };
+  return options;
+}
 
 Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,
              options.store->ListJobs({.ended = false, .limit = INT32_MAX}));
   std::vector<Reconciled> repaired;
   for (const JobRecord& job : jobs) {
-    if (job.state == JobState::kSuspended || IsAlive(job.owner)) continue;
-    if (LivesElsewhere(options.home.root(), job.owner)) continue;
+    if (job.state == JobState::kSuspended) continue;
+    if (job.id != options.frozen && IsAlive(options.home.root(), job.owner)) continue;
     Result<Reconciled> one = RepairJob(options, job);
     // What cannot be repaired now must not keep the user from his command.
     if (!one.ok()) {

@@ -27,14 +27,25 @@ struct ReconcileOptions {
   StateHome home{std::filesystem::path()};
   const Clock* clock = RealClock::Get();
   ProcessIdentity self;
+  // A job whose owner does not act, though it lives: it is repaired as if the owner were dead.
+  std::string frozen;
+  // Takes `self`'s mark (AliveMark) before the first job is claimed, so that no other process takes
+  // the claimed job for an orphan. May be empty if the mark is held already.
+  std::function<Status()> hold_mark;
   // The engine of that name. Asked only if there is a job to look after.
   std::function<Result<engine::Engine*>(const std::string& name)> engine;
 };
 
+struct ControllerOptions;
+// Of a controller: jobs of other engines than its own are left alone.
+ReconcileOptions OptionsOf(const ControllerOptions& controller);
+
 // For each job that has not ended and whose owner is dead, here or on another machine: verdict.json
 // → its end is recorded; its coordinator alive → left alone; neither → failed, and what is left of
-// it is stopped. Jobs of living owners, and suspended ones, are not touched. Of several processes
-// that do this at once, one acts. Costs one query if there is nothing to do.
+// it is stopped. Jobs of living owners, and suspended ones, are not touched. Processes of another
+// PID namespace of this machine are never stopped, nor is their scratch removed (Engine::UsesPids):
+// the lock on the coordinator's journal tells whether it lives. Of several processes that do this
+// at once, one acts. Costs one query if there is nothing to do.
 Result<std::vector<Reconciled>> Reconcile(const ReconcileOptions& options);
 
 }  // namespace shoal::controller

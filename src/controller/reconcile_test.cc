@@ -12,6 +12,8 @@
 #include "base/file.h"
 #include "controller/process_identity.h"
 #include "controller/sqlite_store.h"
+#include "rendezvous/fact.h"
+#include "rendezvous/journal.h"
 
 namespace shoal::controller {
 namespace {
@@ -21,6 +23,7 @@ using testing::HasSubstr;
 class LeftEngine final : public engine::Engine {
  public:
   std::string name() const override { return "left"; }
+  bool UsesPids() const override { return uses_pids; }
   Result<engine::Capacity> GetCapacity() override { return engine::Capacity{}; }
   Status Apply(const engine::DesiredJob&) override { return Internal("not asked for"); }
   std::unique_ptr<Watcher> Watch(const std::string&,
@@ -39,6 +42,7 @@ class LeftEngine final : public engine::Engine {
   Result<std::string> TaskLog(const std::string&, const std::string&, int, size_t) override {
     return std::string();
   }
+  bool uses_pids = true;
   std::vector<engine::TaskStatus> left;
   std::vector<std::string> stopped;
   std::function<void()> on_stop;
@@ -185,6 +189,39 @@ TEST_F(ReconcileTest, VerdictThatComesWhileStoppingCounts) {
   EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kCancelled);
 }
 
+// As of a disk that was full when the coordinator ended.
+TEST_F(ReconcileTest, AVerdictThatIsInTheJournalAloneIsRecorded) {
+  Submit(DeadProcess());
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  ASSERT_TRUE(WriteFileAtomically(dir / "verdict.json", "").ok());
+  rendezvous::Fact fact;
+  fact.kind = rendezvous::Fact::Kind::kVerdict;
+  fact.seq = 1;
+  fact.verdict.state = JobState::kSucceeded;
+  fact.verdict.reason = "all have ended well";
+  ASSERT_TRUE(rendezvous::Journal::Open(dir / "journal")
+                  ->journal.Append(rendezvous::FactToText(fact))
+                  .ok());
+  ASSERT_TRUE(Reconcile(options_).ok());
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSucceeded);
+  EXPECT_EQ(store_->GetJob("left-1")->reason, "all have ended well");
+}
+
+TEST_F(ReconcileTest, ASuspensionBeforeTheLastResumeIsNoVerdict) {
+  Submit(DeadProcess());
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  rendezvous::Fact fact;
+  fact.kind = rendezvous::Fact::Kind::kVerdict;
+  fact.seq = 1;
+  fact.verdict.state = JobState::kSuspended;
+  ASSERT_TRUE(rendezvous::Journal::Open(dir / "journal")
+                  ->journal.Append(rendezvous::FactToText(fact))
+                  .ok());
+  EXPECT_EQ(ReadDecision(dir)->state, JobState::kSuspended);
+  ASSERT_TRUE(CountResume(dir).ok());
+  EXPECT_EQ(ReadDecision(dir).status().code(), Code::kNotFound);
+}
+
 TEST_F(ReconcileTest, DamagedVerdictIsSaid) {
   Submit(DeadProcess());
   ASSERT_TRUE(WriteFileAtomically(home_.job_dir("left-1") / "verdict.json", "{\"state\":").ok());
@@ -196,12 +233,92 @@ TEST_F(ReconcileTest, DamagedVerdictIsSaid) {
 TEST_F(ReconcileTest, ReusedPidIsNotItsOldOwner) {
   ProcessIdentity reused = *CurrentProcess();
   reused.start_ticks -= 1;
-  EXPECT_FALSE(IsAlive(reused));
+  EXPECT_FALSE(IsAlive(home_.root(), reused));
   ProcessIdentity rebooted = *CurrentProcess();
   rebooted.boot_id = "another";
-  EXPECT_FALSE(IsAlive(rebooted));
-  EXPECT_TRUE(IsAlive(*CurrentProcess()));
-  EXPECT_FALSE(IsAlive(DeadProcess()));
+  EXPECT_FALSE(IsAlive(home_.root(), rebooted));
+  EXPECT_TRUE(IsAlive(home_.root(), *CurrentProcess()));
+  EXPECT_FALSE(IsAlive(home_.root(), DeadProcess()));
+}
+
+// As of a command in a container that has a PID namespace of its own and the same state home.
+ProcessIdentity InAnotherPidNamespace() {
+  ProcessIdentity process = *CurrentProcess();
+  process.pid_namespace += 1;
+  return process;
+}
+
+TEST_F(ReconcileTest, TheLockDecidesWhetherAnOwnerOfAnotherPidNamespaceLives) {
+  const ProcessIdentity elsewhere = InAnotherPidNamespace();
+  EXPECT_FALSE(SharesPids(elsewhere));
+  EXPECT_FALSE(IsAlive(home_.root(), elsewhere));
+  std::optional<AliveMark> mark(std::move(*AliveMark::Make(home_.root(), elsewhere)));
+  EXPECT_TRUE(IsAlive(home_.root(), elsewhere));
+  Submit(elsewhere);
+  EXPECT_TRUE(Reconcile(options_)->empty());
+  EXPECT_EQ(engines_, 0);
+  EXPECT_EQ(store_->GetJob("left-1")->owner, elsewhere);
+}
+
+TEST_F(ReconcileTest, ProcessesOfAnotherPidNamespaceAreNotStopped) {
+  Submit(InAnotherPidNamespace());
+  const std::filesystem::path dir = home_.job_dir("left-1");
+  ASSERT_TRUE(MakeDirectories(dir / "scratch").ok());
+  std::optional<rendezvous::Journal> coordinator(
+      std::move(rendezvous::Journal::Open(dir / "journal")->journal));
+  ASSERT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_TRUE(Reconcile(options_)->at(0).unattended);
+  coordinator.reset();
+  EXPECT_EQ(Reconcile(options_)->at(0).state, JobState::kFailed);
+  EXPECT_TRUE(engine_.stopped.empty());
+  EXPECT_TRUE(std::filesystem::exists(dir / "scratch"));
+}
+
+TEST_F(ReconcileTest, AnEngineElsewhereStopsThemFromAnywhere) {
+  engine_.uses_pids = false;
+  Submit(InAnotherPidNamespace());
+  ASSERT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_THAT(engine_.stopped, testing::ElementsAre("left-1"));
+}
+
+TEST_F(ReconcileTest, TheMarkIsTakenBeforeAJobIsClaimed) {
+  bool held = false;
+  options_.hold_mark = [&] {
+    held = true;
+    EXPECT_NE(store_->GetJob("left-1")->owner, options_.self);
+    return Status::Ok();
+  };
+  Submit(DeadProcess());
+  ASSERT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_TRUE(held);
+}
+
+TEST_F(ReconcileTest, TheEndOfAFrozenOwnersJobIsRecordedOnceItsCoordinatorHasDecided) {
+  const AliveMark owner = std::move(*AliveMark::Make(home_.root(), InAnotherPidNamespace()));
+  Submit(InAnotherPidNamespace());
+  options_.frozen = "left-1";
+  engine_.uses_pids = false;
+  auto coordinator = rendezvous::Journal::Open(home_.job_dir("left-1") / "journal");
+  ASSERT_TRUE(coordinator.ok());
+  EXPECT_TRUE(Reconcile(options_)->empty());
+  WriteVerdict(JobState::kCancelled);
+  ASSERT_EQ(Reconcile(options_)->size(), 1u);
+  EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kCancelled);
+}
+
+TEST_F(ReconcileTest, AnOwnerThatDoesNotTouchItsMarkIsFrozen) {
+  const ProcessIdentity owner = InAnotherPidNamespace();
+  const AliveMark mark = std::move(*AliveMark::Make(home_.root(), owner));
+  const AliveMark ours = std::move(*AliveMark::Make(home_.root(), options_.self));
+  EXPECT_TRUE(Answers(home_.root(), owner, options_.self));
+  for (const auto& file : std::filesystem::directory_iterator(home_.root() / "controllers")) {
+    if (file.path().string().find(std::to_string(owner.pid_namespace)) == std::string::npos)
+      continue;
+    std::filesystem::last_write_time(file.path(), file.last_write_time() - 2 * kFrozenAfter);
+  }
+  EXPECT_FALSE(Answers(home_.root(), owner, options_.self));
+  TouchMark(home_.root(), owner);
+  EXPECT_TRUE(Answers(home_.root(), owner, options_.self));
 }
 
 }  // namespace

@@ -17,7 +17,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/ownership.h"
+#include "base/utf8.h"
 #include "controller/file_watch.h"
+#include "controller/process_identity.h"
+#include "controller/record_text.h"
 #include "controller/sqlite_handle.h"
 #include "host/network_fs.h"
 
@@ -79,21 +83,36 @@ std::string BellName(const std::filesystem::path& path) {
 int64_t Micros(WallTime time) { return time.time_since_epoch().count(); }
 WallTime Wall(int64_t micros) { return WallTime(std::chrono::microseconds(micros)); }
 
-Result<JobRecord> RowToJob(const Statement& row) {
+// A field of a row that holds a JSON object; what is wrong with it goes into the record.
+json::object ReadField(const Statement& row, int column, const char* name, JobRecord* job) {
+  Result<json::object> object = ParseJsonObject(row.Text(column));
+  if (object.ok()) return std::move(*object);
+  if (job->damage.empty()) {
+    job->damage = fmt::format("its record cannot be read: the column '{}' of shoal.db: {}", name,
+                              object.status().message());
+  }
+  return {};
+}
+
+JobRecord RowToJob(const Statement& row) {
   JobRecord job;
   job.id = row.Text(0);
-  job.name = row.Text(1);
+  job.name = ValidUtf8(row.Text(1));
   const std::optional<JobState> state = job::ParseJobState(row.Text(2));
-  if (!state) return DataLoss("job " + job.id + " has the unknown state \"" + row.Text(2) + "\"");
-  job.state = *state;
-  job.reason = row.Text(3);
+  job.ended = Wall(row.Int(12));
+  job.state = state.value_or(job.ended == WallTime{} ? JobState::kRunning : JobState::kFailed);
+  if (!state) {
+    job.damage = fmt::format("its record cannot be read: it has the unknown state \"{}\"",
+                             EscapedUtf8(row.Text(2)));
+  }
+  job.reason = ValidUtf8(row.Text(3));
   job.engine = row.Text(4);
-  TRY_ASSIGN(job.job, ParseJsonObject(row.Text(5)));
-  TRY_ASSIGN(job.result, ParseJsonObject(row.Text(6)));
-  job.owner = {row.Int(7), row.Int(8), row.Text(9)};
+  job.job = ReadField(row, 5, "job", &job);
+  job.result = ReadField(row, 6, "result", &job);
+  job.owner = {row.Int(7), row.Int(8), "", 0};
+  SetRealm(row.Text(9), &job.owner);
   job.submitted = Wall(row.Int(10));
   job.started = Wall(row.Int(11));
-  job.ended = Wall(row.Int(12));
   job.last_seq = row.Int(13);
   job.order = row.Int(14);
   return job;
@@ -159,7 +178,7 @@ void SqliteStore::Committed(Durability durability) {
 
 Status SqliteStore::InsertEvent(const std::string& id, const Event& event) {
   TRY_ASSIGN(Statement insert, db_.Prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?)"));
-  const std::string body = ToText(event.body);
+  const std::string body = RecordText(event.body);
   insert.Bind(1, id).Bind(2, event.seq).Bind(3, Micros(event.time)).Bind(4, event.type);
   return insert.Bind(5, body).Run();
 }
@@ -169,7 +188,7 @@ Status SqliteStore::UpsertTask(const std::string& id, const Event& event) {
   TRY_ASSIGN(Statement insert,
              db_.Prepare("INSERT INTO tasks VALUES (?, ?, ?, ?, ?) ON CONFLICT (job, role, idx) "
                          "DO UPDATE SET body = excluded.body"));
-  const std::string body = ToText(event.body);
+  const std::string body = RecordText(event.body);
   insert.Bind(1, id).Bind(2, task.role).Bind(3, int64_t{task.index}).Bind(4, event.seq);
   return insert.Bind(5, body).Run();
 }
@@ -190,25 +209,29 @@ Status SqliteStore::Save(const JobRecord& job) {
              db_.Prepare("UPDATE jobs SET state = ?2, ended_flag = ?3, reason = ?4, result = ?5, "
                          "owner_pid = ?6, owner_start = ?7, owner_boot = ?8, started = ?9, "
                          "ended = ?10, last_seq = ?11 WHERE id = ?1"));
-  const std::string result = ToText(job.result);
+  const std::string result = RecordText(job.result);
+  const std::string reason = ValidUtf8(job.reason);
+  const std::string realm = RealmOf(job.owner);
   update.Bind(1, job.id).Bind(2, job::NameOf(job.state));
-  update.Bind(3, int64_t{job::IsFinal(job.state)}).Bind(4, job.reason).Bind(5, result);
-  update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, job.owner.boot_id);
+  update.Bind(3, int64_t{job::IsFinal(job.state)}).Bind(4, reason).Bind(5, result);
+  update.Bind(6, job.owner.pid).Bind(7, job.owner.start_ticks).Bind(8, realm);
   update.Bind(9, Micros(job.started)).Bind(10, Micros(job.ended)).Bind(11, job.last_seq);
   return update.Run();
 }
 
 Status SqliteStore::SaveSpec(const JobRecord& job) {
   TRY_ASSIGN(Statement update, db_.Prepare("UPDATE jobs SET job = ?2 WHERE id = ?1"));
-  const std::string text = ToText(job.job);
+  const std::string text = RecordText(job.job);
   return update.Bind(1, job.id).Bind(2, text).Run();
 }
 
 Status SqliteStore::Submit(const NewJob& job) {
+  TRY(CheckUtf8(job.job));
   const std::lock_guard lock(mu_);
   TRY(SetDurability(Durability::kSynced));
   TRY_ASSIGN(Transaction transaction, Transaction::Begin(&db_));
-  const std::string text = ToText(job.job);
+  const std::string text = RecordText(job.job);
+  const std::string realm = RealmOf(job.owner);
   {
     TRY_ASSIGN(Statement insert,
                db_.Prepare("INSERT INTO jobs (id, name, state, ended_flag, reason, engine, job, "
@@ -216,7 +239,7 @@ Status SqliteStore::Submit(const NewJob& job) {
                            "last_seq) VALUES (?, ?, 'pending', 0, '', ?, ?, '{}', ?, ?, ?, ?, 0, "
                            "0, 0)"));
     insert.Bind(1, job.id).Bind(2, job.name).Bind(3, job.engine).Bind(4, text);
-    insert.Bind(5, job.owner.pid).Bind(6, job.owner.start_ticks).Bind(7, job.owner.boot_id);
+    insert.Bind(5, job.owner.pid).Bind(6, job.owner.start_ticks).Bind(7, realm);
     const Status inserted = insert.Bind(8, Micros(job.time)).Run();
     if (inserted.code() == Code::kAlreadyExists)
       return AlreadyExists("there is a job " + job.id + " already");
@@ -342,8 +365,7 @@ Result<JobRecord> SqliteStore::FindJob(std::string_view prefix) {
   while (true) {
     TRY_ASSIGN(const bool row, select.Step());
     if (!row) break;
-    TRY_ASSIGN(JobRecord job, RowToJob(select));
-    found.push_back(std::move(job));
+    found.push_back(RowToJob(select));
   }
   if (found.empty() || prefix.empty())
     return NotFound(fmt::format("there is no job {}; see `shoal jobs --all`", prefix));
@@ -371,8 +393,7 @@ Result<std::vector<JobRecord>> SqliteStore::Select(const JobQuery& query) {
   while (true) {
     TRY_ASSIGN(const bool row, select.Step());
     if (!row) return jobs;
-    TRY_ASSIGN(JobRecord job, RowToJob(select));
-    jobs.push_back(std::move(job));
+    jobs.push_back(RowToJob(select));
   }
 }
 
@@ -386,9 +407,10 @@ Result<std::vector<TaskRecord>> SqliteStore::ListTasks(const std::string& id) {
   while (true) {
     TRY_ASSIGN(const bool row, select.Step());
     if (!row) return tasks;
-    TRY_ASSIGN(const json::object body, ParseJsonObject(select.Text(0)));
-    TRY_ASSIGN(TaskRecord task, ParseTask(body));
-    tasks.push_back(std::move(task));
+    const Result<json::object> body = ParseJsonObject(select.Text(0));
+    Result<TaskRecord> task = body.ok() ? ParseTask(*body) : body.status();
+    if (task.ok()) tasks.push_back(std::move(*task));
+    if (!task.ok()) LogWarning("a task of job {} is left out: {}", id, task.status().message());
   }
 }
 
@@ -403,8 +425,9 @@ Result<std::vector<Event>> SqliteStore::ReadEvents(const std::string& id, int64_
   while (true) {
     TRY_ASSIGN(const bool row, select.Step());
     if (!row) return events;
-    TRY_ASSIGN(json::object body, ParseJsonObject(select.Text(3)));
-    events.push_back({select.Int(0), Wall(select.Int(1)), select.Text(2), std::move(body)});
+    Result<json::object> body = ParseJsonObject(select.Text(3));
+    if (!body.ok()) body = json::object{{"unreadable", body.status().message()}};
+    events.push_back({select.Int(0), Wall(select.Int(1)), select.Text(2), std::move(*body)});
   }
 }
 
@@ -469,6 +492,22 @@ Result<int64_t> EnsureSchema(SqliteHandle* db, int bell, const std::filesystem::
   return SchemaVersion(db);
 }
 
+// What jobs are told holds secrets (`env`), so the files are this user's alone, also in a directory
+// that others may enter and under every umask. SQLite gives the files that it makes later the mode
+// of the database. Gives the bell.
+Result<UniqueFd> MakePrivate(const std::filesystem::path& path) {
+  const std::string advice = "set SHOAL_HOME to a directory of yours";
+  if (const Status own = CheckOwnDirectory(path.parent_path()); !own.ok())
+    return Status(own.code(), own.message() + "; or " + advice);
+  TRY(OpenPrivateFile(path, O_RDWR).status());
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    const std::filesystem::path beside = path.string() + suffix;
+    std::error_code ignored;  // it may be removed meanwhile, and SQLite's own are made like path
+    std::filesystem::permissions(beside, std::filesystem::perms(0600), ignored);
+  }
+  return OpenPrivateFile(path.parent_path() / BellName(path), O_WRONLY);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
@@ -478,8 +517,7 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
     return Status(denied ? Code::kPermissionDenied : Code::kFailedPrecondition,
                   made.message() + "; set SHOAL_HOME to a directory of yours");
   }
-  TRY_ASSIGN(UniqueFd bell,
-             OpenFile(path.parent_path() / BellName(path), O_WRONLY | O_CREAT, 0600));
+  TRY_ASSIGN(UniqueFd bell, MakePrivate(path));
   TRY_ASSIGN(SqliteHandle db, SqliteHandle::Open(path, options.busy_timeout_ms));
   const bool several = options.several_machines || host::IsOnNetwork(path.parent_path());
   TRY_ASSIGN(const int64_t version,

@@ -48,6 +48,72 @@ TEST_F(SqliteStoreTest, NewerVersionIsRefused) {
   EXPECT_THAT(store.status().message(), HasSubstr("version 99"));
 }
 
+TEST_F(SqliteStoreTest, ARecordThatCannotBeReadHidesNoOther) {
+  for (const char* id : {"good", "bad"})
+    ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({id, id, "local", {{"a", "b"}}, {}, {}}).ok());
+  {
+    // As an earlier shoal left it: a byte that is not UTF-8.
+    auto db = SqliteHandle::Open(path_, 1);
+    ASSERT_TRUE(db->Execute("UPDATE jobs SET job = CAST(X'7b2261223a22e9227d' AS TEXT), name = "
+                            "CAST(X'e9' AS TEXT) WHERE id = 'bad'")
+                    .ok());
+    ASSERT_TRUE(db->Execute("UPDATE events SET body = CAST(X'e9' AS TEXT) WHERE job = 'bad'").ok());
+    ASSERT_TRUE(
+        db->Execute("INSERT INTO tasks VALUES ('bad', 'worker', 0, 1, CAST(X'e9' AS TEXT))").ok());
+  }
+  auto store = std::move(*OpenSqliteStore(path_));
+  const auto jobs = store->ListJobs({.limit = 10});
+  ASSERT_TRUE(jobs.ok()) << jobs.status().message();
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ(jobs->at(0).id, "bad");
+  EXPECT_THAT(jobs->at(0).damage, HasSubstr("the column 'job' of shoal.db: bad JSON near byte"));
+  EXPECT_EQ(jobs->at(0).name, "\xef\xbf\xbd");
+  EXPECT_EQ(jobs->at(1).damage, "");
+  EXPECT_EQ(store->FindJob("ba")->id, "bad");
+  EXPECT_EQ(store->ReadEvents("bad", 0, 10)->size(), 1u);
+  EXPECT_TRUE(store->ListTasks("bad")->empty());
+  // It can be ended and removed like any other.
+  const Event ended = EndedEvent({}, JobState::kFailed, "", {});
+  ASSERT_TRUE(store->Append("bad", {&ended, 1}, Durability::kSynced).ok());
+  ASSERT_TRUE(store->Remove("bad").ok());
+  EXPECT_EQ(store->ListJobs({.limit = 10})->size(), 1u);
+}
+
+TEST_F(SqliteStoreTest, FilesAreTheUsersAloneUnderEveryUmask) {
+  const auto mode = [](const std::filesystem::path& file) {
+    return static_cast<unsigned>(std::filesystem::status(file).permissions());
+  };
+  for (const mode_t mask : {mode_t{0}, mode_t{0777}}) {
+    const std::filesystem::path path = place_.path() / std::to_string(mask) / "shoal.db";
+    ASSERT_TRUE(MakeDirectories(path.parent_path(), 0755).ok());
+    const mode_t before = ::umask(mask);
+    auto store = OpenSqliteStore(path);
+    ::umask(before);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->Submit({"a", "a", "local", {}, {}, {}}).ok());
+    for (const auto& file : std::filesystem::directory_iterator(path.parent_path()))
+      EXPECT_EQ(mode(file.path()), 0600u) << file.path();
+  }
+}
+
+TEST_F(SqliteStoreTest, FilesThatLetOthersInAreClosed) {
+  ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({"a", "a", "local", {}, {}, {}}).ok());
+  for (const auto& file : std::filesystem::directory_iterator(place_.path()))
+    ASSERT_EQ(::chmod(file.path().c_str(), 0644), 0);
+  ASSERT_TRUE(OpenSqliteStore(path_).ok());
+  for (const auto& file : std::filesystem::directory_iterator(place_.path()))
+    EXPECT_EQ(static_cast<unsigned>(file.status().permissions()), 0600u) << file.path();
+}
+
+TEST_F(SqliteStoreTest, ADirectoryThatEverybodyMayWriteIsRefused) {
+  ASSERT_EQ(::chmod(place_.path().c_str(), 0777), 0);
+  const auto store = OpenSqliteStore(path_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.status().code(), Code::kPermissionDenied);
+  EXPECT_THAT(store.status().message(), HasSubstr("chmod o-w"));
+  ASSERT_EQ(::chmod(place_.path().c_str(), 0700), 0);
+}
+
 TEST_F(SqliteStoreTest, LockedForTooLongIsSaid) {
   auto store = OpenSqliteStore(path_, {.busy_timeout_ms = 1});
   ASSERT_TRUE(store.ok());

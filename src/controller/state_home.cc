@@ -3,9 +3,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "base/file.h"
 #include "base/id.h"
+#include "rendezvous/fact.h"
+#include "rendezvous/journal.h"
 
 namespace shoal::controller {
 namespace {
@@ -23,6 +27,30 @@ Result<std::filesystem::path> Absolute(const std::string& path) {
 }
 
 constexpr size_t kVerdictLimit = size_t{64} << 20;
+
+int CountedResumes(const std::filesystem::path& dir) {
+  return std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
+}
+
+// The verdict is the last fact of a coordinator's life. That it is suspended may have been decided
+// in an earlier life than the one that began last.
+Result<rendezvous::Verdict> VerdictOfJournal(const std::filesystem::path& dir) {
+  const std::filesystem::path path = dir / "journal";
+  TRY_ASSIGN(const std::string bytes, ReadFile(path, rendezvous::kMaxJournalBytes));
+  TRY_ASSIGN(const rendezvous::JournalContent content, rendezvous::ParseJournal(bytes));
+  int resumes = 0;
+  std::optional<rendezvous::Verdict> verdict;
+  for (const std::string_view record : content.records) {
+    TRY_ASSIGN(rendezvous::Fact fact, rendezvous::FactFromText(record));
+    verdict.reset();
+    if (fact.kind == rendezvous::Fact::Kind::kResumed) resumes = fact.replicas;
+    if (fact.kind == rendezvous::Fact::Kind::kVerdict) verdict = std::move(fact.verdict);
+  }
+  const bool earlier =
+      verdict && verdict->state == JobState::kSuspended && resumes != CountedResumes(dir);
+  if (!verdict || earlier) return NotFound(path.string() + " holds no verdict");
+  return std::move(*verdict);
+}
 
 }  // namespace
 
@@ -58,8 +86,8 @@ std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
 }
 
 Status CountResume(const std::filesystem::path& dir) {
-  const int resumes = std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
-  return WriteFileAtomically(dir / "resumes", std::to_string(resumes + 1) + "\n", 0600, true);
+  const std::string text = std::to_string(CountedResumes(dir) + 1) + "\n";
+  return WriteFileAtomically(dir / "resumes", text, 0600, true);
 }
 
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
@@ -86,6 +114,13 @@ Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
   Result<rendezvous::Verdict> verdict = rendezvous::VerdictFromJson(*object);
   if (!verdict.ok()) return verdict.status().With((dir / "verdict.json").string());
   return verdict;
+}
+
+Result<rendezvous::Verdict> ReadDecision(const std::filesystem::path& dir) {
+  Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  if (verdict.ok()) return verdict;
+  Result<rendezvous::Verdict> decided = VerdictOfJournal(dir);
+  return decided.ok() ? decided : verdict;
 }
 
 }  // namespace shoal::controller

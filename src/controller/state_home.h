@@ -45,5 +45,8 @@ Result<std::string> ReadToken(const std::filesystem::path& dir);
 Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict);
 // What the coordinator left at its end. NotFound if there is no verdict yet.
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
+// The same, and if there is no such file or it cannot be read (the disk was full), what its journal
+// says. Only where the coordinator worked in this directory and is gone.
+Result<rendezvous::Verdict> ReadDecision(const std::filesystem::path& dir);
 
 }  // namespace shoal::controller

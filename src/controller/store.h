@@ -43,12 +43,15 @@ struct StoreCounters {
   uint64_t written_commits = 0;
 };
 
-// Thread-safe. Every method that writes is one transaction: all of it or nothing.
+// Thread-safe. Every method that writes is one transaction: all of it or nothing. A record of which
+// something cannot be read is given with what can (JobRecord::damage) and hides no other: tasks
+// that cannot be read are left out, an event's body is then {"unreadable": why}.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // The job with its first event ("submitted"), in one synced commit. AlreadyExists.
+  // The job with its first event ("submitted"), in one synced commit. AlreadyExists;
+  // InvalidArgument if the job holds what is not UTF-8 (record_text.h).
   virtual Status Submit(const NewJob& job) = 0;
 
   // Appends in order and applies each event. NotFound; FailedPrecondition if the job had ended

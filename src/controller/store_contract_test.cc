@@ -24,7 +24,7 @@ struct StoreKind {
 WallTime At(int64_t second) { return WallTime(std::chrono::seconds(second)); }
 
 NewJob SomeJob(const std::string& id) {
-  return {id, "name-of-" + id, "local", {{"name", "x"}}, {17, 42, "boot"}, At(100)};
+  return {id, "name-of-" + id, "local", {{"name", "x"}}, {17, 42, "boot", 4026531836}, At(100)};
 }
 
 class StoreContract : public testing::TestWithParam<StoreKind> {
@@ -59,7 +59,7 @@ TEST_P(StoreContract, SubmittedJobIsPendingAndSurvivesReopening) {
   EXPECT_EQ(job->state, JobState::kPending);
   EXPECT_EQ(job->name, "name-of-a-1");
   EXPECT_EQ(job->engine, "local");
-  EXPECT_EQ(job->owner, (ProcessIdentity{17, 42, "boot"}));
+  EXPECT_EQ(job->owner, (ProcessIdentity{17, 42, "boot", 4026531836}));
   EXPECT_EQ(job->submitted, At(100));
   EXPECT_EQ(ToText(job->job), R"({"name":"x"})");
 }
@@ -67,6 +67,29 @@ TEST_P(StoreContract, SubmittedJobIsPendingAndSurvivesReopening) {
 TEST_P(StoreContract, SameIdTwiceIsRefused) {
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
   EXPECT_EQ(store_->Submit(SomeJob("a-1")).code(), Code::kAlreadyExists);
+}
+
+TEST_P(StoreContract, AJobThatIsNotUtf8IsRefusedWithItsPlace) {
+  NewJob job = SomeJob("a-1");
+  job.job["data"] = json::array{json::object{{"source", "/tmp/caf\xe9.txt"}}};
+  const Status refused = store_->Submit(job);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), testing::HasSubstr("'data[0].source'"));
+  EXPECT_THAT(refused.message(), testing::HasSubstr("caf\\xe9.txt"));
+  EXPECT_TRUE(store_->ListJobs({})->empty());
+}
+
+TEST_P(StoreContract, EventsThatAreNotUtf8CanBeReadAgain) {
+  ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
+  ASSERT_TRUE(Append("a-1", NoteEvent(At(101), "caf\xe9")).ok());
+  ASSERT_TRUE(
+      Append("a-1", EndedEvent(At(102), JobState::kFailed, "in caf\xe9", {{"caf\xe9", "\xe9"}}))
+          .ok());
+  store_ = Open();
+  EXPECT_EQ(store_->GetJob("a-1")->reason, "in caf\xef\xbf\xbd");
+  EXPECT_EQ(store_->GetJob("a-1")->damage, "");
+  EXPECT_EQ(GetStringOr(store_->ReadEvents("a-1", 1, 1)->at(0).body, "text", ""),
+            "caf\xef\xbf\xbd");
 }
 
 TEST_P(StoreContract, EventsMakeTheState) {
@@ -186,9 +209,9 @@ TEST_P(StoreContract, PrefixNamesOneJobOrNone) {
 TEST_P(StoreContract, OnlyOneProcessClaimsAJob) {
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
   const std::unique_ptr<Store> other = Open();
-  const ProcessIdentity dead{17, 42, "boot"};
-  const ProcessIdentity me{18, 1, "boot"};
-  const ProcessIdentity you{19, 1, "boot"};
+  const ProcessIdentity dead{17, 42, "boot", 4026531836};
+  const ProcessIdentity me{18, 1, "boot", 0};
+  const ProcessIdentity you{19, 1, "boot", 0};
   EXPECT_TRUE(*store_->Claim("a-1", dead, me, At(1)));
   EXPECT_FALSE(*other->Claim("a-1", dead, you, At(1)));
   EXPECT_EQ(other->GetJob("a-1")->owner, me);

@@ -72,7 +72,10 @@ Status ApplyResized(const Event& event, JobRecord* record) {
 }  // namespace
 
 json::object ToJson(const ProcessIdentity& process) {
-  return {{"pid", process.pid}, {"start_ticks", process.start_ticks}, {"boot_id", process.boot_id}};
+  return {{"pid", process.pid},
+          {"start_ticks", process.start_ticks},
+          {"boot_id", process.boot_id},
+          {"pid_namespace", process.pid_namespace}};
 }
 
 Result<ProcessIdentity> ParseProcessIdentity(const json::object& object) {
@@ -80,6 +83,7 @@ Result<ProcessIdentity> ParseProcessIdentity(const json::object& object) {
   TRY_ASSIGN(process.pid, GetInt(object, "pid"));
   TRY_ASSIGN(process.start_ticks, GetInt(object, "start_ticks"));
   TRY_ASSIGN(process.boot_id, GetString(object, "boot_id"));
+  process.pid_namespace = GetIntOr(object, "pid_namespace", 0);
   return process;
 }
 

@@ -21,11 +21,12 @@ namespace shoal::controller {
 using job::JobState;
 
 // Which process owns a job: its pid alone would be taken by another one some day, so its start
-// time (clock ticks since boot) and the boot it belongs to stand beside it.
+// time (clock ticks since boot), the boot and the PID namespace it belongs to stand beside it.
 struct ProcessIdentity {
   int64_t pid = 0;
   int64_t start_ticks = 0;
   std::string boot_id;
+  int64_t pid_namespace = 0;  // the namespace's inode; 0: recorded by a shoal that did not know it
   bool operator==(const ProcessIdentity&) const = default;
 };
 
@@ -64,7 +65,10 @@ struct JobRecord {
   WallTime submitted{};
   WallTime started{};  // first time running; epoch: not yet
   WallTime ended{};    // epoch: not yet
-  int64_t order = 0;   // of submission within the store, growing
+  // Why part of it cannot be read, one sentence; `job` or `result` is then empty. Empty: all of it
+  // was read.
+  std::string damage;
+  int64_t order = 0;  // of submission within the store, growing
   int64_t last_seq = 0;
 };
 

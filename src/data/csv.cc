@@ -57,8 +57,64 @@ Status NoColumn(const char* what, std::string_view wanted, const std::vector<std
                                      shown < names.size() ? ", …" : ""));
 }
 
+// The place of exactly this name.
+size_t FindName(const std::vector<std::string>& names, std::string_view wanted) {
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  return found == names.end() ? CsvColumns::kNone : static_cast<size_t>(found - names.begin());
+}
+
+size_t FindLabel(const CsvOptions& options, const std::vector<std::string>& names) {
+  if (options.trained) return FindName(names, options.trained->label);
+  return options.label.empty() ? 0 : Find(names, options.label);
+}
+
+bool HasHeader(const CsvOptions& options, const std::vector<std::string>& cells) {
+  if (options.header != CsvHeader::kAuto) return options.header == CsvHeader::kYes;
+  if (options.trained && !options.trained->header) return false;
+  return std::none_of(cells.begin(), cells.end(), [](const auto& cell) { return IsNumber(cell); });
+}
+
+Status CheckHeader(const CsvOptions& options, const std::vector<std::string>& names) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (!seen.insert(name).second)
+      return InvalidArgument(fmt::format("two columns are called '{}'", name));
+  }
+  if (!options.trained) return Status::Ok();
+  const std::vector<std::string>& known = options.trained->names;
+  const bool any = std::any_of(known.begin(), known.end(), [&](const std::string& name) {
+    return name != options.trained->label && seen.contains(name);
+  });
+  if (any) return Status::Ok();
+  return NoColumn("the first line names none of the columns that the model was trained on",
+                  known.empty() ? "" : known.back(), names);
+}
+
+// Of columns that no line names.
+Result<std::vector<std::string>> NamesByPlace(const CsvOptions& options, size_t count) {
+  std::vector<std::string> names;
+  if (!options.trained) {
+    for (size_t i = 1; i <= count; ++i) names.push_back(std::to_string(i));
+    return names;
+  }
+  names = options.trained->names;
+  if (names.size() == count + 1) std::erase(names, options.trained->label);
+  if (names.size() == count) return names;
+  return InvalidArgument(fmt::format(
+      "the first line has {} cells, expected {} as in the data that the model was trained on, or "
+      "{} without the label",
+      count, names.size(), names.size() - 1));
+}
+
 Status MarkCategorical(const CsvOptions& options, const std::vector<std::string>& names,
                        CsvColumns* columns) {
+  if (options.trained) {
+    for (const std::string& name : options.trained->categorical) {
+      const size_t column = FindName(names, name);
+      if (column != CsvColumns::kNone) columns->columns[column].categorical = true;
+    }
+    return Status::Ok();
+  }
   std::string_view rest = options.categorical;
   while (!rest.empty()) {
     const size_t comma = std::min(rest.find(','), rest.size());
@@ -117,27 +173,26 @@ Result<std::shared_ptr<const CsvColumns>> CsvColumns::FromFirstLine(std::string_
   if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   while (line.ends_with('\r') || line.ends_with('\n')) line.remove_suffix(1);
   TRY_ASSIGN(std::vector<std::string> names, CellsOf(line, options.delimiter));
-  const bool header =
-      options.header == CsvHeader::kYes ||
-      (options.header == CsvHeader::kAuto &&
-       std::none_of(names.begin(), names.end(), [](const auto& n) { return IsNumber(n); }));
   auto made = std::make_shared<CsvColumns>();
   made->delimiter = options.delimiter;
-  if (header) {
+  made->schema.header = HasHeader(options, names);
+  if (made->schema.header) {
     made->header = line;
-    std::set<std::string_view> seen;
-    for (const std::string& name : names) {
-      if (!seen.insert(name).second)
-        return InvalidArgument(fmt::format("two columns are called '{}'", name));
-    }
+    TRY(CheckHeader(options, names));
   } else {
-    for (size_t i = 0; i < names.size(); ++i) names[i] = std::to_string(i + 1);
+    TRY_ASSIGN(names, NamesByPlace(options, names.size()));
   }
   for (const std::string& name : names) made->columns.push_back({HashBytes(name), false, 0});
-  made->label = options.label.empty() ? 0 : Find(names, options.label);
-  if (made->label == kNone && options.label_needed) return NoColumn("label", options.label, names);
+  made->label = FindLabel(options, names);
+  if (made->label == kNone && options.label_needed)
+    return NoColumn("label", options.trained ? options.trained->label : options.label, names);
   TRY(MarkCategorical(options, names, made.get()));
   NumberFields(made.get());
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (made->columns[i].categorical) made->schema.categorical.push_back(names[i]);
+  }
+  if (made->label != kNone) made->schema.label = names[made->label];
+  made->schema.names = std::move(names);
   return std::shared_ptr<const CsvColumns>(std::move(made));
 }
 

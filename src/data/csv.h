@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,24 @@ inline constexpr size_t kMaxCsvColumns = 65536;
 
 enum class CsvHeader : uint8_t { kAuto = 0, kYes = 1, kNo = 2 };
 
+// How the columns of a file were read: kept with a model, so that other files are read alike.
+struct CsvSchema {
+  bool header = false;             // the first line named the columns
+  std::string label;               // one of `names`
+  std::vector<std::string> names;  // in order, the label's too; "1", "2", … without a header
+  std::vector<std::string> categorical;  // some of them
+  bool operator==(const CsvSchema&) const = default;
+};
+
 struct CsvOptions {
   std::string label;        // the column's name, or its number from 1; empty: the first
   std::string categorical;  // names or numbers, separated by commas
   char delimiter = ',';
   CsvHeader header = CsvHeader::kAuto;  // kAuto: the first line is one if no cell is a number
   bool label_needed = true;             // false: a column of that name may be missing
+  // Of the data that a model was trained on. Label and categorical columns are then its own, and
+  // columns without a header have its names: all of them, or all but the label's.
+  std::optional<CsvSchema> trained = std::nullopt;
 };
 
 // Constant after Make.
@@ -51,6 +64,7 @@ struct CsvColumns {
   size_t label = kNone;
   char delimiter = ',';
   std::string header;  // the line that every file begins with; empty: none
+  CsvSchema schema;    // with label == kNone its label is empty
 };
 
 // The next cell of [*at, end) as it is meant: without quotes, and without blanks around it. False

@@ -67,6 +67,50 @@ TEST(Csv, ColumnsComeFromTheFirstLine) {
   EXPECT_EQ(FirstLineError("a,b,a", {}), "two columns are called 'a'");
 }
 
+// What the columns of `line` are to a model that was trained on `trained`.
+Result<std::shared_ptr<const CsvColumns>> AsTrained(std::string_view trained, std::string_view line,
+                                                    CsvOptions options = {}) {
+  TRY_ASSIGN(const auto columns, CsvColumns::FromFirstLine(trained, options));
+  CsvOptions later;
+  later.label_needed = false;
+  later.trained = columns->schema;
+  return CsvColumns::FromFirstLine(line, later);
+}
+
+TEST(Csv, OtherFilesAreReadAsTheTrainingData) {
+  // By name, in any order, with the label or without it.
+  EXPECT_EQ((*AsTrained("label,age,town", "age,town"))->label, CsvColumns::kNone);
+  const auto moved = *AsTrained("label,age,town", "town,label,age");
+  EXPECT_EQ(moved->label, 1u);
+  EXPECT_EQ(moved->columns[2].feature, HashBytes("age"));
+  EXPECT_THAT(AsTrained("label,age,town", "Rome,Paris").status().message(),
+              HasSubstr("names none of the columns that the model was trained on"));
+
+  // By place where no line names them.
+  for (const char* trained : {"label,age,town", "1,30,Rome"}) {
+    const bool named = trained[0] == 'l';
+    const auto whole = *AsTrained(trained, "0,31,Paris");
+    EXPECT_EQ(whole->label, 0u);
+    EXPECT_EQ(whole->columns[1].feature, HashBytes(named ? "age" : "2"));
+    const auto without = *AsTrained(trained, "31,Paris");
+    EXPECT_EQ(without->label, CsvColumns::kNone);
+    EXPECT_EQ(without->columns[0].feature, HashBytes(named ? "age" : "2"));
+    EXPECT_EQ(AsTrained(trained, "31").status().message(),
+              "the first line has 1 cells, expected 3 as in the data that the model was trained "
+              "on, or 2 without the label");
+  }
+  // Of text alone, which would be taken for a header.
+  EXPECT_EQ((*AsTrained("0,Rome", "Paris"))->header, "");
+
+  CsvOptions options;
+  options.label = "3";
+  options.categorical = "4";
+  const auto categorical = *AsTrained("1,2,0,7", "1,2,7", options);
+  EXPECT_EQ(categorical->columns[2].feature, HashBytes("4"));
+  EXPECT_TRUE(categorical->columns[2].categorical);
+  EXPECT_FALSE(categorical->columns[1].categorical);
+}
+
 Result<ExampleSet> Read(const TextFiles& files, const CsvOptions& csv, int bits = 20,
                         uint64_t index = 0, uint64_t count = 1) {
   TRY_ASSIGN(const Corpus corpus, files.Open());

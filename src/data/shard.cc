@@ -1,5 +1,7 @@
 #include "data/shard.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <string_view>
@@ -12,10 +14,10 @@
 namespace shoal::data {
 namespace {
 
-// A place where the line of files is cut.
-struct CutPlace {
-  size_t file = 0;
-  uint64_t position = 0;
+// A border of two shards, and the weight of all text before it.
+struct Border {
+  CutPlace place;
+  uint64_t weight = 0;
 };
 
 uint64_t WeightOf(const SourceFile& file) {
@@ -53,21 +55,34 @@ struct Corpus::State {
     return bytes;
   }
 
-  Result<CutPlace> CutAt(uint64_t index, uint64_t count) const {
-    if (index == 0) return CutPlace{0, 0};
-    if (index >= count) return CutPlace{files.size(), 0};
-    const uint64_t total = starts.back();
-    const uint64_t target = Scale(total, index, count);
+  // Where the text is cut for the weight `target` to lie before it; at a compressed file's border
+  // if that is at most `near` away.
+  Result<Border> BorderAt(uint64_t target, uint64_t near) const {
+    if (target == 0) return Border{};
+    if (target >= starts.back()) return Border{{files.size(), 0}, starts.back()};
     const auto after = std::upper_bound(starts.begin(), starts.end(), target);
     const auto file = static_cast<size_t>(after - starts.begin()) - 1;
-    if (file >= files.size()) return CutPlace{files.size(), 0};
     const uint64_t into = target - starts[file];
-    if (files[file].compression == Compression::kNone) return CutPlace{file, into};
-    const uint64_t near = total / count / 20;
-    if (into <= near) return CutPlace{file, 0};
-    if (starts[file + 1] - target <= near) return CutPlace{file + 1, 0};
+    if (files[file].compression == Compression::kNone) return Border{{file, into}, target};
+    if (into <= near) return Border{{file, 0}, starts[file]};
+    if (starts[file + 1] - target <= near) return Border{{file + 1, 0}, starts[file + 1]};
     TRY_ASSIGN(const uint64_t text, TextBytes(file));
-    return CutPlace{file, Scale(text, into, starts[file + 1] - starts[file])};
+    return Border{{file, Scale(text, into, starts[file + 1] - starts[file])}, target};
+  }
+
+  Result<Border> BeginOf(uint64_t index, uint64_t count) const {
+    const uint64_t total = starts.back();
+    return BorderAt(Scale(total, index, count), total / count / 20);
+  }
+
+  std::vector<Segment> Between(const CutPlace& from, const CutPlace& to) const {
+    std::vector<Segment> segments;
+    for (size_t file = from.file; file <= to.file && file < files.size(); ++file) {
+      const uint64_t begin = file == from.file ? from.position : 0;
+      const uint64_t end = file == to.file ? to.position : kToEnd;
+      if (begin < end) segments.push_back({file, begin, end});
+    }
+    return segments;
   }
 };
 
@@ -138,20 +153,32 @@ const std::vector<SourceFile>& Corpus::files() const { return state_->files; }
 uint64_t Corpus::stored_bytes() const { return state_->stored_bytes; }
 uint64_t Corpus::fingerprint() const { return state_->fingerprint; }
 
+Result<CutPlace> Corpus::BeginOf(uint64_t index, uint64_t count) const {
+  TRY_ASSIGN(const Border border, state_->BeginOf(index, count));
+  return border.place;
+}
+
 Result<Shard> Corpus::Cut(uint64_t index, uint64_t count) const {
-  if (count == 0 || index >= count) {
-    return InvalidArgument("there is no shard " + std::to_string(index) + " of " +
-                           std::to_string(count));
+  return CutWithin(0, 1, index, count);
+}
+
+Result<Shard> Corpus::CutWithin(uint64_t part, uint64_t parts, uint64_t index,
+                                uint64_t count) const {
+  if (part >= parts || index >= count) {
+    return InvalidArgument(fmt::format("there is no shard {} of {} in part {} of {} of the data",
+                                       index, count, part, parts));
   }
-  TRY_ASSIGN(const CutPlace from, state_->CutAt(index, count));
-  TRY_ASSIGN(const CutPlace to, state_->CutAt(index + 1, count));
-  Shard shard{index, count, {}};
-  for (size_t file = from.file; file <= to.file && file < state_->files.size(); ++file) {
-    const uint64_t begin = file == from.file ? from.position : 0;
-    const uint64_t end = file == to.file ? to.position : kToEnd;
-    if (begin < end) shard.segments.push_back({file, begin, end});
-  }
-  return shard;
+  TRY_ASSIGN(const Border first, state_->BeginOf(part, parts));
+  TRY_ASSIGN(const Border last, state_->BeginOf(part + 1, parts));
+  const uint64_t weight = last.weight - first.weight;
+  const auto border = [&](uint64_t i) -> Result<Border> {
+    if (i == 0) return first;
+    if (i == count) return last;
+    return state_->BorderAt(first.weight + Scale(weight, i, count), weight / count / 20);
+  };
+  TRY_ASSIGN(const Border from, border(index));
+  TRY_ASSIGN(const Border to, border(index + 1));
+  return Shard{part * count + index, parts * count, state_->Between(from.place, to.place)};
 }
 
 }  // namespace shoal::data

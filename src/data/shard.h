@@ -45,6 +45,13 @@ struct Shard {
   std::vector<Segment> segments;
 };
 
+// A place in the line of files: byte `position` of a file's text. The end is {number of files, 0}.
+struct CutPlace {
+  uint64_t file = 0;
+  uint64_t position = 0;
+  bool operator==(const CutPlace&) const = default;
+};
+
 // The files of one text. Cheap to copy; const calls are thread-safe.
 class Corpus {
  public:
@@ -64,6 +71,14 @@ class Corpus {
   // [worker·T, worker·T + T) of W·T. Everybody must use the same count. O(files), except that a
   // compressed file which a cut enters is decompressed once to learn its length (remembered).
   Result<Shard> Cut(uint64_t index, uint64_t count) const;
+
+  // Shard `index` of `count` of part `part` of `parts` (part < parts, index < count): together they
+  // are exactly Cut(part, parts), whatever the count. So workers that cut their parts into unlike
+  // numbers of shards, a thread each, still leave no gap and no overlap between them.
+  Result<Shard> CutWithin(uint64_t part, uint64_t parts, uint64_t index, uint64_t count) const;
+
+  // Where part `index` of `count` begins (index <= count): part `index - 1` ends there.
+  Result<CutPlace> BeginOf(uint64_t index, uint64_t count) const;
 
   // Which parts of `count` read a file, by its place in files(), and about how many of its stored
   // bytes; as Cut, but no compressed file is looked into. O(parts that read it).

@@ -59,6 +59,48 @@ TEST(Shard, AnyCutOfAnyTextGivesItsWordsInOrderExactlyOnce) {
   }));
 }
 
+TEST(Shard, PartsThatAreCutIntoUnlikeNumbersOfShardsFitTogether) {
+  EXPECT_TRUE(rc::check("shards of the parts in order are the text", [] {
+    const auto seed = *rc::gen::arbitrary<uint64_t>();
+    const uint64_t parts = *rc::gen::inRange<uint64_t>(1, 6);
+    const Pieces pieces = RandomFiles(seed);
+    TextFiles files(pieces.stored);
+    const Corpus corpus = files.Open().value();
+    std::mt19937_64 random(seed);
+    Words all;
+    for (uint64_t part = 0; part < parts; ++part) {
+      const uint64_t count = 1 + random() % 9;
+      for (uint64_t i = 0; i < count; ++i) {
+        const Shard shard = corpus.CutWithin(part, parts, i, count).value();
+        const Words words = WithoutEnds(WordsOf(corpus, shard).value());
+        all.insert(all.end(), words.begin(), words.end());
+      }
+    }
+    RC_ASSERT(all == WithoutEnds(PlainWords(pieces.texts)));
+    RC_ASSERT(corpus.BeginOf(0, parts).value() == CutPlace{});
+    RC_ASSERT(corpus.BeginOf(parts, parts).value() == (CutPlace{corpus.files().size(), 0}));
+  }));
+}
+
+// A border near a compressed file's end goes there for large shards and not for small ones: where
+// each worker counted by its own threads, neighbours cut at different places.
+TEST(Shard, ThePlaceBetweenTwoPartsDoesNotDependOnTheirShards) {
+  std::mt19937_64 random(5);
+  const std::string text = RandomText(random, 20'000, 60);
+  const std::string more = RandomText(random, 18'900, 60);
+  TextFiles files({Gzip(text), Gzip(more)});
+  const Corpus corpus = files.Open().value();
+  const auto last_of_first = corpus.CutWithin(0, 2, 0, 1).value().segments.back();
+  const auto begin = corpus.BeginOf(1, 2).value();
+  EXPECT_EQ(begin, (CutPlace{1, 0}));
+  EXPECT_EQ(last_of_first.file, 0u);
+  EXPECT_EQ(last_of_first.end, kToEnd);
+  for (const uint64_t count : {1u, 2u, 7u, 40u}) {
+    const auto first = corpus.CutWithin(1, 2, 0, count).value().segments.front();
+    EXPECT_EQ((CutPlace{first.file, first.begin}), begin) << count;
+  }
+}
+
 TEST(Shard, CutsNoLineThatIsShorterThanTheSearch) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20; ++round) {

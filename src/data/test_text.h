@@ -100,9 +100,7 @@ inline Words PlainWords(const std::vector<std::string>& texts) {
   return words;
 }
 
-inline Result<Words> WordsOf(const Corpus& corpus, uint64_t index, uint64_t count,
-                             size_t batch = 64) {
-  TRY_ASSIGN(Shard shard, corpus.Cut(index, count));
+inline Result<Words> WordsOf(const Corpus& corpus, Shard shard, size_t batch = 64) {
   Tokenizer tokenizer(corpus, std::move(shard));
   std::vector<Token> tokens(batch);
   Words words;
@@ -111,6 +109,12 @@ inline Result<Words> WordsOf(const Corpus& corpus, uint64_t index, uint64_t coun
     if (got == 0) return words;
     for (size_t i = 0; i < got; ++i) words.emplace_back(tokens[i].view());
   }
+}
+
+inline Result<Words> WordsOf(const Corpus& corpus, uint64_t index, uint64_t count,
+                             size_t batch = 64) {
+  TRY_ASSIGN(Shard shard, corpus.Cut(index, count));
+  return WordsOf(corpus, std::move(shard), batch);
 }
 
 inline Words WithoutEnds(const Words& words) {

@@ -172,6 +172,7 @@ json::object ToJson(const ClusterDescription& cluster) {
   object["roles"] = std::move(roles);
   if (!ports.empty()) object["ports"] = std::move(ports);
   if (!ended.empty()) object["ended"] = std::move(ended);
+  if (cluster.ending) object["ending"] = true;
   return object;
 }
 
@@ -196,6 +197,7 @@ Result<ClusterDescription> ClusterFromJson(const json::object& object) {
     cluster.roles.push_back(std::move(role));
   }
   TRY(ParseEnded(object, &cluster));
+  cluster.ending = GetBoolOr(object, "ending", false);
   const json::value* ports = object.if_contains("ports");
   if (ports == nullptr) return cluster;
   if (!ports->is_object()) {

@@ -34,6 +34,7 @@ struct ClusterRole {
 struct ClusterDescription {
   int64_t generation = 1;
   std::vector<ClusterRole> roles;  // in the job file's order
+  bool ending = false;             // the job is being stopped, or its verdict is decided
 
   const ClusterRole* FindRole(std::string_view name) const;
   bool operator==(const ClusterDescription&) const = default;

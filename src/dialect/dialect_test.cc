@@ -161,6 +161,14 @@ TEST(Environment, OfATaskOfFrameworkShoal) {
   EXPECT_EQ(*env, expected);
 }
 
+TEST(Environment, TrainersHearHowManyProcessorsTheyMayUse) {
+  job::Job job = ShoalJob();
+  EXPECT_FALSE(RenderEnvironment(job, TwoRoles(), Context("worker", 2))->contains("SHOAL_CPUS"));
+  for (job::Role& role : job.roles) role.resources.cpu = 1.5;
+  EXPECT_EQ(RenderEnvironment(job, TwoRoles(), Context("worker", 2))->at("SHOAL_CPUS"), "1.5");
+  EXPECT_FALSE(job::ParseJob("command: [a]\nenv: {SHOAL_CPUS: \"1\"}\n", "j").ok());
+}
+
 TEST(Environment, PortsAreTheTasksOwn) {
   const auto env = RenderEnvironment(ShoalJob(), TwoRoles(), Context("server", 1));
   ASSERT_TRUE(env.ok());

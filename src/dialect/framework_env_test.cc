@@ -136,6 +136,12 @@ TEST(Pytorch, MasterIsRankZeroAndWorkersFollow) {
                                          {"MASTER_PORT", "2000"},
                                          {"NCCL_ASYNC_ERROR_HANDLING", "1"},
                                          {"OMP_NUM_THREADS", "1"},
+                                         {"PET_MASTER_ADDR", "10.0.2.0"},
+                                         {"PET_MASTER_PORT", "2000"},
+                                         {"PET_NNODES", "3"},
+                                         {"PET_NODE_RANK", "2"},
+                                         {"PET_NPROC_PER_NODE", "4"},
+                                         {"PET_RDZV_ENDPOINT", "10.0.2.0:2000"},
                                          {"RANK", "6"},
                                          {"ROLE_NAME", "worker"},
                                          {"ROLE_RANK", "4"},
@@ -165,6 +171,21 @@ TEST(Pytorch, EveryProcessOfATaskHasItsRank) {
       (std::vector<Environment>{
           {},
           {{"LOCAL_RANK", "1"}, {"RANK", "4"}, {"ROLE_RANK", "3"}, {"SHOAL_LOCAL_RANK", "1"}}}));
+}
+
+TEST(Pytorch, TorchrunInsideATaskFindsItsNodesAndItsProcessesAreCounted) {
+  const job::Job job = Parsed(
+      "framework: pytorch\nenv: {PET_NPROC_PER_NODE: \"4\"}\nroles: {master: 1, worker: 2}\n");
+  Environment env = Added(job, "worker", 1);
+  EXPECT_EQ(env["PET_NNODES"], "3");
+  EXPECT_EQ(env["PET_NODE_RANK"], "2");
+  EXPECT_EQ(env["PET_MASTER_ADDR"], env["MASTER_ADDR"]);
+  EXPECT_EQ(env["PET_MASTER_PORT"], env["MASTER_PORT"]);
+  EXPECT_EQ(env["WORLD_SIZE"], "12");  // of processes
+  EXPECT_EQ(env["RANK"], "2");         // of tasks
+  const job::Job automatic = Parsed(
+      "framework: pytorch\nenv: {PET_NPROC_PER_NODE: auto}\nroles: {master: 1, worker: 2}\n");
+  EXPECT_EQ(Added(automatic, "worker", 1)["WORLD_SIZE"], "3");
 }
 
 TEST(Pytorch, RanksHaveNoGapsWhereTasksAreMissing) {
@@ -356,7 +377,8 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
   const Case cases[] = {
       {"framework: tensorflow\nroles: {ps: 1, worker: 2}\n", {"TF_GRPC_REUSE_PORT"}},
       {"framework: pytorch\nroles: {worker: {replicas: 2, processes: 2}}\n",
-       {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "OMP_NUM_THREADS"}},
+       {"NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_ASYNC_ERROR_HANDLING", "OMP_NUM_THREADS",
+        "PET_NPROC_PER_NODE", "PET_RDZV_ENDPOINT"}},
       {"framework: ps-lite\nroles: {server: 1, worker: 2}\n",
        {"DMLC_NODE_HOST", "PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT"}},
       {"framework: spark\nroles: {driver: 1, worker: {replicas: 2, resources: {cpu: 2, memory: "

@@ -3,14 +3,39 @@
 #include <algorithm>
 
 #include "dialect/ranks.h"
+#include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
+
+constexpr int kMostProcesses = 1024;  // of one task
 
 void AddRanks(const Ranks& ranks, int local_rank, Environment* env) {
   (*env)["LOCAL_RANK"] = std::to_string(local_rank);
   (*env)["RANK"] = std::to_string(ranks.rank + local_rank);
   (*env)["ROLE_RANK"] = std::to_string(ranks.role_rank + local_rank);
+}
+
+// A torchrun in the task's command, also one that a shell starts, reads these where its flags say
+// nothing: one agent a task, which starts PET_NPROC_PER_NODE processes.
+void AddTorchrun(const Ranks& ranks, Environment* env) {
+  const std::string& host = (*env)["MASTER_ADDR"];
+  const std::string& port = (*env)["MASTER_PORT"];
+  (*env)["PET_NNODES"] = std::to_string(ranks.tasks);
+  (*env)["PET_NODE_RANK"] = std::to_string(ranks.task_rank);
+  (*env)["PET_MASTER_ADDR"] = host;
+  (*env)["PET_MASTER_PORT"] = port;
+  env->try_emplace("PET_RDZV_ENDPOINT", host + ":" + port);
+  env->try_emplace("PET_NPROC_PER_NODE", std::to_string(ranks.local_size));
+}
+
+// How many processes each task starts itself: the job's own PET_NPROC_PER_NODE, where Shoal starts
+// one. As Kubeflow counts them: WORLD_SIZE is of processes then, and RANK of tasks.
+int OwnProcesses(const Ranks& ranks, const Environment& env) {
+  const auto said = env.find("PET_NPROC_PER_NODE");
+  if (ranks.local_size != 1 || said == env.end()) return 1;
+  const auto number = job::ParseInteger(said->second);
+  return number && *number >= 1 && *number <= kMostProcesses ? static_cast<int>(*number) : 1;
 }
 
 }  // namespace
@@ -23,7 +48,8 @@ Status PytorchDialect::AddVariables(const job::Job& job, const ClusterDescriptio
   (*env)["MASTER_ADDR"] = ranks->leader->host;
   (*env)["MASTER_PORT"] = std::to_string(port);
   AddRanks(*ranks, 0, env);
-  (*env)["WORLD_SIZE"] = std::to_string(ranks->size);
+  (*env)["WORLD_SIZE"] = std::to_string(ranks->size * OwnProcesses(*ranks, *env));
+  AddTorchrun(*ranks, env);
   (*env)["LOCAL_WORLD_SIZE"] = std::to_string(ranks->local_size);
   (*env)["GROUP_RANK"] = std::to_string(ranks->task_rank);
   (*env)["GROUP_WORLD_SIZE"] = std::to_string(ranks->tasks);

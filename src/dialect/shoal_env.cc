@@ -1,5 +1,7 @@
 #include "dialect/shoal_env.h"
 
+#include <fmt/format.h>
+
 namespace shoal::dialect {
 namespace {
 
@@ -43,6 +45,9 @@ Status ShoalDialect::AddVariables(const job::Job& job, const ClusterDescription&
   (*env)["SHOAL_DATA"] = ToText(DataJson(job));
   (*env)["SHOAL_OUTPUTS"] = ToText(OutputsJson(job));
   (*env)["SHOAL_CHECKPOINT"] = ToText(CheckpointJson(job, task));
+  const job::Role* const role = job.FindRole(task.role);
+  if (role != nullptr && role->resources.cpu > 0)
+    (*env)["SHOAL_CPUS"] = fmt::format("{}", role->resources.cpu);
   return Status::Ok();
 }
 

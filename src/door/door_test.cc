@@ -1,15 +1,23 @@
 // What the doors read: the environment of a task, ps-lite's variables, messages of nodes.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <shoal/ps.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <thread>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "door/environment.h"
+#include "door/lite/acceptor.h"
 #include "door/lite/line.h"
 #include "door/lite/seat.h"
+#include "door/owner_process.h"
 #include "ps/socket.h"
 
 namespace shoal::door {
@@ -63,6 +71,10 @@ TEST_F(DoorTest, WhatIsMissingIsNamed) {
   env = env_;
   env.erase("SHOAL_TOKEN_FILE");
   EXPECT_NE(ReadPlace(env).status().message().find("SHOAL_TOKEN_FILE"), std::string::npos);
+  Write("token", "\n");
+  EXPECT_EQ(ReadPlace(env_).status().code(), Code::kInvalidArgument);
+  EXPECT_NE(ReadPlace(env_).status().message().find("is empty"), std::string::npos);
+  Write("token", "secret\n");
   const auto place = ReadPlace(env_);
   EXPECT_NE(AddressesOf(place->cluster, "ps").status().message().find("scheduler, server, worker"),
             std::string::npos);
@@ -102,6 +114,11 @@ TEST_F(DoorTest, ASeatComesFromAJobOrFromDmlcVariables) {
   EXPECT_EQ(seat->servers, 2);
   EXPECT_EQ(seat->root, "127.0.0.1:9000");
   EXPECT_EQ(seat->host, "127.0.0.1");
+  // Jobs of one machine have not all the same token.
+  EXPECT_TRUE(seat->token_of_session);
+  Environment other = dmlc;
+  other["DMLC_PS_ROOT_PORT"] = "9001";
+  EXPECT_NE(FindSeat(other)->token, seat->token);
   for (const char* name : {"DMLC_NUM_WORKER", "DMLC_NUM_SERVER", "DMLC_PS_ROOT_PORT"}) {
     Environment bad = dmlc;
     bad[name] = "-1";
@@ -112,6 +129,8 @@ TEST_F(DoorTest, ASeatComesFromAJobOrFromDmlcVariables) {
   EXPECT_EQ(FindSeat(dmlc).status().code(), Code::kFailedPrecondition);
   dmlc["SHOAL_TOKEN_FILE"] = (dir_->path() / "token").string();
   EXPECT_TRUE(FindSeat(dmlc).ok());
+  Write("token", "");
+  EXPECT_EQ(FindSeat(dmlc).status().code(), Code::kInvalidArgument);
 }
 
 TEST(LetterHeadTest, IsTheOneInTheDocumentation) {
@@ -152,31 +171,52 @@ TEST(LetterHeadTest, BoundsAreChecked) {
   EXPECT_EQ(read().code(), Code::kFailedPrecondition);
 }
 
-// Who dials and who listens, each with a token of its own.
-std::pair<Status, Status> Meet(const std::string& dials, const std::string& listens,
-                               std::unique_ptr<Line>* one, std::unique_ptr<Line>* other) {
-  uint16_t port = 0;
-  const auto listener = ps::ListenTcp("127.0.0.1", 0, &port);
-  EXPECT_TRUE(listener.ok());
-  Status accepted;
-  std::thread thread([&] {
-    EXPECT_TRUE(
-        ps::WaitSocket(listener->get(), POLLIN, RealClock::Get()->Now() + std::chrono::seconds(20))
-            .ok());
-    auto line = Line::Accept(UniqueFd(::accept(listener->get(), nullptr, nullptr)), listens);
-    accepted = line.status();
-    if (line.ok()) *other = std::move(*line);
-  });
-  auto line = Line::Dial("127.0.0.1:" + std::to_string(port), dials, std::chrono::seconds(20));
-  if (line.ok()) *one = std::move(*line);
-  thread.join();
-  return {line.status(), accepted};
-}
+// A listener with a token, and the connections whose other side proved it.
+class Listening {
+ public:
+  explicit Listening(const std::string& token) {
+    auto listener = ps::ListenTcp("127.0.0.1", 0, &port_);
+    EXPECT_TRUE(listener.ok());
+    auto acceptor = Acceptor::Start(std::move(*listener), token, [this](auto line) {
+      const std::lock_guard lock(mu_);
+      lines_.push_back(std::move(line));
+      changed_.notify_all();
+    });
+    EXPECT_TRUE(acceptor.ok());
+    acceptor_ = std::move(*acceptor);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  // The next connection; null if none comes.
+  std::unique_ptr<Line> Next() {
+    std::unique_lock lock(mu_);
+    if (!changed_.wait_for(lock, std::chrono::seconds(20), [this] { return !lines_.empty(); }))
+      return nullptr;
+    auto line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
+  }
+  size_t accepted() {
+    const std::lock_guard lock(mu_);
+    return lines_.size();
+  }
+
+ private:
+  uint16_t port_ = 0;
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Line>> lines_;  // guarded by mu_
+  std::unique_ptr<Acceptor> acceptor_;       // the last one
+};
+
+constexpr auto kPatience = std::chrono::seconds(20);
 
 TEST(LineTest, AMessageComesAsItWent) {
-  std::unique_ptr<Line> one, other;
-  const auto [dialled, accepted] = Meet("t", "t", &one, &other);
-  ASSERT_TRUE(dialled.ok() && accepted.ok());
+  Listening listening("t");
+  const auto dialled = Line::Dial(listening.address(), "t", kPatience);
+  ASSERT_TRUE(dialled.ok()) << dialled.status().message();
+  const auto& one = *dialled;
+  const auto other = listening.Next();
+  ASSERT_NE(other, nullptr);
   Message message;
   message.head = 3;
   message.body = "body";
@@ -194,10 +234,137 @@ TEST(LineTest, AMessageComesAsItWent) {
 }
 
 TEST(LineTest, BothMustKnowTheToken) {
-  std::unique_ptr<Line> one, other;
-  const auto [dialled, accepted] = Meet("t", "u", &one, &other);
-  EXPECT_FALSE(dialled.ok());
-  EXPECT_EQ(accepted.code(), Code::kUnauthenticated);
+  Listening listening("t");
+  const auto dialled = Line::Dial(listening.address(), "u", kPatience);
+  EXPECT_EQ(dialled.status().code(), Code::kUnauthenticated);
+  EXPECT_NE(dialled.status().message().find(listening.address()), std::string::npos);
+  EXPECT_EQ(listening.accepted(), 0u);
+}
+
+TEST(LineTest, StrangersKeepNobodyOut) {
+  Listening listening("t");
+  std::vector<UniqueFd> strangers;
+  for (size_t i = 0; i < 2 * Acceptor::kMaxUnproven; ++i) {
+    auto fd = ps::ConnectTcp(listening.address(), kPatience);
+    ASSERT_TRUE(fd.ok()) << fd.status().message();
+    strangers.push_back(std::move(*fd));
+    const std::string rubbish(i % 3 == 0 ? 0 : i % 3 == 1 ? 7 : 4096, 'x');
+    (void)ps::SendSome(strangers.back().get(), rubbish.data(), rubbish.size());
+  }
+  EXPECT_TRUE(Line::Dial(listening.address(), "t", kPatience).ok());
+  EXPECT_NE(listening.Next(), nullptr);
+  EXPECT_EQ(listening.accepted(), 0u);
+  // Those that are too many have been let go.
+  char byte[128];
+  ASSERT_TRUE(ps::WaitSocket(strangers[0].get(), POLLIN, RealClock::Get()->Now() + kPatience).ok());
+  long got = 1;
+  while (got > 0 || (got < 0 && errno == EAGAIN)) {
+    ASSERT_TRUE(
+        ps::WaitSocket(strangers[0].get(), POLLIN, RealClock::Get()->Now() + kPatience).ok());
+    got = ps::ReceiveSome(strangers[0].get(), byte, sizeof byte);
+  }
+  EXPECT_LE(got, 0);
+}
+
+// ---- Forked children ----------------------------------------------------------------------------
+
+// Runs it in a forked child; what it returned.
+int InChild(const std::function<bool()>& run) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(run() ? 0 : 1);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST(OwnerProcessTest, AChildIsAnotherProcessAndItsOwn) {
+  const OwnerProcess here;
+  EXPECT_TRUE(here.Check("it", "make another").ok());
+  EXPECT_EQ(InChild([&] {
+              const Status refused = here.Check("it", "make another");
+              const OwnerProcess own;
+              const bool grandchild = InChild([&] {
+                                        return !here.IsThisProcess() && !own.IsThisProcess() &&
+                                               OwnerProcess().IsThisProcess();
+                                      }) == 0;
+              return !here.IsThisProcess() && refused.code() == Code::kFailedPrecondition &&
+                     refused.message().find("make another") != std::string::npos &&
+                     own.IsThisProcess() && grandchild;
+            }),
+            0);
+  EXPECT_TRUE(here.IsThisProcess());
+}
+
+TEST(OwnerProcessTest, AChildMayNotBeTheSameWorkerWhileItsParentIs) {
+  constexpr uint64_t kJob = 7;
+  {
+    const ConnectedWorker worker(3, kJob);
+    EXPECT_TRUE(ConnectedWorker::Check(3, kJob).ok());  // of the same process: as ever
+    EXPECT_EQ(InChild([] {
+                return ConnectedWorker::Check(3, kJob).code() == Code::kFailedPrecondition &&
+                       ConnectedWorker::Check(4, kJob).ok() && ConnectedWorker::Check(3, 8).ok();
+              }),
+              0);
+  }
+  EXPECT_EQ(InChild([] { return ConnectedWorker::Check(3, kJob).ok(); }), 0);
+  // One that ended without saying so is no obstacle.
+  EXPECT_EQ(InChild([] {
+              new ConnectedWorker(5, kJob);
+              return true;
+            }),
+            0);
+  EXPECT_TRUE(ConnectedWorker::Check(5, kJob).ok());
+}
+
+TEST(OwnerProcessTest, AClientAndAServerAreLeftAloneInAChild) {
+  namespace v1 = ps::v1;
+  auto server = v1::Server::Start({.token = "t"}).value();
+  auto client = v1::Client::Connect({.servers = {server->address()}, .token = "t"}).value();
+  const v1::Table table = client->CreateTable({.name = "t", .rows = 4, .dim = 1}).value();
+  const std::vector<v1::Key> keys = {0, 1, 2, 3};
+  const std::vector<float> ones(4, 1.0f);
+  std::vector<float> rows(4);
+  for (int i = 0; i < 10; ++i) {
+    const v1::Ticket ticket = client->Push(table, keys, ones).value();
+    EXPECT_EQ(InChild([&] {
+                bool refused = client->Pull(table, keys, rows).status().code() ==
+                                   v1::Code::kFailedPrecondition &&
+                               client->Wait(ticket).code() == v1::Code::kFailedPrecondition &&
+                               client->Done(ticket) &&
+                               client->Flush().code() == v1::Code::kFailedPrecondition;
+                client.reset();
+                server.reset();
+                return refused;
+              }),
+              0);
+    EXPECT_TRUE(client->Wait(ticket).ok());
+  }
+  const v1::Ticket ticket = client->Pull(table, keys, rows).value();
+  EXPECT_TRUE(client->Wait(ticket).ok());
+  EXPECT_EQ(rows, std::vector<float>(4, 10.0f));
+}
+
+TEST(ListenTest, TwoServersDoNotShareAPort) {
+  namespace v1 = ps::v1;
+  auto server = v1::Server::Start({.token = "t"}).value();
+  const std::string address = server->address();
+  const auto port = static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  const auto second = v1::Server::Start({.token = "t", .port = port});
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().message().find(address), std::string::npos)
+      << second.status().message();
+  server.reset();
+  EXPECT_TRUE(v1::Server::Start({.token = "t", .port = port}).ok());
+}
+
+TEST(TableMemoryTest, ADenseTableThatNoMachineHoldsIsRefused) {
+  namespace v1 = ps::v1;
+  auto server = v1::Server::Start({.token = "t", .threads = 2}).value();
+  auto client = v1::Client::Connect({.servers = {server->address()}, .token = "t"}).value();
+  const auto refused = client->CreateTable({.name = "huge", .rows = 1ull << 40, .dim = 4}).status();
+  EXPECT_EQ(refused.code(), v1::Code::kResourceExhausted);
+  EXPECT_NE(refused.message().find("sparse"), std::string::npos) << refused.message();
+  EXPECT_TRUE(client->CreateTable({.name = "huge", .rows = 100, .dim = 4}).ok());
 }
 
 }  // namespace

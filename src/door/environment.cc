@@ -65,6 +65,16 @@ std::string Variable(const Environment& env, const std::string& name) {
   return found == env.end() ? "" : found->second;
 }
 
+Result<std::string> ReadToken(const std::string& file) {
+  TRY_ASSIGN(std::string token, ReadFile(file, kMaxTokenBytes));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  if (!token.empty()) return token;
+  return InvalidArgument(fmt::format(
+      "SHOAL_TOKEN_FILE: {} is empty, expected the job's secret: one line, the same for all nodes, "
+      "such as `openssl rand -hex 32` writes",
+      file));
+}
+
 Result<Place> ReadPlace(const Environment& env) {
   Place place;
   TRY_ASSIGN(const std::string text, ClusterText(env));
@@ -83,9 +93,7 @@ Result<Place> ReadPlace(const Environment& env) {
   place.host = own->members[static_cast<size_t>(place.index)].host;
   const std::string token_file = Variable(env, "SHOAL_TOKEN_FILE");
   if (token_file.empty()) return InvalidArgument("SHOAL_TOKEN_FILE is missing");
-  TRY_ASSIGN(place.token, ReadFile(token_file, kMaxTokenBytes));
-  while (!place.token.empty() && (place.token.back() == '\n' || place.token.back() == '\r'))
-    place.token.pop_back();
+  TRY_ASSIGN(place.token, ReadToken(token_file));
   return place;
 }
 

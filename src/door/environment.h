@@ -32,6 +32,9 @@ struct Place {
   dialect::ClusterDescription cluster;
 };
 
+// The secret in a file (SHOAL_TOKEN_FILE), without line ends. InvalidArgument if there is none.
+Result<std::string> ReadToken(const std::string& file);
+
 // FailedPrecondition outside a job; InvalidArgument names the variable that is malformed.
 Result<Place> ReadPlace(const Environment& env);
 

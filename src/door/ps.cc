@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <mutex>
+#include <optional>
 
 #include "door/convert.h"
 #include "door/environment.h"
+#include "door/owner_process.h"
+#include "net/address.h"
 #include "ps/admin.h"
 #include "ps/client.h"
 #include "ps/server.h"
@@ -62,6 +66,21 @@ DoneCallback Wrap(Callback done) {
   return [done = std::move(done)](const shoal::Status& status) { done(Public(status)); };
 }
 
+Status CheckAddress(size_t index, const std::string& address) {
+  const auto parsed = net::ParseHostPort(address);
+  const std::string where = fmt::format("servers[{}]", index);
+  if (!parsed.ok()) return Public(parsed.status().With(where));
+  if (parsed->port != 0) return {};
+  return {Code::kInvalidArgument,
+          fmt::format("{}: address '{}': got port 0, expected 1 to 65535", where, address)};
+}
+
+// The same for all clients of one job's servers.
+uint64_t JobOf(ps::Members& members, const std::string& token) {
+  const MemberView view = members.Current();
+  return std::hash<std::string>()(token + "\n" + (view.servers.empty() ? "" : view.servers[0]));
+}
+
 Result<Ticket> PublicTicket(shoal::Result<ps::Ticket> ticket) {
   return door::PublicResult<Ticket>(std::move(ticket), [](const ps::Ticket& t) {
     return Ticket{t.slot, t.generation};
@@ -80,6 +99,7 @@ Rows RowsAt(std::span<float> values, uint32_t dim) {
 // ---- Server -----------------------------------------------------------------------------------
 
 struct Server::Impl {
+  door::OwnerProcess owner;
   std::unique_ptr<ps::Server> server;
 };
 
@@ -126,19 +146,34 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Server::~Server() = default;
+// A forked child has neither its threads nor the right to its listener: it leaves the copy alone.
+Server::~Server() {
+  if (!impl_->owner.IsThisProcess()) door::Abandon(std::move(impl_));
+}
 std::string Server::address() const { return impl_->server->address(); }
 int64_t Server::restored_checkpoint() const { return impl_->server->restored_checkpoint(); }
-Counters Server::counters() const { return Public(impl_->server->counters()); }
+Counters Server::counters() const {
+  return impl_->owner.IsThisProcess() ? Public(impl_->server->counters()) : Counters();
+}
 
 // ---- Client -----------------------------------------------------------------------------------
 
 struct Client::Impl {
+  door::OwnerProcess owner;
+  std::optional<door::ConnectedWorker> worker;
   ps::ClientOptions options;
   std::unique_ptr<Told> members;  // outlives what is below
   std::unique_ptr<ps::Client> client;
   std::mutex mu;
   std::unique_ptr<ps::Admin> admin;  // guarded by mu; made for the first checkpoint
+
+  // At the head of every call: before any lock is taken, which the parent may have held.
+  Status Check() const {
+    if (owner.IsThisProcess()) return {};
+    return Public(owner.Check("this client",
+                              "connect in this process, as an observer or with an "
+                              "index of its own"));
+  }
 };
 
 Result<ClientOptions> ClientOptions::FromEnvironment(std::string_view role) {
@@ -158,9 +193,16 @@ Result<ClientOptions> ClientOptions::FromEnvironment(std::string_view role) {
 }
 
 Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
+  return Connect(std::move(options), ClientHooks());
+}
+
+Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options, ClientHooks hooks) {
   if (options.servers.empty() && !options.find_servers) {
     return Status(Code::kInvalidArgument,
                   "servers: none was named; give their addresses, \"host:port\" in index order");
+  }
+  for (size_t i = 0; i < options.servers.size() && !options.find_servers; ++i) {
+    if (Status bad = CheckAddress(i, options.servers[i]); !bad.ok()) return bad;
   }
   auto impl = std::make_unique<Impl>();
   if (!options.find_servers)
@@ -174,16 +216,32 @@ Result<std::unique_ptr<Client>> Client::Connect(ClientOptions options) {
   impl->options.connect_timeout = options.connect_timeout;
   impl->options.reconnect_timeout = options.reconnect_timeout;
   impl->options.window_bytes = options.window_bytes;
-  auto client = ps::Client::Connect(impl->options, impl->members.get());
+  const uint64_t job = JobOf(*impl->members, impl->options.token);
+  if (impl->options.index >= 0) {
+    const shoal::Status free = door::ConnectedWorker::Check(impl->options.index, job);
+    if (!free.ok()) return Public(free);
+  }
+  impl->options.interrupted = std::move(hooks.interrupted);
+  // The admin, which takes checkpoints, has options without these.
+  ps::ClientOptions inner = impl->options;
+  inner.fail_on_data_loss = !hooks.accept_data_loss;
+  inner.on_server_restart = std::move(hooks.on_server_restart);
+  auto client = ps::Client::Connect(std::move(inner), impl->members.get());
   if (!client.ok()) return Public(client.status());
   impl->client = std::move(*client);
+  if (impl->options.index >= 0) impl->worker.emplace(impl->options.index, job);
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Client::~Client() = default;
+// A forked child shares its connections with the parent and has none of its threads: closing would
+// end the parent's connections, joining would never return.
+Client::~Client() {
+  if (!impl_->owner.IsThisProcess()) door::Abandon(std::move(impl_));
+}
 
 Result<Table> Client::CreateTable(const TableSpec& spec, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   if (spec.pull == WireType::kInt8)
     return Status(Code::kInvalidArgument, "pull: got int8, expected float or bf16");
   return door::PublicResult<Table>(impl_->client->CreateTable(Internal(spec), timeout),
@@ -194,6 +252,7 @@ Result<Table> Client::CreateTable(const TableSpec& spec, Milliseconds timeout) {
 
 Result<Ticket> Client::Pull(const Table& table, std::span<const Key> keys, std::span<float> out,
                             Callback done) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   if (Status bad = CheckRows("out", out.size(), keys.size(), table.dim); !bad.ok()) return bad;
   return PublicTicket(
       impl_->client->Pull(Internal(table), keys, RowsAt(out, table.dim), Wrap(std::move(done))));
@@ -201,6 +260,7 @@ Result<Ticket> Client::Pull(const Table& table, std::span<const Key> keys, std::
 
 Result<Ticket> Client::Push(const Table& table, std::span<const Key> keys,
                             std::span<const float> deltas, Callback done) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   if (Status bad = CheckRows("deltas", deltas.size(), keys.size(), table.dim); !bad.ok())
     return bad;
   return PublicTicket(
@@ -210,6 +270,7 @@ Result<Ticket> Client::Push(const Table& table, std::span<const Key> keys,
 Result<Ticket> Client::PushPull(const Table& table, std::span<const Key> keys,
                                 std::span<const float> deltas, std::span<float> out,
                                 Callback done) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   if (Status bad = CheckRows("deltas", deltas.size(), keys.size(), table.dim); !bad.ok())
     return bad;
   if (Status bad = CheckRows("out", out.size(), keys.size(), table.dim); !bad.ok()) return bad;
@@ -220,6 +281,7 @@ Result<Ticket> Client::PushPull(const Table& table, std::span<const Key> keys,
 Result<Ticket> Client::Call(const Table& table, std::string_view function,
                             std::span<const Key> keys, std::string_view argument,
                             const CallRows& rows, Callback done) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   if (!rows.deltas.empty()) {
     Status bad = CheckRows("deltas", rows.deltas.size(), keys.size(), table.dim);
     if (!bad.ok()) return bad;
@@ -234,34 +296,45 @@ Result<Ticket> Client::Call(const Table& table, std::string_view function,
 }
 
 Status Client::Wait(Ticket ticket, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return Public(impl_->client->Wait({ticket.slot, ticket.generation}, timeout));
 }
 bool Client::Done(Ticket ticket) const {
-  return impl_->client->Done({ticket.slot, ticket.generation});
+  return !impl_->owner.IsThisProcess() || impl_->client->Done({ticket.slot, ticket.generation});
 }
-Status Client::Flush(Milliseconds timeout) { return Public(impl_->client->Flush(timeout)); }
+Status Client::Flush(Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
+  return Public(impl_->client->Flush(timeout));
+}
 Status Client::Clock(uint64_t n, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return Public(impl_->client->Clock(n, timeout));
 }
 Status Client::Barrier(std::string_view name, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return Public(impl_->client->Barrier(name, timeout));
 }
 Status Client::PutBlob(std::string_view name, std::string_view bytes, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return Public(impl_->client->PutBlob(name, bytes, timeout));
 }
 Result<std::string> Client::GetBlob(std::string_view name, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return door::PublicResult<std::string>(impl_->client->GetBlob(name, timeout),
                                          [](std::string bytes) { return bytes; });
 }
 Status Client::SetProgress(std::string bytes) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return Public(impl_->client->SetProgress(std::move(bytes)));
 }
 Result<std::string> Client::GetProgress(int worker, Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   return door::PublicResult<std::string>(impl_->client->GetProgress(worker, timeout),
                                          [](std::string bytes) { return bytes; });
 }
 
 Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
   const std::lock_guard lock(impl_->mu);
   if (impl_->admin == nullptr) {
     auto admin = ps::Admin::Connect(impl_->options, impl_->members.get());
@@ -275,7 +348,13 @@ Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
 }
 
 int64_t Client::restored_checkpoint() const { return impl_->client->restored_checkpoint(); }
-Status Client::Leave(Milliseconds timeout) { return Public(impl_->client->Leave(timeout)); }
-Counters Client::counters() const { return Public(impl_->client->counters()); }
+int64_t Client::server_restarts() const { return impl_->client->server_restarts(); }
+Status Client::Leave(Milliseconds timeout) {
+  if (Status other = impl_->Check(); !other.ok()) return other;
+  return Public(impl_->client->Leave(timeout));
+}
+Counters Client::counters() const {
+  return impl_->owner.IsThisProcess() ? Public(impl_->client->counters()) : Counters();
+}
 
 }  // namespace shoal::ps::v1

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,8 @@ struct Mount {
   std::string source;  // absolute
   std::string target;  // absolute
   bool read_only = false;
+  // The source is a directory that is made where there is none: an output goes there.
+  bool make_source = false;
 };
 
 // What engines whose tasks are containers need beside image and tasks; others do without.
@@ -108,6 +111,9 @@ struct TaskEvent {
   int incarnation = 0;  // counts what the engine started for this (role, index), from 0
   TaskPhase phase = TaskPhase::kStarting;
   TaskEnd end;  // for kEnded, kLost, kRefused
+  // Of the coordinator: all of the job's processes were stopped for a while (true; end.reason says
+  // why), or go on (false).
+  std::optional<bool> stopped = std::nullopt;
 };
 
 struct TaskStatus {
@@ -174,6 +180,9 @@ class Engine {
   // marks, and all else goes over the connection that Dial finds. A coordinator that is made again
   // may find its directory empty.
   virtual bool SharesJobDirectory() const { return true; }
+  // True if tasks are processes that are found by their numbers: a process of another PID namespace
+  // can neither adopt nor stop them.
+  virtual bool UsesPids() const { return false; }
   // What exists, used or not.
   virtual Result<Capacity> GetCapacity() = 0;
 
@@ -202,6 +211,11 @@ class Engine {
   // Stops every task of the job: SIGTERM, after `grace` SIGKILL of the whole tree; removes
   // everything that carries the job's id. Returns when nothing is left. OK for an unknown job.
   virtual Status Stop(const std::string& job_id, std::chrono::milliseconds grace) = 0;
+
+  // Ends an Apply, Adopt or Stop of the job that is under way and waits for a daemon or cluster
+  // that does not answer: it returns soon, with an error. Any thread; calls made later are not
+  // affected. Engines whose calls have short deadlines do nothing.
+  virtual void Interrupt(const std::string& /*job_id*/) {}
 
   // Takes over the tasks of a job that an earlier process of ours started, and lists them. Empty if
   // none runs.

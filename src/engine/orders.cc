@@ -53,6 +53,8 @@ json::object EncodeTask(const OrderedTask& ordered) {
   object["beside"] = ordered.beside;
   if (ordered.component > 0) object["component"] = ordered.component;
   object["cpu"] = ordered.task.resources.cpu;
+  if (ordered.task.resources.cpu_request > 0)
+    object["cpu_request"] = ordered.task.resources.cpu_request;
   object["memory"] = ordered.task.resources.memory_bytes;
   object["gpu"] = ordered.task.resources.gpu;
   return object;
@@ -69,8 +71,12 @@ Result<OrderedTask> DecodeTask(const json::object& object) {
   }
   job::Resources& resources = ordered.task.resources;
   TRY_ASSIGN(resources.cpu, GetDouble(object, "cpu"));
-  if (!(resources.cpu >= 0 && resources.cpu <= job::kMaxCpus))
-    return InvalidArgument("cpu: out of range");
+  if (object.contains("cpu_request")) {
+    TRY_ASSIGN(resources.cpu_request, GetDouble(object, "cpu_request"));
+  }
+  for (const double cpus : {resources.cpu, resources.cpu_request}) {
+    if (!(cpus >= 0 && cpus <= job::kMaxCpus)) return InvalidArgument("cpu: out of range");
+  }
   TRY_ASSIGN(resources.memory_bytes, GetBounded(object, "memory", 0, job::kMaxMemoryBytes));
   TRY_ASSIGN(const int64_t gpu, GetBounded(object, "gpu", 0, job::kMaxGpus));
   resources.gpu = static_cast<int>(gpu);

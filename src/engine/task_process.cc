@@ -41,7 +41,10 @@ std::vector<std::string> CleanEnvironment() {
       // where the user's programs find their own
       "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
       "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
-      "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "no_proxy",
+      "SSL_CERT_FILE", "SSL_CERT_DIR",
+      // curl and others read the one or the other spelling
+      "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+      "ALL_PROXY",
       // ours
       "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME", "SHOAL_CACHE",
       "SHOAL_CACHE_LIMIT", "SHOAL_NVML", "SHOAL_GPU_DIR",

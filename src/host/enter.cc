@@ -135,6 +135,18 @@ int NamespacesOf(pid_t pid) {
   return flags;
 }
 
+// The process's number in its own PID namespace, which the command sees.
+pid_t NumberInside(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    const size_t last = line.find_last_of(" \t");
+    const pid_t inside = static_cast<pid_t>(std::atoi(line.c_str() + last + 1));
+    if (inside > 0) return inside;
+  }
+  return pid;
+}
+
 Result<std::vector<std::string>> EnvironmentOf(const EnterSpec& spec) {
   TRY_ASSIGN(const std::string text,
              ReadFile("/proc/" + std::to_string(spec.pid) + "/environ", kMaxEnvironment));
@@ -149,6 +161,7 @@ Result<std::vector<std::string>> EnvironmentOf(const EnterSpec& spec) {
     add(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  variables["SHOAL_PID"] = std::to_string(NumberInside(spec.pid));
   for (const std::string& one : spec.env) add(one);
   std::vector<std::string> list;
   for (const auto& [name, value] : variables) list.push_back(name + "=" + value);

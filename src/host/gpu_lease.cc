@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "base/ownership.h"
 #include "host/usage.h"
 
 namespace shoal::host {
@@ -90,6 +91,9 @@ std::string Unclean(const GpuState& gpu, const Record& record) {
 // The directory, made if need be; nobody else's.
 Status CheckDir(const fs::path& dir) {
   TRY(MakeDirectories(dir, 0700));
+  // Whoever made /tmp/shoal-UID first could replace the directory in it.
+  if (const Status own = CheckOwnDirectory(dir.parent_path()); !own.ok())
+    return PermissionDenied(own.message() + "; remove it, or set SHOAL_GPU_DIR");
   struct stat info {};
   if (::lstat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, dir.string());
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())

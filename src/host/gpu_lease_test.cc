@@ -62,6 +62,15 @@ TEST_F(Gpus, AreLeasedToOneAtATime) {
   EXPECT_EQ(Take(1)->visible(), "GPU-b");
 }
 
+// As if another user had made /tmp/shoal-UID first.
+TEST_F(Gpus, AreNotLeasedInAPlaceThatOthersMayReplace) {
+  fs::permissions(dir_.path(), fs::perms::all);
+  const auto lease = Take(1);
+  fs::permissions(dir_.path(), fs::perms::owner_all);
+  ASSERT_FALSE(lease.ok());
+  EXPECT_EQ(lease.status().code(), Code::kPermissionDenied);
+}
+
 TEST_F(Gpus, AllOrNone) {
   {
     const auto one = Take(1);

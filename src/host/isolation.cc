@@ -113,6 +113,17 @@ Isolation ProbeIsolation() {
 std::vector<IsolationFact> Describe(const Isolation& isolation) {
   const CgroupLayout& groups = isolation.cgroups;
   std::vector<IsolationFact> facts{ProcessFact(isolation.tree)};
+  if (isolation.tree != TreeMode::kGuard) {
+    facts.push_back({"shm", true,
+                     "each job has a /dev/shm of its own, which goes with its last task; memory by "
+                     "System V's calls goes with the task that made it",
+                     ""});
+  } else {
+    facts.push_back({"shm", false,
+                     "tasks see the machine's /dev/shm, and what their programs leave there and in "
+                     "memory by System V's calls stays after them",
+                     "allow what is said of processes; until then remove it by hand (rm, ipcrm)"});
+  }
   const std::string version = VersionText(groups.version);
   if (!groups.memory.empty()) {
     facts.push_back({"memory", true,

@@ -32,7 +32,7 @@ struct Isolation {
 
 // One fact for people, with the remedy if it is not as good as it could be.
 struct IsolationFact {
-  std::string name;     // "processes", "memory", "cpu", "kill"
+  std::string name;     // "processes", "shm", "memory", "cpu", "kill"
   bool best = true;     // false: something better exists
   std::string meaning;  // one sentence
   std::string remedy;   // empty when best

@@ -9,17 +9,21 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
 
+#include "base/log.h"
 #include "host/own_group.h"
+#include "host/shared_memory.h"
 #include "host/tree_init.h"
 
 namespace shoal::host {
@@ -165,6 +169,8 @@ struct Plan {
   std::string work_dir;
   std::string uid_map;
   std::string gid_map;
+  std::string shared_memory;
+  std::string last_pid;
   std::vector<char*> argv;
   std::vector<std::vector<char*>> envs;
   std::vector<std::vector<PlannedFd>> fds;
@@ -194,6 +200,44 @@ void PlanProcesses(const ProcessSpec& spec, Plan* plan) {
     plan->processes.push_back({plan->envs[i].data(), plan->fds[i].data()});
   }
   plan->init.fd_count = plan->fds[0].size();
+}
+
+// Numbers of creators in /proc/sysvipc are those of the reader's namespace since Linux 4.17;
+// before, others' segments could not be told from ours.
+bool TellsCreatorsApart() {
+  static const bool tells = [] {
+    utsname name{};
+    int major = 0;
+    int minor = 0;
+    if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
+      return false;
+    return major > 4 || (major == 4 && minor >= 17);
+  }();
+  return tells;
+}
+
+// What namespaces of its own change for a program beside its processes.
+void PlanNamespaces(const JobSharedMemory& shared_memory, Plan* plan) {
+  InitPlan& init = plan->init;
+  if (!init.new_pids) return;
+  plan->shared_memory = shared_memory.path();
+  if (!plan->shared_memory.empty()) init.shared_memory = plan->shared_memory.c_str();
+  if (const int first = FirstProcessNumber(); first > 0) {
+    plan->last_pid = std::to_string(first);
+    init.last_pid = plan->last_pid.c_str();
+  }
+  init.removes_shared_memory = TellsCreatorsApart();
+}
+
+// None where the program means the machine's, or there can be none.
+JobSharedMemory OpenSharedMemory(const ProcessSpec& spec, TreeMode mode) {
+  if (mode == TreeMode::kGuard || WantsMachinesSharedMemory(spec.argv, spec.env, spec.work_dir))
+    return {};
+  auto memory = JobSharedMemory::Open(spec.job_id);
+  if (memory.ok()) return std::move(*memory);
+  LogInfo("{}: its programs see the machine's {}: {}", spec.name, kSharedMemoryRoot,
+          memory.status().message());
+  return {};
 }
 
 Status MakePlan(const ProcessSpec& spec, TreeMode mode, const Cgroup& group, Plan* plan) {
@@ -265,6 +309,7 @@ struct ProcessTree::State {
   UniqueFd init_pidfd;
   UniqueFd control;
   Cgroup group;
+  JobSharedMemory shared_memory;
   int64_t own_oom_kills = 0;  // of the group around us, before the program began
 
   std::atomic<bool> ended{false};
@@ -324,9 +369,12 @@ ProcessExit ProcessTree::State::CollectEnd() {
   InitMessage message;
   pid_t sender = 0;
   while (Receive(control.get(), &message, &sender)) {
-    if (message.kind == InitMessage::kEnded)
-      return Judge(message.a, message.b, static_cast<double>(message.cpu_us) * kMicro,
-                   message.max_rss_kib);
+    if (message.kind == InitMessage::kEnded) {
+      ProcessExit end = Judge(message.a, message.b, static_cast<double>(message.cpu_us) * kMicro,
+                              message.max_rss_kib);
+      end.told_outside = message.c != 0;
+      return end;
+    }
   }
   rusage usage{};
   KillInit();
@@ -357,6 +405,8 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
   }
   Plan plan;
   TRY(MakePlan(spec, isolation.tree, state->group, &plan));
+  state->shared_memory = OpenSharedMemory(spec, isolation.tree);
+  PlanNamespaces(state->shared_memory, &plan);
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
     return ErrnoStatus(errno, "cannot start " + spec.argv[0]);

@@ -66,6 +66,9 @@ struct ProcessExit {
   int64_t peak_memory_bytes = 0;  // of the tree where a control group measured it, else of its
                                   // largest process; 0 if unknown
   double cpu_seconds = 0;         // of the tree; 0 if unknown
+  // SIGTERM or SIGINT came to the tree's init, which the launcher never sends there: an engine, a
+  // resource manager or a person signals all processes of the task.
+  bool told_outside = false;
   bool ok() const { return signal == 0 && exit_code == 0; }
 };
 

@@ -224,6 +224,30 @@ ProcessSpec Three(ProcessSpec spec) {
   return spec;
 }
 
+// The launcher asks init over its control socket: a signal to init itself is somebody else's.
+TEST_P(ProcessTreeTest, TellsThatOthersSignalledTheTree) {
+  for (const bool others : {false, true}) {
+    Pipe pipe = MakePipe();
+    ProcessSpec spec = Shell("trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done");
+    spec.stdout_fd = pipe.write.get();
+    auto tree = ProcessTree::Start(spec, isolation_);
+    ASSERT_TRUE(tree.ok()) << tree.status().message();
+    EXPECT_EQ(ReadLine(pipe.read.get()), "up");
+    const auto program = ReadProcessStat((*tree)->pid());
+    ASSERT_TRUE(program.ok());
+    if (others) {
+      EXPECT_EQ(::kill(program->parent, SIGTERM), 0);
+      EXPECT_EQ(::kill((*tree)->pid(), SIGTERM), 0);
+    } else {
+      EXPECT_TRUE((*tree)->Signal(SIGTERM).ok());
+    }
+    const auto end = (*tree)->Wait(kLong);
+    ASSERT_TRUE(end);
+    EXPECT_TRUE(end->ok());
+    EXPECT_EQ(end->told_outside, others);
+  }
+}
+
 TEST_P(ProcessTreeTest, SeveralProcessesEndWithTheLast) {
   ProcessSpec spec = Three(Shell("sleep 0.0$RANK; echo $RANK"));
   Pipe pipes[3] = {MakePipe(), MakePipe(), MakePipe()};

@@ -6,9 +6,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ipc.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -88,12 +90,16 @@ bool EnterGroups(const InitPlan& plan, bool cloned_into_group) {
 }
 
 // Puts every descriptor under its number, whatever stood there. `report` is moved out of the way.
+// No number is higher than need be: the limit of open files may be small.
 bool PlaceDescriptors(const InitPlan& plan, const PlannedFd* fds, int* report) {
   int high[kHigh];
-  *report = ::fcntl(*report, F_DUPFD_CLOEXEC, kHigh);
-  if (*report < 0) return false;
+  int above = 0;
+  for (size_t i = 0; i < plan.fd_count; ++i) above = fds[i].as >= above ? fds[i].as + 1 : above;
+  const int moved = ::fcntl(*report, F_DUPFD_CLOEXEC, above);
+  if (moved < 0) return false;
+  *report = moved;
   for (size_t i = 0; i < plan.fd_count; ++i) {
-    high[i] = ::fcntl(fds[i].fd, F_DUPFD_CLOEXEC, kHigh);
+    high[i] = ::fcntl(fds[i].fd, F_DUPFD_CLOEXEC, above);
     if (high[i] < 0) return false;
   }
   CloseAtExec();
@@ -197,6 +203,49 @@ void KillChildren() {
   ::close(proc);
 }
 
+// The numbers of a line of /proc/sysvipc/shm, as they come, a byte at a time.
+class SegmentReader {
+ public:
+  // Removes the segment whose line ends here if a process that we see has made it.
+  void Take(char c) {
+    if (c == '\n') {
+      if (column_ > kCreator && numbers_[kCreator] > 0)
+        (void)::shmctl(static_cast<int>(numbers_[kId]), IPC_RMID, nullptr);
+      column_ = 0;
+      in_number_ = false;
+      numbers_[kId] = numbers_[kCreator] = 0;
+      return;
+    }
+    const bool digit = c >= '0' && c <= '9';
+    if (c == ' ' || c == '\t') {
+      if (in_number_) ++column_;
+      in_number_ = false;
+    } else {
+      in_number_ = true;  // '-' of a key, words of the first line
+      if (digit && column_ <= kCreator) numbers_[column_] = numbers_[column_] * 10 + (c - '0');
+    }
+  }
+
+ private:
+  static constexpr size_t kId = 1;  // key, id, mode, size, creator, …
+  static constexpr size_t kCreator = 4;
+  int64_t numbers_[kCreator + 1] = {};
+  size_t column_ = 0;
+  bool in_number_ = false;
+};
+
+// Of processes of another PID namespace the creators' numbers are 0.
+void RemoveSharedMemory() {
+  const int fd = ::open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  SegmentReader reader;
+  char block[4096];
+  for (ssize_t size = 0; (size = ::read(fd, block, sizeof block)) > 0;) {
+    for (ssize_t i = 0; i < size; ++i) reader.Take(block[i]);
+  }
+  ::close(fd);
+}
+
 class Init {
  public:
   explicit Init(const InitPlan& plan) : plan_(plan) {}
@@ -230,7 +279,9 @@ class Init {
     if (plan_.new_pids) {
       // A second line behind the control socket: takes even an init that is stopped. Not for a
       // guard, which has to live on to kill.
-      if (plan_.die_with_thread) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      // One that has to remove what is left is woken instead, and sees the socket's end.
+      if (plan_.die_with_thread)
+        ::prctl(PR_SET_PDEATHSIG, plan_.removes_shared_memory ? SIGCONT : SIGKILL);
       const StartStep failed = EnterNamespaces(plan_);
       if (failed != StartStep::kNone) FailStart(failed, errno);
     } else {
@@ -256,13 +307,14 @@ class Init {
 
   // Lets go of everything that belongs to others: their pipes must end when the program ends.
   void Tidy(int report) {
-    sigset_t child;
-    ::sigemptyset(&child);
-    ::sigaddset(&child, SIGCHLD);
-    const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigset_t watched;
+    ::sigemptyset(&watched);
+    // All are blocked since the clone, so that a signal from outside stays pending for us to read.
+    for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) ::sigaddset(&watched, signal);
+    const int signals = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     const int from[3] = {plan_.control, signals, report};
     int high[3];
-    for (int i = 0; i < 3; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, kHigh);
+    for (int i = 0; i < 3; ++i) high[i] = ::fcntl(from[i], F_DUPFD_CLOEXEC, kReport + 1);
     for (int i = 0; i < 3; ++i) ::dup2(high[i], kControl + i);
     CloseFrom(kReport + 1);
     control_ = kControl;
@@ -298,6 +350,8 @@ class Init {
   void DrainSignals() {
     signalfd_siginfo info;
     while (::read(kSignals, &info, sizeof info) > 0) {
+      // The launcher signals over the control socket: this one is from outside.
+      if (info.ssi_signo != SIGCHLD) told_outside_ = true;
     }
   }
 
@@ -306,8 +360,10 @@ class Init {
     const ssize_t size = ::recv(kControl, &message, sizeof message, MSG_DONTWAIT);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (size != static_cast<ssize_t>(sizeof message)) {  // the launcher is dead
-      if (plan_.new_pids) ::_exit(1);                    // and the kernel ends all the rest
+      // Of a PID namespace the kernel ends all the rest, but does not remove their memory.
+      if (plan_.new_pids && !plan_.removes_shared_memory) ::_exit(1);
       EndRest();
+      if (plan_.removes_shared_memory) RemoveSharedMemory();
       ::_exit(1);
     }
     if (message.kind == InitMessage::kSignal) SignalAll(message.a);
@@ -369,6 +425,7 @@ class Init {
 
   [[noreturn]] void Finish() {
     EndRest();
+    if (plan_.removes_shared_memory) RemoveSharedMemory();
     rusage usage{};
     ::getrusage(RUSAGE_CHILDREN, &usage);
     InitMessage message;
@@ -376,6 +433,8 @@ class Init {
     // Killed before its end: by order.
     message.a = decided_ && (failed_ || running_ == 0) ? status_ : SIGKILL;
     message.b = process_;
+    DrainSignals();
+    message.c = told_outside_ ? 1 : 0;
     message.cpu_us = (int64_t{usage.ru_utime.tv_sec} + usage.ru_stime.tv_sec) * 1'000'000 +
                      usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
     message.max_rss_kib = usage.ru_maxrss;
@@ -392,6 +451,7 @@ class Init {
   int64_t rest_until_ = 0;
   int status_ = 0;
   int32_t process_ = 0;
+  bool told_outside_ = false;
 };
 
 }  // namespace
@@ -431,6 +491,10 @@ StartStep EnterNamespaces(const InitPlan& plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return StartStep::kMountProc;
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return StartStep::kMountProc;
+  // Without these two a program runs as well.
+  if (plan.shared_memory != nullptr)
+    (void)::mount(plan.shared_memory, "/dev/shm", nullptr, MS_BIND, nullptr);
+  if (plan.last_pid != nullptr) (void)WriteText("/proc/sys/kernel/ns_last_pid", plan.last_pid);
   return StartStep::kNone;
 }
 

@@ -39,7 +39,7 @@ struct InitMessage {
   int32_t kind = 0;
   int32_t a = 0;
   int32_t b = 0;
-  int32_t unused = 0;
+  int32_t c = 0;  // of kEnded: not 0 if the tree was told to end by others than the launcher
   int64_t cpu_us = 0;
   int64_t max_rss_kib = 0;
 };
@@ -63,6 +63,12 @@ struct InitPlan {
   bool new_pids = false;          // we are the first process of a PID namespace
   const char* uid_map = nullptr;  // not null: in a new user namespace
   const char* gid_map = nullptr;
+  // Of new namespaces, where the machine allows them; null: as it is.
+  const char* shared_memory = nullptr;  // a directory to be seen as /dev/shm
+  const char* last_pid = nullptr;       // the number before the first of the other processes
+  // System V's shared memory names its creators by numbers of the reader's PID namespace: what
+  // processes of this one have made and left can be told apart, and is removed with them.
+  bool removes_shared_memory = false;
   bool die_with_thread = false;  // the thread that clones lives as long as its process
 
   const char* program = nullptr;

@@ -102,7 +102,7 @@ bool IsReservedVariable(std::string_view name) {
       "SHOAL_PORT",       "SHOAL_TOKEN_FILE", "SHOAL_CLUSTER_FILE", "SHOAL_SCRATCH",
       "SHOAL_JOB_DIR",    "SHOAL_OUTPUT",     "SHOAL_REPORT_FD",    "SHOAL_LEARN",
       "SHOAL_DATA",       "SHOAL_OUTPUTS",    "SHOAL_CHECKPOINT",   "SHOAL_LOCAL_RANK",
-      "SHOAL_LOCAL_SIZE",
+      "SHOAL_LOCAL_SIZE", "SHOAL_CPUS",
   };
   return name.starts_with("SHOAL_PORT_") ||
          std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);

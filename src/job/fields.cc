@@ -108,7 +108,8 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->learn = v.learn; }},
 
   {.path = "data", .type = Type::kSections, .shorthand = "source", .fallback = "none",
-   .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`."},
+   .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework "
+          "shoal takes `train`, and (but for word2vec) `test`, which it measures the model with."},
   {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
    .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
@@ -150,6 +151,14 @@ constexpr Field kFields[] = {
   {.path = "roles.*.resources.gpu", .type = Type::kInteger, .most = kMaxGpus, .fallback = "0",
    .doc = "Whole GPUs, of its own: CUDA_VISIBLE_DEVICES names them. A task that asks for none sees none.",
    .apply = [](V v, T t) { t.role->resources.gpu = static_cast<int>(v.integer); }},
+  {.path = "roles.*.resources.requests", .type = Type::kSection, .fallback = "the limits", .doc = "What is set aside for it."},
+  {.path = "roles.*.resources.requests.cpu", .type = Type::kNumber, .most = kMaxCpus, .fallback = "the limit",
+   .doc = "Cores that are set aside.",
+   .apply = [](V v, T t) { t.role->resources.cpu_request = v.number; }},
+  {.path = "roles.*.resources.requests.memory", .type = Type::kSize, .least = 1 << 20,
+   .most = static_cast<double>(kMaxMemoryBytes), .fallback = "the limit",
+   .doc = "Memory that is set aside.",
+   .apply = [](V v, T t) { t.role->resources.memory_request = v.integer; }},
   {.path = "roles.*.command", .type = Type::kCommand, .most = 1000, .fallback = "the job's",
    .doc = "The program and its arguments, for this role.",
    .apply = [](V v, T t) { t.role->command = v.texts; }},
@@ -523,6 +532,9 @@ constexpr Field kFields[] = {
   {.path = "kubernetes.labels", .type = Type::kTexts, .most = 256, .fallback = "none",
    .doc = "NAME=VALUE on each Job and pod: [kueue.x-k8s.io/queue-name=research].",
    .apply = [](V v, T t) { t.job->kubernetes.labels = Pairs(v.texts); }},
+  {.path = "kubernetes.annotations", .type = Type::kTexts, .most = 256, .fallback = "none",
+   .doc = "NAME=VALUE on each Job and pod: [sidecar.istio.io/inject=false].",
+   .apply = [](V v, T t) { t.job->kubernetes.annotations = Pairs(v.texts); }},
   {.path = "kubernetes.node_selector", .type = Type::kTexts, .most = 256, .fallback = "any node",
    .doc = "NAME=VALUE of labels that the nodes must have: [topology.kubernetes.io/zone=b].",
    .apply = [](V v, T t) { t.job->kubernetes.node_selector = Pairs(v.texts); }},
@@ -559,7 +571,7 @@ constexpr Field kFields[] = {
    .doc = "What the cluster calls a GPU.",
    .apply = [](V v, T t) { t.job->kubernetes.gpu_resource = v.text; }},
   {.path = "kubernetes.resources", .type = Type::kTexts, .most = 32, .fallback = "none",
-   .doc = "More that each task's pod needs: [rdma/hca=1].",
+   .doc = "More that each task's pod needs, or those of one role: [rdma/hca=1, \"worker:google.com/tpu=8\"].",
    .apply = [](V v, T t) { t.job->kubernetes.resources = v.texts; }},
 };
 // clang-format on
@@ -569,10 +581,8 @@ constexpr Field kFields[] = {
 std::span<const Field> Fields() { return kFields; }
 
 const Field* FindField(std::string_view path) {
-  for (const Field& field : kFields) {
-    if (field.path == path) return &field;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(kFields, path, &Field::path);
+  return found == std::end(kFields) ? nullptr : &*found;
 }
 
 std::vector<std::string> FieldsBelow(std::string_view section) {

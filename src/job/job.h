@@ -52,7 +52,12 @@ struct Resources {
   double cpu = 0;            // cores
   int64_t memory_bytes = 0;  // of the task's whole process tree
   int gpu = 0;               // whole devices
+  // What is set aside for it, where that is not the limit (Kubernetes' requests); 0: the limit.
+  double cpu_request = 0;
+  int64_t memory_request = 0;
 
+  double cpu_reserved() const { return cpu_request > 0 ? cpu_request : cpu; }
+  int64_t memory_reserved() const { return memory_request > 0 ? memory_request : memory_bytes; }
   bool operator==(const Resources&) const = default;
 };
 

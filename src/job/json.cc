@@ -83,6 +83,10 @@ json::object Encode(const Role& role) {
   object["cpu"] = Exact(role.resources.cpu);
   object["memory_bytes"] = role.resources.memory_bytes;
   object["gpu"] = role.resources.gpu;
+  if (role.resources.cpu_request > 0) object["cpu_request"] = Exact(role.resources.cpu_request);
+  if (role.resources.memory_request > 0) {
+    object["memory_request"] = role.resources.memory_request;
+  }
   object["command"] = Texts(role.command);
   object["env"] = TextMap(role.env);
   json::array ports;
@@ -140,12 +144,12 @@ json::object EncodeLearn(const std::map<std::string, LearnValue>& learn) {
 
 // ---- Decoding -----------------------------------------------------------------------------------
 
-Status DecodeCpu(const json::object& object, double* out) {
-  TRY_ASSIGN(const std::string text, GetString(object, "cpu"));
+Status DecodeCpu(const json::object& object, const char* field, double* out) {
+  TRY_ASSIGN(const std::string text, GetString(object, field));
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, *out);
   if (error != std::errc() || stop != end || !(*out >= 0 && *out <= kMaxCpus)) {
-    return Wrong("cpu", "a number from 0 to 65536 as text");
+    return Wrong(field, "a number from 0 to 65536 as text");
   }
   return Status::Ok();
 }
@@ -238,9 +242,15 @@ Status Decode(const json::object& object, Role* role) {
   TRY(GetOptional(object, "min", kMaxReplicas, &role->min_replicas));
   TRY(GetOptional(object, "max", kMaxReplicas, &role->max_replicas));
   TRY(GetIn(object, "processes", 1, kInt, &role->processes));
-  TRY(DecodeCpu(object, &role->resources.cpu));
+  TRY(DecodeCpu(object, "cpu", &role->resources.cpu));
   TRY(GetIn(object, "memory_bytes", 0, kMaxMemoryBytes, &role->resources.memory_bytes));
   TRY(GetIn(object, "gpu", 0, kMaxGpus, &role->resources.gpu));
+  if (object.contains("cpu_request")) {
+    TRY(DecodeCpu(object, "cpu_request", &role->resources.cpu_request));
+  }
+  if (object.contains("memory_request")) {
+    TRY(GetIn(object, "memory_request", 0, kMaxMemoryBytes, &role->resources.memory_request));
+  }
   TRY(GetTexts(object, "command", &role->command));
   TRY(GetTextMap(object, "env", &role->env));
   TRY(DecodePorts(object, &role->ports));
@@ -393,6 +403,7 @@ json::object Encode(const Kubernetes& kubernetes) {
           {"namespace", kubernetes.name_space},
           {"launcher", kubernetes.launcher},
           {"labels", TextMap(kubernetes.labels)},
+          {"annotations", TextMap(kubernetes.annotations)},
           {"node_selector", TextMap(kubernetes.node_selector)},
           {"tolerations", Texts(kubernetes.tolerations)},
           {"service_account", kubernetes.service_account},
@@ -415,6 +426,9 @@ Status DecodeKubernetes(const json::object& object, Kubernetes* kubernetes) {
   TRY_ASSIGN(kubernetes->name_space, GetString(*fields, "namespace"));
   TRY_ASSIGN(kubernetes->launcher, GetString(*fields, "launcher"));
   TRY(GetTextMap(*fields, "labels", &kubernetes->labels));
+  if (fields->contains("annotations")) {
+    TRY(GetTextMap(*fields, "annotations", &kubernetes->annotations));
+  }
   TRY(GetTextMap(*fields, "node_selector", &kubernetes->node_selector));
   TRY(GetTexts(*fields, "tolerations", &kubernetes->tolerations));
   TRY_ASSIGN(kubernetes->service_account, GetString(*fields, "service_account"));

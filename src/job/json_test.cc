@@ -39,6 +39,8 @@ Role AnyRole() {
                        static_cast<double>(uint64_t{1} << 38);
   role.resources.memory_bytes = *rc::gen::inRange<int64_t>(0, kMaxMemoryBytes + 1);
   role.resources.gpu = *rc::gen::inRange(0, kMaxGpus + 1);
+  role.resources.cpu_request = *rc::gen::inRange(0, 100) / 7.0;
+  role.resources.memory_request = *rc::gen::inRange<int64_t>(0, kMaxMemoryBytes + 1);
   role.command = TextList();
   role.env = TextMap();
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {

@@ -14,6 +14,7 @@ struct Kubernetes {
   std::string name_space;  // empty: the context's
   std::string launcher;    // image that holds /shoal-task; empty: the engine's default
   std::map<std::string, std::string> labels;  // of Jobs and pods, as queues above Kubernetes want
+  std::map<std::string, std::string> annotations;  // likewise
   std::map<std::string, std::string> node_selector;
   std::vector<std::string> tolerations;  // "KEY", "KEY=VALUE", each with ":EFFECT" behind it or not
   std::string service_account;
@@ -27,7 +28,8 @@ struct Kubernetes {
   std::string topology_spread;             // a list of TopologySpreadConstraint
   std::string security_context;            // PodSecurityContext
   std::string container_security_context;  // SecurityContext, of each container
-  std::vector<std::string> resources;      // of every task but the coordinator: "rdma/hca=1"
+  // Of every task but the coordinator: "rdma/hca=1"; of one role's: "worker:rdma/hca=1".
+  std::vector<std::string> resources;
 
   bool operator==(const Kubernetes&) const = default;
 };

@@ -48,19 +48,21 @@ Result<Job> ParseJob(std::string_view text, const std::string& file,
   return errors.ToStatus();
 }
 
-Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>& overrides) {
+Result<std::string> ReadJobFile(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return InvalidArgument(path + ": got a directory, expected a job file");
   }
   auto text = ReadFile(path, kMaxFileBytes);
-  if (!text.ok()) {
-    if (text.status().code() == Code::kResourceExhausted) {
-      return ParseJob(std::string(kMaxFileBytes + 1, ' '), path, overrides);
-    }
-    return InvalidArgument("cannot read the job file: " + text.status().message());
-  }
-  return ParseJob(*text, path, overrides);
+  if (text.ok()) return text;
+  if (text.status().code() == Code::kResourceExhausted)
+    return ParseJob(std::string(kMaxFileBytes + 1, ' '), path).status();
+  return InvalidArgument("cannot read the job file: " + text.status().message());
+}
+
+Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>& overrides) {
+  TRY_ASSIGN(const std::string text, ReadJobFile(path));
+  return ParseJob(text, path, overrides);
 }
 
 Result<Volume> ParseVolume(const std::string& text) {

@@ -26,8 +26,10 @@ inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 Result<Job> ParseJob(std::string_view text, const std::string& file,
                      const std::vector<std::string>& overrides = {});
 
-// Reads `path` (at most 1 MiB) and parses it. A file that is missing or unreadable is
-// InvalidArgument too: a wrong job file is wrong usage.
+// The text of the job file `path` (at most 1 MiB), read once: it may be a FIFO, or /dev/stdin. A
+// file that is missing or unreadable is InvalidArgument too: a wrong job file is wrong usage.
+Result<std::string> ReadJobFile(const std::string& path);
+// Reads `path` and parses it.
 Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>& overrides = {});
 
 // Makes the paths that a job names on this machine (data without a scheme, outputs, files, a plain

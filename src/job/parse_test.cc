@@ -107,6 +107,10 @@ TEST(Parse, NestingAndAliasesAreBounded) {
     for (int k = 0; k < 10; ++k) bomb += before + (k < 9 ? "," : "]\n");
   }
   EXPECT_NE(ErrorOf(bomb).find("aliases expanded"), std::string::npos);
+  // Few values, but large ones.
+  std::string large = "a: &a " + std::string(100'000, 'x') + "\nb: [";
+  for (int i = 0; i < 1000; ++i) large += "*a, ";
+  EXPECT_NE(ErrorOf(large + "]\n").find("bytes of values, aliases expanded"), std::string::npos);
   std::string deep = "a: &a [x]\n";
   for (int i = 0; i < 100; ++i) {
     deep += "b" + std::to_string(i) + ": &b" + std::to_string(i) + " [*" +

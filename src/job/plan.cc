@@ -180,7 +180,11 @@ std::string TotalText(const Plan& plan) {
 }
 
 json::object ResourcesJson(const Resources& resources) {
-  return {{"cpu", resources.cpu}, {"memory_bytes", resources.memory_bytes}, {"gpu", resources.gpu}};
+  json::object object{
+      {"cpu", resources.cpu}, {"memory_bytes", resources.memory_bytes}, {"gpu", resources.gpu}};
+  if (resources.cpu_request > 0) object["cpu_request"] = resources.cpu_request;
+  if (resources.memory_request > 0) object["memory_request"] = resources.memory_request;
+  return object;
 }
 
 json::object TaskJson(const PlannedTask& task) {
@@ -297,8 +301,8 @@ Result<Plan> MakePlan(const Job& job) {
     task.processes = role.processes;
     task.follows = role.follows;
     for (task.index = 0; task.index < role.replicas; ++task.index) plan.tasks.push_back(task);
-    plan.total.cpu += role.resources.cpu * role.replicas;
-    plan.total.memory_bytes += role.resources.memory_bytes * role.replicas;
+    plan.total.cpu += role.resources.cpu_reserved() * role.replicas;
+    plan.total.memory_bytes += role.resources.memory_reserved() * role.replicas;
     plan.total.gpu += role.resources.gpu * role.replicas;
   }
   return plan;

@@ -130,6 +130,11 @@ std::string Describe(const TaskEnd& end) {
         return "exited with " + std::to_string(end.exit_code) + ", which a shell says for " +
                SignalName(end.exit_code - 128);
       }
+      if (end.exit_code == 126 || end.exit_code == 127) {
+        return "exited with " + std::to_string(end.exit_code) +
+               ", which a shell says for a program that " +
+               (end.exit_code == 127 ? "does not exist" : "cannot be started");
+      }
       return "exited with " + std::to_string(end.exit_code);
     case EndKind::kSignal:
       return "was killed by " + SignalName(end.signal) +

@@ -54,6 +54,7 @@ class Validator {
   // False after an error that names the roles there are.
   bool CheckRole(const std::string& path, const std::string& name);
   void CheckRoles();
+  void CheckRequests(const std::string& path, const Resources& resources);
   void CheckFollows();
   void CheckAfter(const Role& role);
   bool WaitsFor(const Role& role, const std::string& whom) const;
@@ -85,6 +86,15 @@ bool Validator::CheckRole(const std::string& path, const std::string& name) {
   return false;
 }
 
+void Validator::CheckRequests(const std::string& path, const Resources& resources) {
+  if (resources.cpu > 0 && resources.cpu_request > resources.cpu) {
+    Wrong(path + ".cpu", "got more than resources.cpu, the limit, expected at most that");
+  }
+  if (resources.memory_bytes > 0 && resources.memory_request > resources.memory_bytes) {
+    Wrong(path + ".memory", "got more than resources.memory, the limit, expected at most that");
+  }
+}
+
 void Validator::CheckRoles() {
   int64_t tasks = 0;
   for (const Role& role : job_.roles) {
@@ -102,6 +112,7 @@ void Validator::CheckRoles() {
                                ", expected at least the role's replicas, " +
                                std::to_string(role.replicas));
     }
+    CheckRequests(path + ".resources.requests", role.resources);
     if (role.restart.backoff > role.restart.backoff_max) {
       const bool given = draft_.Has(path + ".restart.backoff_max");
       Wrong(path + (given ? ".restart.backoff_max" : ".restart.backoff"),

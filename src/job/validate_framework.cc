@@ -56,6 +56,7 @@ class FrameworkValidator {
         job_.FindRole("master") != nullptr) {
       Wrong("roles.master", "got a master beside a chief, expected one of them to lead the job");
     }
+    if (job_.framework == Framework::kShoal) CheckDataNames();
     CheckVariables("env", job_.env);
     const std::vector<std::string> ranked = RankedRoles(job_);
     for (const Role& role : job_.roles) {
@@ -88,6 +89,16 @@ class FrameworkValidator {
                                      : "at most " + std::to_string(bound.most);
     Wrong(path + ".replicas", "got " + std::to_string(role->replicas) + ", expected " + expected +
                                   " with framework " + name_ + ": " + bound.why);
+  }
+
+  // Our trainers would train on any other, which is seldom what "validation" means.
+  void CheckDataNames() {
+    for (const DataSource& data : job_.data) {
+      if (data.name == "train" || data.name == "test") continue;
+      Wrong("data." + data.name, "got data " + data.name +
+                                     ", expected train, or test to measure the model with" +
+                                     DidYouMean(data.name, {"train", "test"}));
+    }
   }
 
   void CheckVariables(const std::string& path, const std::map<std::string, std::string>& env) {

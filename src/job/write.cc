@@ -67,6 +67,12 @@ Node ResourcesNode(const Resources& resources) {
     AddField(&node, "memory", Plain(SizeText(resources.memory_bytes)));
   }
   if (resources.gpu > 0) AddField(&node, "gpu", Number(resources.gpu));
+  Node requests;
+  if (resources.cpu_request > 0) AddField(&requests, "cpu", Real(resources.cpu_request));
+  if (resources.memory_request > 0) {
+    AddField(&requests, "memory", Plain(SizeText(resources.memory_request)));
+  }
+  AddUnlessEmpty(&node, "requests", std::move(requests));
   return node;
 }
 
@@ -370,6 +376,7 @@ Node KubernetesNode(const Kubernetes& kubernetes) {
   AddUnlessEmpty(&node, "namespace", kubernetes.name_space);
   AddUnlessEmpty(&node, "launcher", kubernetes.launcher);
   add_list("labels", Joined(kubernetes.labels));
+  add_list("annotations", Joined(kubernetes.annotations));
   add_list("node_selector", Joined(kubernetes.node_selector));
   add_list("tolerations", kubernetes.tolerations);
   AddUnlessEmpty(&node, "service_account", kubernetes.service_account);

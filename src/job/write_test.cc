@@ -60,6 +60,9 @@ Role AnyRole(const std::string& name) {
   role.resources.memory_bytes = *rc::gen::inRange<int64_t>(1 << 20, kMaxMemoryBytes);
   if (*rc::gen::arbitrary<bool>()) role.resources.memory_bytes &= ~int64_t{0xfffff};
   role.resources.gpu = *rc::gen::inRange(0, 3);
+  if (*rc::gen::arbitrary<bool>()) role.resources.memory_request = role.resources.memory_bytes / 2;
+  if (role.resources.memory_request < 1 << 20) role.resources.memory_request = 0;
+  if (*rc::gen::arbitrary<bool>()) role.resources.cpu_request = role.resources.cpu / 3;
   if (*rc::gen::arbitrary<bool>()) role.command = AnyCommand();
   role.env = AnyEnv();
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {

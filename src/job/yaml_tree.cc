@@ -10,6 +10,7 @@
 #include <istream>
 #include <map>
 #include <optional>
+#include <set>
 #include <streambuf>
 #include <utility>
 
@@ -29,6 +30,13 @@ int CountNodes(const Node& node) {
   return count;
 }
 
+size_t CountBytes(const Node& node) {
+  size_t bytes = node.text.size();
+  for (const Key& key : node.keys) bytes += key.text.size();
+  for (const Node& item : node.items) bytes += CountBytes(item);
+  return bytes;
+}
+
 int DepthOf(const Node& node) {
   int depth = 0;
   for (const Node& item : node.items) depth = std::max(depth, DepthOf(item));
@@ -38,7 +46,7 @@ int DepthOf(const Node& node) {
 // Builds the tree from the parser's events. After the first error it ignores the rest.
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(int set, Errors* errors) : set_(set), errors_(errors) {}
+  Builder(int set, bool merges, Errors* errors) : set_(set), merges_(merges), errors_(errors) {}
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override { anchors_.clear(); }
   void OnDocumentEnd() override {}
@@ -89,8 +97,13 @@ class Builder final : public YAML::EventHandler {
     Fail(mark, "got the YAML tag " + Shown(tag) + ", expected plain values without tags");
     return false;
   }
-  bool Spend(const YAML::Mark& mark, int nodes) {
+  bool Spend(const YAML::Mark& mark, int nodes, size_t bytes) {
     nodes_ += nodes;
+    bytes_ += bytes;
+    if (bytes_ > kMaxTreeBytes) {
+      Fail(mark, "got more than " + std::to_string(kMaxTreeBytes) +
+                     " bytes of values, aliases expanded, expected a job file of fewer");
+    }
     if (nodes_ > kMaxNodes) {
       Fail(mark, "got more than " + std::to_string(kMaxNodes) +
                      " values, aliases expanded, expected a job file of fewer");
@@ -103,19 +116,22 @@ class Builder final : public YAML::EventHandler {
   void Close();
   void Attach(Node node, YAML::anchor_t anchor);
   void TakeKey(Node node);
+  void Merge(Node* map);
 
   const int set_;
+  const bool merges_;  // "<<" is YAML's merge key
   Errors* const errors_;
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Node> anchors_;
   Node root_;
   int nodes_ = 0;
+  size_t bytes_ = 0;
   bool failed_ = false;
 };
 
 void Builder::Leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind,
                    const std::string& value, bool quoted) {
-  if (failed_ || !Spend(mark, 1)) return;
+  if (failed_ || !Spend(mark, 1, value.size())) return;
   Node node;
   node.kind = kind;
   node.quoted = quoted;
@@ -125,7 +141,7 @@ void Builder::Leaf(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kin
 }
 
 void Builder::Open(const YAML::Mark& mark, YAML::anchor_t anchor, Node::Kind kind) {
-  if (failed_ || !Spend(mark, 1)) return;
+  if (failed_ || !Spend(mark, 1, 0)) return;
   if (stack_.size() >= static_cast<size_t>(kMaxDepth)) {
     return Fail(mark, "got values nested more than " + std::to_string(kMaxDepth) +
                           " deep, expected fewer levels");
@@ -141,6 +157,8 @@ void Builder::Close() {
   if (failed_ || stack_.empty()) return;
   Frame frame = std::move(stack_.back());
   stack_.pop_back();
+  if (merges_ && frame.seen.contains("<<")) Merge(&frame.node);
+  if (failed_) return;
   Attach(std::move(frame.node), frame.anchor);
 }
 
@@ -150,7 +168,7 @@ void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
   if (known == anchors_.end()) {
     return Fail(mark, "got an alias of a value that contains it, expected one that is complete");
   }
-  if (!Spend(mark, CountNodes(known->second))) return;
+  if (!Spend(mark, CountNodes(known->second), CountBytes(known->second))) return;
   if (stack_.size() + static_cast<size_t>(DepthOf(known->second)) > kMaxDepth) {
     return Fail(mark, "got values nested more than " + std::to_string(kMaxDepth) +
                           " deep, expected fewer levels");
@@ -161,6 +179,7 @@ void Builder::OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) {
 void Builder::Attach(Node node, YAML::anchor_t anchor) {
   if (anchor != 0) {
     nodes_ += CountNodes(node);
+    bytes_ += CountBytes(node);
     anchors_[anchor] = node;
   }
   if (stack_.empty()) {
@@ -180,6 +199,39 @@ void Builder::Attach(Node node, YAML::anchor_t anchor) {
       top.node.items.push_back(std::move(node));
     }
     top.key.reset();
+  }
+}
+
+// The map's own fields come first, then those of earlier maps of a list.
+void Builder::Merge(Node* map) {
+  const auto at = std::find_if(map->keys.begin(), map->keys.end(),
+                               [](const Key& key) { return key.text == "<<"; });
+  const auto number = at - map->keys.begin();
+  Node source = std::move(map->items[static_cast<size_t>(number)]);
+  map->keys.erase(at);
+  map->items.erase(map->items.begin() + number);
+  std::vector<Node> sources;
+  if (source.kind == Node::Kind::kList) {
+    sources = std::move(source.items);
+  } else {
+    sources.push_back(std::move(source));
+  }
+  std::set<std::string> known;
+  for (const Key& key : map->keys) known.insert(key.text);
+  for (Node& one : sources) {
+    if (one.kind != Node::Kind::kMap) {
+      errors_->Add(one.place, "",
+                   "got " + Tell(one) +
+                       " to merge by '<<', expected a section of fields or a list "
+                       "of such");
+      failed_ = true;
+      return;
+    }
+    for (size_t i = 0; i < one.keys.size(); ++i) {
+      if (!known.insert(one.keys[i].text).second) continue;
+      map->keys.push_back(std::move(one.keys[i]));
+      map->items.push_back(std::move(one.items[i]));
+    }
   }
 }
 
@@ -275,7 +327,7 @@ std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* err
   if (!CheckBytes(text, set, errors)) return {};
   ViewBuffer buffer(text);
   std::istream stream(&buffer);
-  Builder builder(set, errors);
+  Builder builder(set, most > 1, errors);
   std::vector<Node> documents;
   try {
     YAML::Parser parser(stream);

@@ -34,12 +34,14 @@ struct Node {
 // Bounds of one file, aliases expanded.
 inline constexpr int kMaxDepth = 32;
 inline constexpr int kMaxNodes = 200'000;
+inline constexpr size_t kMaxTreeBytes = size_t{8} << 20;  // of texts and names of fields
 
 // The one document in `text`; a null node if it is empty. What is wrong goes to `errors`. For a
 // value of --set, `set` is its number and its nodes stand there instead of in the file.
 Node ParseYaml(std::string_view text, int set, Errors* errors);
 
-// Every document in `text`, in order; empty ones are null nodes. kMaxNodes bounds their sum.
+// Every document in `text`, in order; empty ones are null nodes. The bounds are for their sum. For
+// files of other systems: the merge key "<<" gives a map the fields of another that it lacks.
 std::vector<Node> ParseYamlDocuments(std::string_view text, Errors* errors);
 
 // True if it is UTF-8 without NUL: what a scalar of a job may be.

@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <new>
 
 #include "base/log.h"
 #include "learn/ffm/ffm.h"
 #include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
+#include "learn/memory.h"
 #include "learn/parameter_server.h"
 #include "learn/task.h"
 #include "learn/word2vec/word2vec.h"
@@ -21,13 +23,16 @@ extern char** environ;
 namespace shoal::learn {
 namespace {
 
-// What the signal handler sets; a handler can reach nothing else. Set before it is installed.
-std::atomic<bool>* stop_flag = nullptr;
+// Whom the signal handler tells; a handler can reach nothing else. Set before it is installed.
+Task* told = nullptr;
 
-void OnSignal(int /*signal*/) { stop_flag->store(true); }
+void OnSignal(int signal) {
+  told->stop_signal.store(signal);
+  told->stop.store(true);
+}
 
 void InstallHandlers(Task& task) {
-  stop_flag = &task.stop;
+  told = &task;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   sigaction(SIGTERM, &action, nullptr);
@@ -62,9 +67,17 @@ Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue
                                      known));
 }
 
-// SIGTERM before the training began is an end that was asked for.
-bool IsGoodEnd(const Status& status, const Task& task) {
-  return status.ok() || (status.code() == Code::kCancelled && task.stop.load());
+// A signal came before the training began, or before it was done.
+bool EndsEarly(const Status& status, const Task& task) {
+  const bool before = status.code() == Code::kCancelled && task.stop.load();
+  return before || (status.ok() && task.cut_short);
+}
+
+// As if there were no handler.
+int EndBySignal(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+  return 128 + signal;  // the first process of a namespace does not die of it
 }
 
 Status RunRole(std::string_view role, Task& task) {
@@ -79,15 +92,29 @@ int Complain(const std::string& command, const Status& status) {
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
 
+// The edge at which a want of memory becomes a sentence; training threads have one of their own.
+Status WithinMemory(const std::function<Status()>& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
 int Run(const std::string& command, const std::string& role,
         const std::function<Status(Task&)>& body) {
   Result<std::unique_ptr<Task>> task = Task::Make(role, RealEnvironment());
   if (!task.ok()) return Complain(command, task.status());
   SetLogName(fmt::format("{}-{}", role, (*task)->index));
   InstallHandlers(**task);
-  const Status status = body(**task);
-  if (IsGoodEnd(status, **task)) return 0;
-  return Complain(command, status);
+  const Status status = WithinMemory([&] { return body(**task); });
+  if (EndsEarly(status, **task)) {
+    if (!status.ok()) LogWarning("{}", status.message());
+    // As the job that is being stopped asked for.
+    if ((*task)->JobEnding()) return 0;
+    return EndBySignal((*task)->stop_signal.load());
+  }
+  return status.ok() ? 0 : Complain(command, status);
 }
 
 }  // namespace

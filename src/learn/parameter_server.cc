@@ -121,6 +121,7 @@ Status RunParameterServer(Task& task) {
   options.members = &task.members();
   options.life = task.life;
   options.balance_every = kBalanceEvery;
+  options.stopping = [&task] { return task.stop.load(); };
   TRY_ASSIGN(const std::unique_ptr<ps::Server> server, ps::Server::Start(std::move(options)));
   // With copies it is known later whether a checkpoint is wanted at all.
   if (task.server_copies == 1 && server->restored_checkpoint() >= 0)
@@ -145,8 +146,8 @@ Status RunParameterServer(Task& task) {
     ended = now;
   }
   timer.reset();
-  // Told to end while there are workers: the role is made smaller, or the job is stopped, and then
-  // the first server is gone at once.
+  // Told to end while there are workers that go on: the role is made smaller, or somebody else
+  // wants this server gone; the others get its rows.
   if (task.index == 0 || task.servers < 2 || !task.WorkersLive()) return Status::Ok();
   const Status left = server->Leave(kLeaveWithin);
   if (!left.ok()) LogInfo("{}", left.message());
@@ -160,7 +161,8 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
   options.index = task.index;
   options.token = task.token;
   options.consistency = consistency;
-  options.reconnect_timeout = std::chrono::seconds(120);
+  // At first as later: a server may be stopped, or start again, in just that moment.
+  options.connect_timeout = options.reconnect_timeout = std::chrono::seconds(120);
   options.on_server_restart = [restarted](int index, int64_t /*checkpoint*/) {
     restarted->fetch_or(uint64_t{1} << std::min(index, 63));
   };
@@ -187,6 +189,13 @@ Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
         "roles: {} workers but no role server; add `server: {{replicas: 1, follows: worker}}`, or "
         "take one worker with more threads",
         worker->replicas));
+  }
+  if (worker->elastic()) {
+    return InvalidArgument(fmt::format(
+        "roles.worker: got from {} to {} tasks ('min' and 'max'), expected a fixed number: {} "
+        "divides its data among the workers when it begins; leave out 'min' and 'max', or make the "
+        "role server elastic",
+        worker->least(), worker->most(), algorithm));
   }
   const auto copies = job.learn.find("server_copies");
   const job::Role* const server = job.FindRole("server");

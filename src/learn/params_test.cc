@@ -36,14 +36,28 @@ TEST(Params, DefaultsAreWord2vecs) {
   EXPECT_FALSE(params->cbow);
 }
 
-// Of a job file with so many servers.
-Status CheckRoles(const std::string& copies, int servers) {
+// Of a job file with so many servers; `more`: fields of the role worker.
+Status CheckRoles(const std::string& copies, int servers, const std::string& more = "") {
   const std::string text =
       "framework: shoal\nlearn: {algorithm: word2vec, server_copies: " + copies +
       "}\ndata: {train: {source: a.txt, format: text}}\nroles:\n  server: {replicas: " +
-      std::to_string(servers) + ", follows: worker}\n  worker: {replicas: 2}\n";
+      std::to_string(servers) + ", follows: worker}\n  worker: {replicas: 2" + more + "}\n";
   const auto job = job::ParseJob(text, "job.yaml");
   return job.ok() ? ValidateRoles(*job, "word2vec") : job.status();
+}
+
+// Each would train another part of the data than the others think.
+TEST(Params, WorkersOfATrainerAreNotElastic) {
+  for (const char* const more : {", max: 3", ", min: 1", ", min: 1, max: 3"}) {
+    const Status status = CheckRoles("1", 1, more);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << more;
+    EXPECT_NE(status.message().find("expected a fixed number: word2vec divides its data"),
+              std::string::npos)
+        << status.message();
+  }
+  EXPECT_NE(CheckRoles("1", 1, ", max: 3").message().find("got from 2 to 3 tasks"),
+            std::string::npos);
+  EXPECT_TRUE(CheckRoles("1", 1, ", min: 2, max: 2").ok());
 }
 
 TEST(Params, ServerCopiesAreOneOrTwoAndTwoNeedTwoServers) {

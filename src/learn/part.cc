@@ -1,5 +1,7 @@
 #include "learn/part.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <thread>
@@ -49,10 +51,12 @@ std::string EncodeParts(const std::vector<uint32_t>& parts) {
 
 Result<DataPart> DecodeParts(std::string bytes, const PartAsk& ask) {
   const auto workers = static_cast<size_t>(ask.workers);
-  // Of a job that has been scaled since: its data is cut anew.
-  const bool scaled =
-      bytes.size() % sizeof(uint32_t) == 0 && bytes.size() / sizeof(uint32_t) != workers;
-  if (scaled) return DataPart{static_cast<uint64_t>(ask.index), {}};
+  if (bytes.size() % sizeof(uint32_t) == 0 && bytes.size() / sizeof(uint32_t) != workers) {
+    return FailedPrecondition(
+        fmt::format("the data is divided among {} workers, got {}; run the job with as many as "
+                    "before, or anew",
+                    bytes.size() / sizeof(uint32_t), workers));
+  }
   std::vector<uint32_t> parts(workers);
   std::vector<bool> taken(workers);
   ByteReader reader(bytes);
@@ -66,7 +70,7 @@ Result<DataPart> DecodeParts(std::string bytes, const PartAsk& ask) {
   return DataPart{parts[static_cast<size_t>(ask.index)], std::move(bytes)};
 }
 
-// The first worker's: once all have said what their hosts hold, or have had the time to.
+// Of the one that decides: once all have said what their hosts hold, or have had the time to.
 Status Decide(const PartAsk& ask, const std::vector<std::string>& names) {
   const auto workers = static_cast<uint32_t>(ask.workers);
   std::vector<std::vector<HeldPart>> held(workers);
@@ -78,7 +82,7 @@ Status Decide(const PartAsk& ask, const std::vector<std::string>& names) {
       return bytes.status();
     }
   }
-  TRY(ask.client->PutBlob(kParts, EncodeParts(AssignParts(held))));
+  TRY(ask.agreements->Tell(kParts, EncodeParts(AssignParts(held))));
   for (const std::string& name : names) TRY(ask.client->DeleteBlob(name));
   return Status::Ok();
 }
@@ -125,13 +129,15 @@ Result<DataPart> AgreeOnPart(const PartAsk& ask, const data::Corpus& corpus) {
   const TimePoint begin = RealClock::Get()->Now();
   std::optional<std::optional<std::vector<HeldPart>>> held;  // not looked yet
   for (int attempt = 0;; ++attempt) {
-    Result<std::string> told = ask.client->GetBlob(kParts);
+    Result<std::string> told = ask.agreements->Learn(kParts);
     if (told.ok()) return DecodeParts(std::move(*told), ask);
     if (told.status().code() != Code::kNotFound) return told.status();
     if (ask.stop->load()) return Cancelled("stopped before the training began");
     if (!held) held = HeldParts(corpus, static_cast<uint64_t>(ask.workers), *ask.near);
     const Duration waited = RealClock::Get()->Now() - begin;
-    if (ask.index == 0 && !*held) {  // nothing is kept of this data: nobody moves
+    const std::vector<int> ended = ask.ended ? ask.ended() : std::vector<int>();
+    const bool decides = Decides(ask.index, ended);
+    if (decides && !*held) {  // nothing is kept of this data: nobody moves
       TRY(Decide(ask, {}));
       continue;
     }
@@ -139,8 +145,8 @@ Result<DataPart> AgreeOnPart(const PartAsk& ask, const data::Corpus& corpus) {
     const std::string name = kHeld + std::to_string(ask.index);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       TRY(ask.client->PutBlob(name, EncodeHeld(held->value_or(std::vector<HeldPart>{}))));
-    } else if (ask.index == 0 &&
-               (names.size() >= static_cast<size_t>(ask.workers) || waited > ask.held_patience)) {
+    } else if (decides &&
+               (AllAsk(kHeld, names, ask.workers, ended) || waited > ask.held_patience)) {
       TRY(Decide(ask, names));
       continue;
     }
@@ -154,13 +160,13 @@ Result<DataPart> AgreeOnPart(const PartAsk& ask, const data::Corpus& corpus) {
   }
 }
 
-void TellPartsAgain(ps::Client& client, const DataPart& part, int64_t* restarts) {
-  const int64_t now = client.server_restarts();
-  if (*restarts == now) return;
-  *restarts = now;
-  if (part.told.empty()) return;
-  const Status status = client.PutBlob(kParts, part.told, std::chrono::seconds(60));
-  if (!status.ok()) LogWarning("the parts of the data were not told again: {}", status.message());
+uint64_t DataPart::Of(int worker) const {
+  ByteReader reader(told);
+  auto part = static_cast<uint32_t>(worker);
+  for (int i = 0; i <= worker && !told.empty(); ++i) {
+    if (!reader.Get(&part).ok()) return static_cast<uint64_t>(worker);
+  }
+  return part;
 }
 
 }  // namespace shoal::learn

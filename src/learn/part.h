@@ -7,10 +7,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "learn/agreements.h"
 #include "learn/near.h"
 #include "ps/client.h"
 
@@ -27,22 +29,23 @@ struct PartAsk {
   bool fixed = false;
   const NearOptions* near = nullptr;  // not owned, as all below
   ps::Client* client = nullptr;
+  Agreements* agreements = nullptr;
   const std::atomic<bool>* stop = nullptr;
+  std::function<std::vector<int>()> ended = {};  // workers that have, as far as is known; or empty
   Duration held_patience = kHeldPatience;
 };
 
 struct DataPart {
   uint64_t own = 0;  // this worker's, of as many as there are workers
   std::string told;  // as the servers have it for workers that come again; empty: nobody moved
+
+  // Another worker's.
+  uint64_t Of(int worker) const;
 };
 
 // Asks the servers, and as the first worker decides. The same answer in every life of a worker.
 // Cancelled if *stop became true meanwhile; DeadlineExceeded if the first worker says nothing.
 Result<DataPart> AgreeOnPart(const PartAsk& ask, const data::Corpus& corpus);
-
-// Tells the servers again after one came back, as it may have forgotten. `restarts`: of the
-// client's servers, as it was last seen. Failures are logged: only who is lost later would miss it.
-void TellPartsAgain(ps::Client& client, const DataPart& part, int64_t* restarts);
 
 // The part of each worker: the most bytes first, then each its own number where that is free.
 // `held`: by worker. Every part once. O(n log n) in what is held.

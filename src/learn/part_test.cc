@@ -91,11 +91,13 @@ class AgreeOnPartTest : public testing::Test {
     options.token = "token";
     options.hub = hub_;
     const auto client = ps::Client::Connect(std::move(options), &members_).value();
+    Agreements agreements(client.get());
     return AgreeOnPart({.index = index,
                         .workers = 2,
                         .fixed = fixed,
                         .near = &near,
                         .client = client.get(),
+                        .agreements = &agreements,
                         .stop = &stop_,
                         .held_patience = std::chrono::milliseconds(held_ms_)},
                        *corpus_);
@@ -178,23 +180,33 @@ TEST_F(AgreeOnPartTest, OneThatSaysNothingIsNotWaitedForLong) {
   EXPECT_EQ(Ask(1, "a")->own, 0u);  // comes late
 }
 
-TEST_F(AgreeOnPartTest, AServerThatForgotIsToldAgain) {
+TEST_F(AgreeOnPartTest, TheOthersPartsAreKnownToo) {
   Both("a", "b");
   StartServer();
   DataPart told;
   std::thread other([&] { EXPECT_TRUE(Ask(1, "a").ok()); });
   told = Ask(0, "b").value();
   other.join();
-  StartServer();  // empty
+  EXPECT_EQ(told.own, 1u);
+  EXPECT_EQ(told.Of(0), 1u);
+  EXPECT_EQ(told.Of(1), 0u);
+  EXPECT_EQ(DataPart{}.Of(3), 3u) << "nobody moved";
+}
+
+TEST_F(AgreeOnPartTest, AnotherNumberOfWorkersIsAnError) {
+  Both("a", "b");
+  const NearOptions near = HostOf("a");
   ps::ClientOptions options;
   options.index = 0;
   options.token = "token";
   options.hub = hub_;
   const auto client = ps::Client::Connect(std::move(options), &members_).value();
-  int64_t restarts = -1;
-  TellPartsAgain(*client, told, &restarts);
-  EXPECT_EQ(restarts, client->server_restarts());
-  EXPECT_EQ(Ask(1, "b")->own, 0u);
+  const auto part = AgreeOnPart(
+      {.index = 0, .workers = 3, .near = &near, .client = client.get(), .stop = &stop_}, *corpus_);
+  EXPECT_EQ(part.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(part.status().message(),
+            "the data is divided among 2 workers, got 3; run the job with as many as before, or "
+            "anew");
 }
 
 TEST_F(AgreeOnPartTest, ItCanBeStopped) {

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <string>
 
+#include "base/json_portable.h"
+
 namespace shoal::learn {
 namespace {
 
@@ -14,7 +16,7 @@ constexpr size_t kMaxReportBytes = 4096;  // what a pipe takes in one piece
 
 void Reporter::Write(const char* kind, const json::object& value) const {
   if (fd_ < 0) return;
-  std::string line = ToText(json::object{{kind, value}});
+  std::string line = ToText(PortableJson(json::object{{kind, value}}));
   line += '\n';
   if (line.size() > kMaxReportBytes) return;
   while (write(fd_, line.data(), line.size()) < 0 && errno == EINTR) {

@@ -1,7 +1,6 @@
 #include "learn/task.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "host/usage.h"
 
 namespace shoal::learn {
 namespace {
@@ -32,6 +32,15 @@ Result<int> NumberIn(const Environment& env, const std::string& name, int other)
   if (error != std::errc() || end != text.data() + text.size() || value < 0)
     return InvalidArgument(fmt::format("{}: got {}, expected a number", name, text));
   return value;
+}
+
+Result<double> CpusIn(const Environment& env) {
+  const std::string text = Variable(env, "SHOAL_CPUS");
+  if (text.empty()) return 0.0;
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value > 0) return value;
+  return InvalidArgument(fmt::format("SHOAL_CPUS: got {}, expected a number above 0", text));
 }
 
 Result<std::vector<std::string>> AddressesOf(const json::object& cluster, const char* role) {
@@ -99,6 +108,7 @@ Result<FileMembers::View> FileMembers::ViewOf(const std::string& text) {
   TRY_ASSIGN(const json::object cluster, ParseJsonObject(text));
   View view;
   view.members.generation = GetIntOr(cluster, "generation", 1);
+  view.ending = GetBoolOr(cluster, "ending", false);
   TRY_ASSIGN(view.members.servers, AddressesOf(cluster, "server"));
   TRY_ASSIGN(const std::vector<std::string> workers, AddressesOf(cluster, "worker"));
   view.members.workers = static_cast<int>(workers.size());
@@ -140,7 +150,13 @@ std::vector<int> FileMembers::EndedWorkers() {
 bool FileMembers::WorkersLive() {
   const std::lock_guard lock(mu_);
   Refresh();
-  return static_cast<int>(view_.ended.size()) < view_.workers_there;
+  return !view_.ending && static_cast<int>(view_.ended.size()) < view_.workers_there;
+}
+
+bool FileMembers::JobEnding() {
+  const std::lock_guard lock(mu_);
+  Refresh();
+  return view_.ending;
 }
 
 void FileMembers::Refresh() {
@@ -236,6 +252,8 @@ Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& en
   task->role = std::move(role);
   TRY_ASSIGN(task->index, NumberIn(env, "SHOAL_INDEX", 0));
   TRY_ASSIGN(task->attempt, NumberIn(env, "SHOAL_ATTEMPT", 0));
+  TRY_ASSIGN(task->cpus, CpusIn(env));
+  task->cores = host::ReadMachineFacts().cores;
   TRY_ASSIGN(const int port, NumberIn(env, "SHOAL_PORT", 0));
   if (port > UINT16_MAX) return InvalidArgument(fmt::format("SHOAL_PORT: got {}", port));
   task->port = static_cast<uint16_t>(port);
@@ -253,10 +271,8 @@ Result<std::unique_ptr<Task>> Task::Make(std::string role, const Environment& en
 }
 
 int64_t Task::OwnThreads() const {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return std::max(1, cores / workers_on_this_host);
+  const double share = cpus > 0 ? std::min(cpus, cores) : cores / workers_on_this_host;
+  return std::max<int64_t>(1, static_cast<int64_t>(share));
 }
 
 }  // namespace shoal::learn

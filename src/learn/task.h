@@ -36,14 +36,17 @@ class FileMembers final : public ps::Members {
   ps::MemberView Current() override;
   // Workers that ended well, for good, by what the coordinator last said; ascending.
   std::vector<int> EndedWorkers();
-  // Whether some worker is there that has not ended well.
+  // Whether some worker is there that has not ended well, and the job is not ending either.
   bool WorkersLive();
+  // Whether the job is being stopped, or its verdict is decided.
+  bool JobEnding();
 
  private:
   struct View {
     ps::MemberView members;
     std::vector<int> ended;
     int workers_there = 0;
+    bool ending = false;
   };
   FileMembers(std::filesystem::path file, View view)
       : file_(std::move(file)), view_(std::move(view)) {}
@@ -74,6 +77,8 @@ class Task {
   bool ucx = false;       // workers reach servers over UCX
   NearOptions near;       // learn.cache_data
   int workers_on_this_host = 1;
+  double cpus = 0;   // resources.cpu of its role; 0: not said
+  double cores = 1;  // that this process may run on: affinity, and quotas of control groups
   int attempt = 0;
   // Of this program: 0 for the first of a job, and growing with every start of its task, also after
   // the task had left and has come back.
@@ -91,16 +96,24 @@ class Task {
   int checkpoint_keep = 2;
   std::filesystem::path checkpoint_dir;  // empty: no checkpoints
 
-  // Cores that this worker may use: the machine's, shared among the workers on it. At least 1.
+  // Cores that this worker may use: its role's resources.cpu as far as they are there; without, the
+  // machine's, shared among the workers on it. At least 1.
   int64_t OwnThreads() const;
   ps::Members& members() const { return *members_; }
   // As FileMembers. Thread-safe.
   std::vector<int> EndedWorkers() const { return members_->EndedWorkers(); }
   bool WorkersLive() const { return members_->WorkersLive(); }
+  bool JobEnding() const { return members_->JobEnding(); }
   const Reporter& reporter() const { return reporter_; }
   // Becomes true when the task shall finish what it is at, save and end. Any thread, signal
   // handlers too.
   std::atomic<bool> stop{false};
+  // The signal that said so; 0: none.
+  std::atomic<int> stop_signal{0};
+  // The role's body has ended before its part was done, because of `stop`. Unless the job is
+  // ending, the process then ends by that signal, as a program without a handler does: it is a
+  // loss.
+  bool cut_short = false;
 
  private:
   explicit Task(int report_fd) : reporter_(report_fd) {}

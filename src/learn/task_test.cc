@@ -56,6 +56,24 @@ TEST_F(TaskTest, HearsFromTheFileWhoHasEnded) {
   EXPECT_EQ((*made)->members().Current().servers.size(), 2u);
 }
 
+TEST_F(TaskTest, ThreadsAreWhatTheRoleAsksForAndTheMachineHas) {
+  auto task = std::move(*Task::Make("worker", env_));
+  task->cores = 8;
+  EXPECT_EQ(task->OwnThreads(), 4);  // two workers on this host
+  env_["SHOAL_CPUS"] = "1";
+  EXPECT_EQ(std::move(*Task::Make("worker", env_))->OwnThreads(), 1);
+  env_["SHOAL_CPUS"] = "2.5";
+  task = std::move(*Task::Make("worker", env_));
+  task->cores = 8;
+  EXPECT_EQ(task->OwnThreads(), 2);
+  task->cores = 0.5;  // a quota
+  EXPECT_EQ(task->OwnThreads(), 1);
+  for (const char* const bad : {"0", "-1", "two", "nan", "2x"}) {
+    env_["SHOAL_CPUS"] = bad;
+    EXPECT_NE(ErrorOf().find("SHOAL_CPUS: got "), std::string::npos) << bad;
+  }
+}
+
 TEST_F(TaskTest, ReadsWhatTheLauncherSays) {
   const auto made = Task::Make("worker", env_);
   ASSERT_TRUE(made.ok()) << made.status().message();
@@ -126,6 +144,11 @@ TEST_F(TaskTest, TasksOfElasticRolesThatAreNotThereHaveNoAddress) {
   EXPECT_EQ((*third)->servers, 3);
   EXPECT_GT((*third)->life, (*first)->life);
   EXPECT_FALSE((*third)->WorkersLive());
+  env_["SHOAL_CLUSTER"] =
+      R"({"generation":2,"roles":{"server":["h:1","h:2","h:3"],"worker":["h:0"]},"ending":true})";
+  const auto last = Task::Make("server", env_);
+  ASSERT_TRUE(last.ok()) << last.status().message();
+  EXPECT_FALSE((*last)->WorkersLive()) << "nobody needs its rows any more";
 }
 
 TEST_F(TaskTest, SaysWhatIsMissing) {

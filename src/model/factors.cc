@@ -185,6 +185,12 @@ Status DecodeFactors(std::string_view bytes, FactorModel* model) {
 Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const FactorModel& model,
                                    const json::object& facts, bool text) {
   if (model.factors == 0) return SaveLinearModel(directory, model.linear, facts, text);
+  TRY(CheckFinite(model.linear));
+  if (!std::all_of(model.v.begin(), model.v.end(), [](float v) { return std::isfinite(v); })) {
+    return FailedPrecondition(
+        "the training diverged: a factor is no number any more; nothing is saved. Use a smaller "
+        "factor_alpha, or normalize the examples");
+  }
   return SaveModelFiles(directory, [&](ModelFiles& files) -> Result<std::string> {
     TRY_ASSIGN(const std::string weights, files.Add("weights.bin", [&](int fd) {
       return WriteWithDigest(fd, EncodeLinearModel(model.linear));

@@ -6,13 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/json.h"
 #include "base/status.h"
@@ -23,27 +19,6 @@ namespace shoal::model {
 inline constexpr uint32_t kMaxFactors = 1024;
 inline constexpr uint32_t kMaxFields = 65536;
 inline constexpr uint32_t kMaxFieldFactors = 1u << 18;  // factors × fields
-
-// Memory that begins as zeros and costs nothing where nobody writes: of features that are hashed,
-// most do not exist. For vectors that are made with their size and do not grow again.
-template <typename T>
-struct ZeroedMemory {
-  using value_type = T;
-  T* allocate(size_t n) {
-    void* const made = std::calloc(n, sizeof(T));
-    if (made == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(made);
-  }
-  void deallocate(T* at, size_t) { std::free(at); }
-  template <typename U>
-  void construct(U*) {}  // calloc has done it
-  template <typename U, typename... Args>
-  void construct(U* at, Args&&... args) {
-    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
-  }
-  bool operator==(const ZeroedMemory&) const { return true; }
-};
-using Zeroed = std::vector<float, ZeroedMemory<float>>;
 
 struct FactorModel {
   LinearModel linear;
@@ -57,7 +32,7 @@ struct FactorModel {
 
 // Writes weights.bin (as SaveLinearModel), factors.bin if there are factors, and model.json with
 // `facts`; with `text` weights.txt or, with factors, libfm.txt or, with fields, xlearn.txt. The
-// digest is equal for equal models.
+// digest is equal for equal models. Errors also as CheckFinite, for factors too.
 Result<SavedModel> SaveFactorModel(const std::filesystem::path& directory, const FactorModel& model,
                                    const json::object& facts, bool text);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -19,8 +20,6 @@ constexpr uint32_t kVersion = 1;
 constexpr uint32_t kNormalize = 1;
 constexpr size_t kHeader = 40;  // magic, version, flags, hash bits, bias, end, count
 constexpr size_t kMaxFile = size_t{40} << 30;
-// A file may claim a last feature far beyond its entries; so much is believed without question.
-constexpr uint64_t kTrustedEnd = 1u << 28;
 
 Status Malformed(std::string_view what) {
   return InvalidArgument(fmt::format("weights.bin {}", what));
@@ -34,7 +33,7 @@ struct Header {
   uint64_t count = 0;
 };
 
-Result<Header> ReadHeader(ByteReader* reader) {
+Result<Header> ReadHeader(ByteReader* reader, uint64_t believed) {
   std::string_view magic;
   uint32_t version = 0;
   Header header;
@@ -52,7 +51,7 @@ Result<Header> ReadHeader(ByteReader* reader) {
   if (!std::isfinite(header.bias)) return Malformed("has a bias that is no number");
   if (header.end > kMaxLinearWeights || header.count > header.end)
     return Malformed("names more weights than there can be");
-  if (header.end > kTrustedEnd && header.end / 64 > header.count)
+  if (header.end > believed && header.end / 64 > header.count)
     return Malformed("names features far beyond the weights that it holds");
   return header;
 }
@@ -64,6 +63,15 @@ std::string TextOf(const LinearModel& model) {
       fmt::format_to(std::back_inserter(text), "{} {}\n", i, model.weights[i]);
   }
   return text;
+}
+
+Result<Zeroed> MakeWeights(uint64_t count) {
+  try {
+    return Zeroed(count);
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    return Malformed(fmt::format("names features up to {}, for which there is no memory ({} MiB)",
+                                 count, count >> 18));
+  }
 }
 
 Result<std::string> WriteWithDigest(int fd, const std::string& bytes) {
@@ -101,9 +109,9 @@ std::string EncodeLinearModel(const LinearModel& model) {
   return bytes;
 }
 
-Result<LinearModel> DecodeLinearModel(std::string_view bytes) {
+Result<LinearModel> DecodeLinearModel(std::string_view bytes, uint64_t believed) {
   ByteReader reader(bytes);
-  Result<Header> header = ReadHeader(&reader);
+  Result<Header> header = ReadHeader(&reader, believed);
   if (!header.ok()) {
     if (header.status().code() == Code::kOutOfRange) return Malformed("ends inside its header");
     return header.status();
@@ -120,7 +128,7 @@ Result<LinearModel> DecodeLinearModel(std::string_view bytes) {
   model.hash_bits = header->hash_bits;
   model.normalize = (header->flags & kNormalize) != 0;
   model.bias = header->bias;
-  model.weights.resize(header->end);
+  TRY_ASSIGN(model.weights, MakeWeights(header->end));
   const char* const features = bytes.data() + kHeader;
   const char* const values = features + 4 * header->count;
   uint64_t next = 0;
@@ -137,8 +145,18 @@ Result<LinearModel> DecodeLinearModel(std::string_view bytes) {
   return model;
 }
 
+Status CheckFinite(const LinearModel& model) {
+  const auto finite = [](float weight) { return std::isfinite(weight); };
+  if (finite(model.bias) && std::all_of(model.weights.begin(), model.weights.end(), finite))
+    return Status::Ok();
+  return FailedPrecondition(
+      "the training diverged: a weight is no number any more; nothing is saved. Use a smaller "
+      "alpha, or normalize the examples");
+}
+
 Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const LinearModel& model,
                                    const json::object& facts, bool text) {
+  TRY(CheckFinite(model));
   return SaveModelFiles(directory, [&](ModelFiles& files) -> Result<std::string> {
     TRY_ASSIGN(std::string digest, files.Add("weights.bin", [&](int fd) {
       return WriteWithDigest(fd, EncodeLinearModel(model));
@@ -159,7 +177,7 @@ Result<LinearModel> ReadLinearModel(const std::filesystem::path& given) {
   if (!std::filesystem::exists(path, ignored))
     return NotFound("there is no linear model in " + given.string());
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxFile));
-  Result<LinearModel> model = DecodeLinearModel(bytes);
+  Result<LinearModel> model = DecodeLinearModel(bytes, kMaxLinearWeights);
   if (!model.ok()) return DataLoss(path.string() + ": " + model.status().message());
   return model;
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -61,6 +62,39 @@ TEST(LinearModel, AClaimedSizeIsNotBelieved) {
   const auto read = DecodeLinearModel(bytes);
   ASSERT_FALSE(read.ok());
   EXPECT_THAT(read.status().message(), HasSubstr("far beyond"));
+}
+
+TEST(LinearModel, ADivergedOneIsRefusedAndTheOldOneStays) {
+  const TempDir dir = TempDir::Create().value();
+  const auto path = dir.path() / "model";
+  LinearModel model;
+  model.weights = {0, 1};
+  ASSERT_TRUE(SaveLinearModel(path, model, {}, false).ok());
+  for (const float wrong : {std::nanf(""), INFINITY}) {
+    LinearModel diverged = model;
+    diverged.weights[1] = wrong;
+    EXPECT_EQ(SaveLinearModel(path, diverged, {}, false).status().code(),
+              Code::kFailedPrecondition);
+    diverged = model;
+    diverged.bias = wrong;
+    EXPECT_FALSE(SaveLinearModel(path, diverged, {}, false).ok());
+  }
+  EXPECT_EQ(ReadLinearModel(path)->weights, model.weights);
+}
+
+// As `--hash-bits 29` makes them: hardly any of the features that there could be.
+TEST(LinearModel, FewWeightsOfManyFeaturesAreReadAgain) {
+  LinearModel model;
+  model.weights = Zeroed(kBelievedWeights + 12345);
+  model.weights.front() = 1;
+  model.weights.back() = -2;
+  const TempDir dir = TempDir::Create().value();
+  ASSERT_TRUE(SaveLinearModel(dir.path() / "model", model, {}, false).ok());
+  const auto read = ReadLinearModel(dir.path() / "model");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->weights.size(), model.weights.size());
+  EXPECT_EQ(read->weights.front(), 1);
+  EXPECT_EQ(read->weights.back(), -2);
 }
 
 TEST(LinearModel, IsSavedWholeAndReplacesAModelOfAnyKind) {

@@ -22,7 +22,9 @@ inline constexpr std::string_view kFieldFactorFormat = "shoal-field-aware-factor
 // The files of one model that is being made ready. Not thread-safe.
 class ModelFiles {
  public:
-  explicit ModelFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  // They will replace those of the same names in `old`, whose attributes they keep.
+  ModelFiles(std::filesystem::path directory, std::filesystem::path old)
+      : directory_(std::move(directory)), old_(std::move(old)) {}
 
   // Creates the file, has `write` fill it and say its SHA-256, syncs it. Gives the digest.
   Result<std::string> Add(std::string_view name,
@@ -32,6 +34,7 @@ class ModelFiles {
 
  private:
   const std::filesystem::path directory_;
+  const std::filesystem::path old_;
   json::object files_;
 };
 

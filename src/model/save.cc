@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string_view>
@@ -16,6 +17,9 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "base/json_portable.h"
+#include "base/log.h"
+#include "base/output.h"
 #include "model/model_files.h"
 
 namespace shoal::model {
@@ -37,12 +41,49 @@ bool IsOurs(const fs::path& name) {
 // Without a trailing slash, symbolic links followed.
 Result<fs::path> RealPath(const fs::path& directory) {
   if (directory.empty()) return InvalidArgument("no output directory was named");
+  const auto named = FollowLinks(directory.has_filename() ? directory : directory.parent_path());
+  if (!named.ok()) return InvalidArgument("output directory: " + named.status().message());
   std::error_code error;
-  fs::path real = fs::weakly_canonical(fs::absolute(directory), error);
+  fs::path real = fs::weakly_canonical(*named, error);
   if (error)
     return InvalidArgument("output directory " + directory.string() + ": " + error.message());
-  if (!real.has_filename()) real = real.parent_path();
   return real;
+}
+
+// What is nobody's: of a save that was killed, or a removed file that NFS keeps for a reader.
+bool IsLeftover(const fs::path& name) {
+  return name.string().starts_with(".saving-") || name.string().starts_with(".nfs");
+}
+
+enum class Others { kRefused, kLeftAlone };  // files that are none of a model's
+
+// The name of a file there that stands in the way of a model; empty if there is none. A link or a
+// directory does, whatever its name: only regular files are replaced.
+std::string ForeignFile(const fs::path& directory, Others others) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const fs::path name = entry.path().filename();
+    const bool replaced =
+        IsOurs(name) && entry.symlink_status(error).type() == fs::file_type::regular;
+    const bool left = IsLeftover(name) || (!IsOurs(name) && others == Others::kLeftAlone);
+    if (!replaced && !left) return name.string();
+  }
+  return "";
+}
+
+// Whether a process that can be seen, such as the person's shell, has it as its working directory:
+// replaced by another, it would be a deleted one for that process.
+bool IsWorkingDirectory(const fs::path& directory) {
+  struct stat ours {};
+  if (::stat(directory.c_str(), &ours) != 0) return false;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator("/proc", error)) {
+    struct stat cwd {};
+    if (::stat((entry.path() / "cwd").c_str(), &cwd) == 0 && cwd.st_dev == ours.st_dev &&
+        cwd.st_ino == ours.st_ino)
+      return true;
+  }
+  return false;
 }
 
 // --- the directory in which a model is made ready ---
@@ -50,12 +91,20 @@ Result<fs::path> RealPath(const fs::path& directory) {
 // Holds a lock for as long as it lives, so that others see that it is no leftover; removes itself.
 class Staging {
  public:
-  static Result<Staging> Create(const fs::path& parent, const std::string& prefix) {
+  // With the attributes of the directory `like`, if that exists.
+  static Result<Staging> Create(const fs::path& parent, const std::string& prefix,
+                                const fs::path& like) {
     fs::path path = parent / (prefix + RandomHex(6));
-    if (::mkdir(path.c_str(), 0755) != 0) return ErrnoStatus(errno, "cannot make " + path.string());
+    const bool exists = fs::exists(like);
+    if (::mkdir(path.c_str(), exists ? 0700 : 0777) != 0)
+      return ErrnoStatus(errno, "cannot make " + path.string());
     Staging staging(path);
     TRY_ASSIGN(staging.lock_, OpenFile(path, O_RDONLY | O_DIRECTORY));
     (void)::flock(staging.lock_.get(), LOCK_EX | LOCK_NB);  // nobody else knows the name yet
+    if (exists) {
+      TRY_ASSIGN(const UniqueFd old, OpenFile(like, O_RDONLY | O_DIRECTORY));
+      TRY(CopyAttributes(old.get(), staging.lock_.get()).With(path.string()));
+    }
     return staging;
   }
   Staging(Staging&& other) noexcept
@@ -158,8 +207,9 @@ void KeepForeignFiles(const fs::path& old_directory, const fs::path& new_directo
   }
 }
 
-Result<std::string> WriteAside(const fs::path& staging, const WriteModel& write) {
-  ModelFiles files(staging);
+Result<std::string> WriteAside(const fs::path& staging, const fs::path& old,
+                               const WriteModel& write) {
+  ModelFiles files(staging, old);
   TRY_ASSIGN(std::string digest, write(files));
   TRY(SyncDirectory(staging));
   return digest;
@@ -170,12 +220,12 @@ Result<std::string> WriteAside(const fs::path& staging, const WriteModel& write)
 Result<std::string> SaveBeside(const fs::path& directory, const WriteModel& write) {
   const std::string prefix = "." + directory.filename().string() + ".saving-";
   Staging::RemoveLeftovers(directory.parent_path(), prefix);
-  auto staging = Staging::Create(directory.parent_path(), prefix);
+  auto staging = Staging::Create(directory.parent_path(), prefix, directory);
   if (!staging.ok()) {
     if (staging.status().code() == Code::kResourceExhausted) return staging.status();
     return std::string();
   }
-  TRY_ASSIGN(std::string digest, WriteAside(staging->path(), write));
+  TRY_ASSIGN(std::string digest, WriteAside(staging->path(), directory, write));
   const bool existed = fs::exists(directory);
   TRY_ASSIGN(const Exchange exchange, ExchangeDirectories(staging->path(), directory));
   if (exchange == Exchange::kImpossible) return std::string();
@@ -190,10 +240,10 @@ Result<std::string> SaveBeside(const fs::path& directory, const WriteModel& writ
 
 // Inside the old directory, then file by file.
 Result<std::string> SaveInside(const fs::path& directory, const WriteModel& write) {
-  TRY(MakeDirectories(directory));
+  TRY(MakeDirectories(directory, 0777));
   Staging::RemoveLeftovers(directory, ".saving-");
-  TRY_ASSIGN(const Staging staging, Staging::Create(directory, ".saving-"));
-  TRY_ASSIGN(std::string digest, WriteAside(staging.path(), write));
+  TRY_ASSIGN(const Staging staging, Staging::Create(directory, ".saving-", ""));
+  TRY_ASSIGN(std::string digest, WriteAside(staging.path(), directory, write));
   for (const std::string_view name : kFiles) {
     if (!fs::exists(staging.path() / name)) {
       std::error_code ignored;  // vectors.txt, which this model does not have
@@ -227,7 +277,9 @@ Status CheckParent(const fs::path& directory) {
 
 }  // namespace
 
-Status CheckModelOutput(const fs::path& given) {
+namespace {
+
+Status CheckPlace(const fs::path& given, Others others) {
   TRY_ASSIGN(const fs::path directory, RealPath(given));
   std::error_code error;
   if (!fs::exists(directory, error)) return CheckParent(directory);
@@ -236,15 +288,13 @@ Status CheckModelOutput(const fs::path& given) {
                               " exists and is a file; name another");
   }
   bool empty = true;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const fs::path name = entry.path().filename();
-    if (name.string().starts_with(".saving-")) continue;  // of a save that was killed
-    empty = false;
-    if (IsOurs(name)) continue;
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    empty = empty && !IsOurs(entry.path().filename());
+  if (const std::string name = ForeignFile(directory, others); !name.empty()) {
     return FailedPrecondition(fmt::format(
         "output directory {} exists and holds '{}', which is none of a model's files; name a new "
         "directory, or one that holds a model, which will be replaced",
-        given.string(), name.string()));
+        given.string(), name));
   }
   if (error) {
     return FailedPrecondition(
@@ -261,9 +311,17 @@ Status CheckModelOutput(const fs::path& given) {
                   given.string()));
 }
 
+}  // namespace
+
+Status CheckModelOutput(const fs::path& given) { return CheckPlace(given, Others::kRefused); }
+
 Result<std::string> ModelFiles::Add(std::string_view name,
                                     const std::function<Result<std::string>(int fd)>& write) {
-  TRY_ASSIGN(const UniqueFd fd, OpenFile(directory_ / name, O_WRONLY | O_CREAT | O_EXCL, 0644));
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(directory_ / name, O_WRONLY | O_CREAT | O_EXCL, 0666));
+  if (const auto old = OpenFile(old_ / name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK); old.ok()) {
+    const Status kept = CopyAttributes(old->get(), fd.get());
+    if (!kept.ok()) LogInfo("{}: {}", (old_ / name).string(), kept.message());
+  }
   TRY_ASSIGN(std::string digest, write(fd.get()));
   TRY(FaultPoint("model.sync"));
   if (::fsync(fd.get()) != 0) {
@@ -282,7 +340,7 @@ Status ModelFiles::AddFacts(std::string_view format, const json::object& given) 
                      {"created", FormatWall(RealClock::Get()->Wall())}};
   for (const auto& [key, value] : given) facts[key] = value;
   facts["files"] = files_;
-  const std::string text = ToPrettyText(facts) + "\n";
+  const std::string text = ToPrettyText(PortableJson(facts)) + "\n";
   return Add(kFacts,
              [&](int fd) -> Result<std::string> {
                TRY(WriteAll(fd, text));
@@ -291,14 +349,40 @@ Status ModelFiles::AddFacts(std::string_view format, const json::object& given) 
       .status();
 }
 
-Result<SavedModel> SaveModelFiles(const fs::path& given, const WriteModel& write) {
-  TRY(CheckModelOutput(given));
-  TRY_ASSIGN(const fs::path directory, RealPath(given));
-  TRY(MakeDirectories(directory.parent_path()));
-  auto digest = SaveBeside(directory, write);
+namespace {
+
+Result<SavedModel> SaveAt(const fs::path& directory, const WriteModel& write) {
+  TRY(MakeDirectories(directory.parent_path(), 0777));
+  const bool inside =
+      !ForeignFile(directory, Others::kRefused).empty() || IsWorkingDirectory(directory);
+  auto digest = inside ? Result<std::string>(std::string()) : SaveBeside(directory, write);
   if (digest.ok() && digest->empty()) digest = SaveInside(directory, write);
-  if (!digest.ok()) return digest.status().With("cannot save the model to " + given.string());
+  if (!digest.ok()) return digest.status();
   return SavedModel{directory, std::move(digest).value()};
+}
+
+// What was trained is kept though its place, good before the training, is so no more.
+Result<SavedModel> SaveElsewhere(const fs::path& given, const WriteModel& write) {
+  fs::path other = given.has_filename() ? given : given.parent_path();
+  other += ".saved";
+  TRY(CheckPlace(other, Others::kLeftAlone));
+  TRY_ASSIGN(const fs::path directory, RealPath(other));
+  return SaveAt(directory, write);
+}
+
+}  // namespace
+
+Result<SavedModel> SaveModelFiles(const fs::path& given, const WriteModel& write) {
+  if (const Status fits = CheckPlace(given, Others::kLeftAlone); !fits.ok()) {
+    const auto elsewhere = SaveElsewhere(given, write);
+    if (!elsewhere.ok()) return fits;
+    return FailedPrecondition(fits.message() + "; the model is in " +
+                              elsewhere->directory.string());
+  }
+  TRY_ASSIGN(const fs::path directory, RealPath(given));
+  auto saved = SaveAt(directory, write);
+  if (!saved.ok()) return saved.status().With("cannot save the model to " + given.string());
+  return saved;
 }
 
 Result<SavedModel> SaveModel(const fs::path& directory, const ModelContent& content) {

@@ -37,8 +37,11 @@ Status CheckModelOutput(const std::filesystem::path& directory);
 
 // Writes everything into a new directory beside `directory`, syncs it, and exchanges the two in one
 // step; an old model stays whole until then, whatever fails, and nothing half-written stays behind.
-// Where the directory itself cannot be exchanged (a mount point, a parent that may not be written)
-// the files are replaced one by one, model.json last. Checks as CheckModelOutput.
+// Where the directory itself cannot be exchanged (a mount point, a parent that may not be written,
+// somebody's working directory, attributes that cannot be kept) the files are replaced one by one,
+// model.json last. Links, owner, group, mode and access lists stay. Other files that came since
+// CheckModelOutput stay too; if there is no place for a model any more, it is saved to
+// `directory`.saved, and the error says so.
 Result<SavedModel> SaveModel(const std::filesystem::path& directory, const ModelContent& content);
 
 // model.json of a model directory. NotFound; DataLoss if it is no model's.

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <limits>
 #include <map>
 
 #include "base/fault.h"
@@ -71,6 +73,20 @@ TEST_F(Save, WritesAWholeModel) {
     EXPECT_EQ(facts.at("files").at(name).at("bytes").to_number<size_t>(), files.at(name).size());
   }
   EXPECT_EQ(Entries(), 1u);
+}
+
+TEST_F(Save, WhatIsWrittenCanBeRead) {
+  ModelContent content = Content(1);
+  vectors_.words[50] = "a\vb\fc\xe9";  // a word of a text in Latin-1, as the tokenizer gives it
+  content.facts["loss"] = std::numeric_limits<double>::infinity();
+  content.facts["data"] = {{"files", json::array{"caf\xe9.txt"}}};
+  ASSERT_TRUE(SaveModel(directory_, content).ok());
+  for (const char* name : {"vectors.bin", "vectors.txt"})
+    EXPECT_EQ(ReadVectors(directory_ / name).value().words[50], vectors_.words[50]);
+  const auto facts = ReadModelFacts(directory_);
+  ASSERT_TRUE(facts.ok()) << facts.status().message();
+  EXPECT_TRUE(facts->at("loss").is_null());
+  EXPECT_EQ(facts->at("data").at("files").at(0).as_string(), "caf\xef\xbf\xbd.txt");
 }
 
 TEST_F(Save, ReplacesAModelAndWhatItNoLongerHas) {
@@ -162,13 +178,98 @@ TEST_F(Save, NeverTouchesOtherPeoplesFiles) {
   fs::create_directory(directory_);
   EXPECT_TRUE(CheckModelOutput(directory_).ok());
   ASSERT_TRUE(WriteFileAtomically(directory_ / "thesis.tex", "years of work").ok());
-  refused("holds 'thesis.tex'");
+  EXPECT_THAT(CheckModelOutput(directory_).message(), HasSubstr("holds 'thesis.tex'"));
   fs::rename(directory_ / "thesis.tex", directory_ / "vectors.bin");
   refused("vectors that Shoal did not write");
   EXPECT_EQ(ReadFile(directory_ / "vectors.bin", 100).value(), "years of work");
+  fs::rename(directory_ / "vectors.bin", temp_.path() / "thesis.tex");
+  fs::create_symlink(temp_.path() / "thesis.tex", directory_ / "vectors.bin");
+  refused("holds 'vectors.bin'");
+  EXPECT_EQ(ReadFile(temp_.path() / "thesis.tex", 100).value(), "years of work");
+  fs::remove(directory_ / "vectors.bin");
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "vectors.bin", "years of work").ok());
   directory_ = directory_ / "vectors.bin" / "model";
   refused("cannot be made");
   EXPECT_EQ(CheckModelOutput("").code(), Code::kInvalidArgument);
+}
+
+// Files that came while it was trained stay, and do not keep the model from being saved.
+TEST_F(Save, AFinishedTrainingIsSavedBesideOtherPeoplesFiles) {
+  fs::create_directory(directory_);
+  ASSERT_TRUE(WriteFileAtomically(directory_ / ".nfs0000000000a1b2c300000001", "").ok());
+  EXPECT_TRUE(CheckModelOutput(directory_).ok());  // a removed file that NFS keeps for a reader
+  ASSERT_TRUE(WriteFileAtomically(directory_ / "notes", "mine").ok());
+  for (const float start : {1.0f, 2.0f}) {
+    ASSERT_TRUE(SaveModel(directory_, Content(start)).ok());
+    EXPECT_EQ(ReadVectors(directory_).value().values[0], start);
+    EXPECT_EQ(ReadFile(directory_ / "notes", 100).value(), "mine");
+    EXPECT_EQ(Snapshot(directory_).size(), 6u);
+  }
+}
+
+TEST_F(Save, AFinishedTrainingIsSavedElsewhereWhereItsPlaceIsTaken) {
+  ASSERT_TRUE(WriteFileAtomically(directory_, "a file").ok());
+  for (const float start : {1.0f, 2.0f}) {
+    const Status status = SaveModel(directory_, Content(start)).status();
+    EXPECT_THAT(status.message(), HasSubstr("exists and is a file"));
+    EXPECT_THAT(status.message(), HasSubstr("the model is in " + directory_.string() + ".saved"));
+    EXPECT_EQ(ReadVectors(directory_.string() + ".saved").value().values[0], start);
+  }
+  EXPECT_EQ(ReadFile(directory_, 100).value(), "a file");
+}
+
+TEST_F(Save, KeepsTheAttributesOfWhatItReplaces) {
+  ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
+  struct stat before {};
+  ASSERT_EQ(::chmod(directory_.c_str(), 02750), 0);
+  ASSERT_EQ(::chmod((directory_ / "vectors.bin").c_str(), 0600), 0);
+  ASSERT_EQ(::stat(directory_.c_str(), &before), 0);
+  for (const char* faults : {"", "model.exchange=EACCES@1"}) {
+    ASSERT_TRUE(SetFaults(faults).ok());
+    ASSERT_TRUE(SaveModel(directory_, Content(2)).ok());
+    struct stat after {};
+    ASSERT_EQ(::stat(directory_.c_str(), &after), 0);
+    EXPECT_EQ(after.st_mode & 07777, 02750u) << faults;
+    EXPECT_EQ(std::make_pair(after.st_uid, after.st_gid),
+              std::make_pair(before.st_uid, before.st_gid));
+    ASSERT_EQ(::stat((directory_ / "vectors.bin").c_str(), &after), 0);
+    EXPECT_EQ(after.st_mode & 07777, 0600u) << faults;
+  }
+}
+
+TEST_F(Save, MakesWhatADanglingLinkNames) {
+  fs::create_directory_symlink("later", directory_);
+  ASSERT_TRUE(CheckModelOutput(directory_).ok());
+  ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
+  EXPECT_TRUE(fs::is_symlink(directory_));
+  EXPECT_EQ(ReadVectors(temp_.path() / "later").value().values[0], 1);
+}
+
+// A child stands in the directory, as the person's shell does with `--output .`.
+TEST_F(Save, NobodyIsLeftInADeletedDirectory) {
+  ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte = ::chdir(directory_.c_str()) == 0 ? 'y' : 'n';
+    (void)!::write(ready[1], &byte, 1);
+    ::close(done[1]);
+    (void)!::read(done[0], &byte, 1);
+    struct stat status {};
+    ::_exit(::stat("model.json", &status) == 0 ? 0 : 1);
+  }
+  char byte = 'n';
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_TRUE(SaveModel(directory_, Content(2)).ok());
+  for (const int fd : {ready[0], ready[1], done[0], done[1]}) ::close(fd);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ReadVectors(directory_).value().values[0], 2);
 }
 
 }  // namespace

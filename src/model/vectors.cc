@@ -16,10 +16,13 @@ namespace {
 
 constexpr size_t kBlock = 512 * 1024;
 
+// What ends a word for the readers. A vertical tab or form feed is a byte like any other, as in the
+// text that the words come from (data/tokenizer.h).
 Status CheckWord(std::string_view word, uint64_t row) {
-  const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; };
-  if (!word.empty() && word.size() <= kMaxWordBytes &&
-      std::none_of(word.begin(), word.end(), space))
+  const auto ends = [](char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';
+  };
+  if (!word.empty() && word.size() <= kMaxWordBytes && std::none_of(word.begin(), word.end(), ends))
     return Status::Ok();
   return InvalidArgument(fmt::format("word {} cannot be written: {}", row,
                                      word.empty()                  ? "it is empty"

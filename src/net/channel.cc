@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace shoal::net {
@@ -98,18 +99,24 @@ bool StepUp(Channel* channel, int socket, Way* way, short* wait_for) {
   return true;
 }
 
+thread_local int interrupt_fd = -1;
+
 }  // namespace
 
 std::unique_ptr<Channel> PlainChannel(UniqueFd socket) {
   return std::make_unique<Plain>(std::move(socket));
 }
 
+WaitInterrupt::WaitInterrupt(int fd) : before_(std::exchange(interrupt_fd, fd)) {}
+WaitInterrupt::~WaitInterrupt() { interrupt_fd = before_; }
+
 Status AwaitFd(int fd, short events, Deadline deadline) {
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - SteadyClock::now()).count();
     if (left <= 0) return DeadlineExceeded("no answer in time");
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::min<int64_t>(left, INT_MAX)));
+    pollfd polls[2] = {{fd, events, 0}, {interrupt_fd, POLLIN, 0}};  // -1 is passed over
+    const int ready = ::poll(polls, 2, static_cast<int>(std::min<int64_t>(left, INT_MAX)));
+    if (polls[1].revents != 0) return Cancelled("it was interrupted");
     if (ready > 0) return Status::Ok();
     if (ready < 0 && errno != EINTR) return ErrnoStatus(errno, "poll");
   }

@@ -42,8 +42,20 @@ using Deadline = std::chrono::steady_clock::time_point;
 // Over a connected socket that does not block.
 std::unique_ptr<Channel> PlainChannel(UniqueFd socket);
 
-// OK when `fd` is ready for `events`.
+// OK when `fd` is ready for `events`. Cancelled if a WaitInterrupt of this thread says so.
 Status AwaitFd(int fd, short events, Deadline deadline);
+// While it exists, what this thread waits for in AwaitFd, and so in every call of this room that
+// has a deadline, ends with Cancelled once `fd` is readable. The latest counts.
+class WaitInterrupt {
+ public:
+  explicit WaitInterrupt(int fd);
+  ~WaitInterrupt();
+  WaitInterrupt(const WaitInterrupt&) = delete;
+  WaitInterrupt& operator=(const WaitInterrupt&) = delete;
+
+ private:
+  const int before_;
+};
 // All of it, or the error; OK too if the other side has closed: its answer says why.
 Status SendAll(Channel* channel, std::string_view bytes, Deadline deadline);
 // As Channel::Read, but waits; 0 at the end.

@@ -12,6 +12,7 @@
 #include "base/base64.h"
 #include "net/address.h"
 #include "net/http_exchange.h"
+#include "net/keep_alive.h"
 
 namespace shoal::net {
 namespace {
@@ -30,7 +31,7 @@ Result<UniqueFd> ConnectTo(const addrinfo& address, Deadline deadline) {
   if (!fd.valid()) return ErrnoStatus(errno, "cannot make a socket");
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  SetKeepAlive(fd.get(), kLongestPause);
   if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return fd;
   int error = errno;
   if (error == EINPROGRESS) {

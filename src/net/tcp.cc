@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/keep_alive.h"
 
 namespace shoal::net {
 
@@ -31,6 +32,7 @@ class Flow final : public std::enable_shared_from_this<Flow> {
     error_code ignored;
     ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
     socket_.set_option(tcp::no_delay(true), ignored);
+    SetKeepAlive(socket_.native_handle(), kLongestPause);
     host_ = socket_.remote_endpoint(ignored).address().to_string();
   }
 

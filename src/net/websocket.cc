@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
+#include "net/keep_alive.h"
 
 namespace shoal::net {
 
@@ -267,7 +268,10 @@ class Dial final : public std::enable_shared_from_this<Dial> {
   void Start() {
     deadline_.expires_after(options_.limits.handshake);
     deadline_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error) self->Finish(DeadlineExceeded("no answer from " + self->where_ + " in time"));
+      if (error) return;
+      const std::string why = "no answer from " + self->where_ + " in time";
+      self->Finish(self->connected_ ? DeadlineExceeded(why + ", though it took the connection")
+                                    : Unavailable(why));
     });
     error_code error;
     const auto address = asio::ip::make_address(options_.host, error);
@@ -318,8 +322,10 @@ class Dial final : public std::enable_shared_from_this<Dial> {
       Finish(Unavailable("nobody answers at " + where_));
       return;
     }
+    connected_ = true;
     SetCloseOnExec(socket);
     socket.set_option(tcp::no_delay(true), error);
+    SetKeepAlive(socket.native_handle(), kLongestPause);
     Configure(*stream_, options_.limits);
     stream_->async_handshake(where_, options_.path, [self = shared_from_this()](error_code failed) {
       self->Upgraded(failed);
@@ -359,6 +365,7 @@ class Dial final : public std::enable_shared_from_this<Dial> {
   tcp::resolver resolver_;
   asio::steady_timer deadline_;
   std::unique_ptr<WebSocketStream> stream_;
+  bool connected_ = false;
 };
 
 class DialHandle final : public Connecting {
@@ -395,6 +402,7 @@ class Upgrade final : public std::enable_shared_from_this<Upgrade> {
     error_code ignored;
     SetCloseOnExec(stream_.socket());
     stream_.socket().set_option(tcp::no_delay(true), ignored);
+    SetKeepAlive(stream_.socket().native_handle(), kLongestPause);
     stream_.expires_after(shared_->limits.handshake);
     http::async_read(
         stream_, buffer_, parser_,

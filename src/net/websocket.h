@@ -96,7 +96,8 @@ class Connecting {
 };
 
 // Calls `done` once, never from within this call: Unavailable if nobody listens or the name does
-// not resolve (yet), DeadlineExceeded, or FailedPrecondition if who listens is no WebSocket server.
+// not resolve (yet), DeadlineExceeded if the connection was taken and nobody spoke, or
+// FailedPrecondition if who listens is no WebSocket server.
 [[nodiscard]] std::unique_ptr<Connecting> Connect(
     Loop* loop, ConnectOptions options,
     std::function<void(Result<std::unique_ptr<WebSocket>>)> done);

@@ -15,6 +15,8 @@ namespace shoal::ps {
 
 namespace {
 
+constexpr Duration kAskInterruptedEvery = std::chrono::milliseconds(100);
+
 bool HasRows(FrameType type) { return type != FrameType::kMarker && type != FrameType::kSettled; }
 
 // Rows of an answer to where the caller wants them.
@@ -71,7 +73,8 @@ std::shared_ptr<Link> Channel::link() const {
 }
 
 template <typename Done>
-bool Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
+Channel::Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline,
+                                const Done& done) {
   LinkPoller poller;
   while (!done()) {
     std::shared_ptr<Link> link = link_;
@@ -80,9 +83,22 @@ bool Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, cons
     link.reset();  // the last one waits for handlers, which take the lock
     lock->lock();
     if (again || done()) continue;
-    if (progress_.wait_until(*lock, deadline) == std::cv_status::timeout) return done();
+    const bool asks = hooks_.interrupted != nullptr;
+    const TimePoint until =
+        asks ? std::min(deadline, RealClock::Get()->Now() + kAskInterruptedEvery) : deadline;
+    if (progress_.wait_until(*lock, until) != std::cv_status::timeout || done()) continue;
+    if (until == deadline) return Awaited::kLate;
+    lock->unlock();
+    const bool interrupted = hooks_.interrupted();
+    lock->lock();
+    if (interrupted && !done()) return Awaited::kInterrupted;
   }
-  return true;
+  return Awaited::kDone;
+}
+
+Status Channel::StatusOf(Awaited awaited, std::string late) {
+  return awaited == Awaited::kLate ? DeadlineExceeded(std::move(late))
+                                   : Cancelled("the wait was interrupted");
 }
 
 void Channel::OnRoom() {
@@ -206,6 +222,14 @@ void Channel::Break(const Status& why) {
   progress_.notify_all();
 }
 
+void Channel::LeaveUnless(const std::string& address) {
+  {
+    std::lock_guard lock(mu_);
+    if (link_ == nullptr || address_ == address) return;
+  }
+  Break(Unavailable("Members names " + address + " now"));
+}
+
 void Channel::OnClosed(const Status& why) { Break(why); }
 
 void Channel::Fail(const Status& why) {
@@ -258,11 +282,10 @@ Status Channel::SendPart(FrameHeader head, const RowPart& part, uint32_t ticket,
       return InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_ &&
              (link_ == nullptr || link_->Takes(sizeof(FrameHeader) + bytes + part.n * sizeof(Key)));
     };
-    if (!Await(&lock, deadline, fits)) {
-      return DeadlineExceeded(
-          fmt::format("server {} ({}) does not take more requests: {} are "
-                      "unanswered",
-                      server_, address_, InFlight()));
+    if (const Awaited room = Await(&lock, deadline, fits); room != Awaited::kDone) {
+      return StatusOf(room, fmt::format("server {} ({}) does not take more requests: {} are "
+                                        "unanswered",
+                                        server_, address_, InFlight()));
     }
     if (!failed_.ok()) return failed_;
     tickets_->AddPart(ticket);
@@ -359,11 +382,10 @@ std::shared_ptr<Call> Channel::StartCall(FrameHeader head, std::string body,
 
 Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline) {
   std::unique_lock lock(mu_);
-  const bool done = Await(&lock, deadline, [&] { return call->done; });
+  const Awaited reply = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
-  if (!done) {
-    return DeadlineExceeded(
-        fmt::format("server {} ({}) did not answer in time", server_, address_));
+  if (reply != Awaited::kDone) {
+    return StatusOf(reply, fmt::format("server {} ({}) did not answer in time", server_, address_));
   }
   if (!call->status.ok()) return call->status;
   return std::move(call->reply);
@@ -380,11 +402,12 @@ bool Channel::Owes(uint32_t ticket) const {
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
   const uint64_t until = next_seq_;
-  const bool done = Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+  const Awaited answers =
+      Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
   if (!failed_.ok()) return failed_;
-  if (done) return Status::Ok();
-  return DeadlineExceeded(fmt::format("server {} ({}) did not answer {} requests in time", server_,
-                                      address_, InFlight()));
+  if (answers == Awaited::kDone) return Status::Ok();
+  return StatusOf(answers, fmt::format("server {} ({}) did not answer {} requests in time", server_,
+                                       address_, InFlight()));
 }
 
 void Channel::OnFrame(const FrameHeader& head, std::string_view body) {

@@ -57,6 +57,7 @@ class Channel final : public LinkHandler {
     std::function<void(int64_t checkpoint, bool failed)> marker_answered;
     std::function<void(Detour)> moved;             // to be sent elsewhere
     std::function<void(int server)> shards_moved;  // it says that some have
+    std::function<bool()> interrupted;             // ClientOptions::interrupted
   };
   Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
   ~Channel() override;
@@ -71,6 +72,9 @@ class Channel final : public LinkHandler {
   // `wakes`: also one that rests.
   void Resume(std::string address, Dialled dialled, const std::vector<std::string>& tables,
               bool wakes = false);
+  // Lets go of a connection to another address than this, to dial anew: a server that Members names
+  // elsewhere has been started again, and its old host may be gone without a word.
+  void LeaveUnless(const std::string& address);
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
   // Ends the connection, for good. Afterwards no hook is called. Not from within a hook.
@@ -132,10 +136,13 @@ class Channel final : public LinkHandler {
     TimePoint since{};
   };
 
-  // Waits, with polling at first, until `done` holds. False: the deadline passed. `lock` is mu_'s,
-  // let go of meanwhile.
+  enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
+  // Waits, with polling at first, until `done` holds, the deadline has passed or the caller's
+  // program was interrupted. `lock` is mu_'s, let go of meanwhile.
   template <typename Done>
-  bool Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
+  Awaited Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
+  // Not kDone: `late` as DeadlineExceeded, or that it was interrupted.
+  static Status StatusOf(Awaited awaited, std::string late);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   bool OwesParts() const;

@@ -152,7 +152,7 @@ TEST(PsChain, StaysShortAndGoesWhenNothingStandsOnIt) {
     EXPECT_EQ(ManifestOf(job.cluster, id).files[0].base, id % 16 == 0 ? -1 : id - 1);
   }
   // Number 40 stands on 32 to 39; whatever happens to those, 31 on 16 to 30 is untouched.
-  const auto there = ListCheckpoints(job.cluster.checkpoint_dir());
+  const auto there = ListCheckpoints(job.cluster.checkpoint_dir()).value();
   EXPECT_EQ(there.front(), 16);
   EXPECT_EQ(there.size(), 25u);
   const auto want = job.Look();
@@ -229,7 +229,7 @@ TEST(PsChain, ADamagedLinkIsPassedOverAndNotCountedAsKept) {
   EXPECT_EQ(job.Look(), want);
   // 2 to 4 are worth nothing: beside the new one, 1 and its base stay.
   ASSERT_EQ(job.Take(), 5);
-  EXPECT_EQ(ListCheckpoints(job.cluster.checkpoint_dir()), (std::vector<int64_t>{0, 1, 5}));
+  EXPECT_EQ(ListCheckpoints(job.cluster.checkpoint_dir()).value(), (std::vector<int64_t>{0, 1, 5}));
   FlipByte(job.FileOf(5), 60);
   EXPECT_EQ(job.Restart(), 1);
 }

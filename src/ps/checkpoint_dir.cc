@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/bytes.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -51,9 +52,18 @@ Status CheckSize(const std::filesystem::path& root, const ChainLink& link) {
   const auto path = PathOf(root, link);
   const auto size = std::filesystem::file_size(path, error);
   if (!error && size == link.file.bytes) return Status::Ok();
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return ErrnoStatus(error.value(), "cannot read " + path.string());
+  }
   return DataLoss(fmt::format("{}: {}, expected {} bytes", path.string(),
                               error ? error.message() : fmt::format("{} bytes", size),
                               link.file.bytes));
+}
+
+// Whether an error says that a checkpoint is damaged or incomplete. Any other (EIO, EACCES, no
+// memory) says only that it could not be read now.
+bool IsDamage(const Status& status) {
+  return status.code() == Code::kDataLoss || status.code() == Code::kNotFound;
 }
 
 // Which files have been found whole or not: many checkpoints stand on one.
@@ -104,9 +114,12 @@ class Checker {
   std::map<std::string, Status> known_;
 };
 
-bool IsCommitted(const std::filesystem::path& root, int64_t id) {
+Result<bool> IsCommitted(const std::filesystem::path& root, int64_t id) {
   std::error_code error;
-  return std::filesystem::exists(CheckpointPath(root, id) / kManifest, error);
+  const auto path = CheckpointPath(root, id) / kManifest;
+  const bool there = std::filesystem::exists(path, error);
+  if (error) return ErrnoStatus(error.value(), "cannot read " + path.string());
+  return there;
 }
 
 void Remove(const std::filesystem::path& root, int64_t id) {
@@ -136,13 +149,19 @@ bool Overlap(const std::set<int64_t>& a, const std::set<int64_t>& b) {
 }
 
 void Prune(const std::filesystem::path& root, int64_t newest, const Retention& retention) {
-  const std::vector<int64_t> ids = ListCheckpoints(root);
+  const auto listed = ListCheckpoints(root);
+  if (!listed.ok()) return LogWarning("old checkpoints stay: {}", listed.status().message());
+  const std::vector<int64_t>& ids = *listed;
   const auto keep = static_cast<size_t>(std::max(retention.keep, 1));
   std::set<int64_t> stay, first;
   size_t kept = 0;
   bool apart = keep < 2;  // two that share no file are among those that stay
   for (auto at = ids.rbegin(); at != ids.rend() && (kept < keep || !apart); ++at) {
-    if (*at > newest || retention.damaged.contains(*at) || !IsCommitted(root, *at)) continue;
+    const auto committed = IsCommitted(root, *at);
+    if (!committed.ok()) {
+      return LogWarning("old checkpoints stay: {}", committed.status().message());
+    }
+    if (*at > newest || retention.damaged.contains(*at) || !*committed) continue;
     const auto foundation = FoundationOf(root, *at);
     if (kept == 0) first = foundation;
     const bool alone = kept > 0 && !Overlap(first, foundation);
@@ -191,9 +210,10 @@ std::filesystem::path CheckpointPath(const std::filesystem::path& root, int64_t 
 
 std::string CheckpointFileName(int server) { return fmt::format("server-{}.ckpt", server); }
 
-std::vector<int64_t> ListCheckpoints(const std::filesystem::path& root) {
+Result<std::vector<int64_t>> ListCheckpoints(const std::filesystem::path& root) {
   std::vector<int64_t> ids;
   std::error_code error;
+  TRY(FaultPoint("ps.checkpoint.list").With(root.string()));
   for (auto at = std::filesystem::directory_iterator(root, error);
        !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
     const std::string name = at->path().filename().string();
@@ -202,6 +222,9 @@ std::vector<int64_t> ListCheckpoints(const std::filesystem::path& root) {
     const char* end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, id);
     if (parsed.ec == std::errc() && parsed.ptr == end && id >= 0) ids.push_back(id);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return ErrnoStatus(error.value(), "cannot read " + root.string());
   }
   std::sort(ids.begin(), ids.end());
   return ids;
@@ -257,9 +280,11 @@ Result<Manifest> DecodeManifest(std::string_view text) {
 
 Result<Manifest> ReadManifest(const std::filesystem::path& root, int64_t id) {
   const auto path = CheckpointPath(root, id) / kManifest;
-  if (!IsCommitted(root, id)) {
+  TRY_ASSIGN(const bool committed, IsCommitted(root, id));
+  if (!committed) {
     return NotFound(fmt::format("{} is not committed", CheckpointPath(root, id).string()));
   }
+  TRY(FaultPoint("ps.checkpoint.manifest").With(path.string()));
   TRY_ASSIGN(const std::string text, ReadFile(path, kMaxManifestBytes));
   auto manifest = DecodeManifest(text);
   if (!manifest.ok()) return DataLoss(manifest.status().message()).With(path.string());
@@ -310,11 +335,12 @@ Status CommitManifest(const std::filesystem::path& root, const Manifest& manifes
 }
 
 void RemoveUncommitted(const std::filesystem::path& root, int64_t id) {
-  if (!IsCommitted(root, id)) Remove(root, id);
+  const auto committed = IsCommitted(root, id);
+  if (committed.ok() && !*committed) Remove(root, id);
 }
 
 Result<Manifest> NewestWhole(const std::filesystem::path& root, std::set<int64_t>* damaged) {
-  const std::vector<int64_t> ids = ListCheckpoints(root);
+  TRY_ASSIGN(const std::vector<int64_t> ids, ListCheckpoints(root));
   Checker checker(root);
   Status newest = NotFound(fmt::format("{}: no checkpoint was committed", root.string()));
   for (auto at = ids.rbegin(); at != ids.rend(); ++at) {
@@ -322,11 +348,19 @@ Result<Manifest> NewestWhole(const std::filesystem::path& root, std::set<int64_t
     if (manifest.status().code() == Code::kNotFound) continue;
     const Status whole = manifest.ok() ? checker.Check(*manifest) : manifest.status();
     if (whole.ok()) return manifest;
+    // Whoever passed over a checkpoint that is only hard to read now would go back in time alone.
+    if (!IsDamage(whole)) return whole.With(fmt::format("checkpoint {} cannot be read", *at));
     LogWarning("checkpoint {} is damaged and not used: {}", *at, whole.message());
     if (damaged != nullptr) damaged->insert(*at);
     if (newest.code() == Code::kNotFound) newest = DataLoss(whole.message());
   }
   return newest;
+}
+
+Result<Manifest> WholeCheckpoint(const std::filesystem::path& root, int64_t id) {
+  TRY_ASSIGN(Manifest manifest, ReadManifest(root, id));
+  TRY(Checker(root).Check(manifest));
+  return manifest;
 }
 
 Status ReadAll(const std::filesystem::path& root, const Manifest& manifest,

@@ -32,8 +32,9 @@ struct Manifest {
 std::filesystem::path CheckpointPath(const std::filesystem::path& root, int64_t id);
 std::string CheckpointFileName(int server);
 
-// Ids of all directories there, committed or not, ascending. Empty if the root is missing.
-std::vector<int64_t> ListCheckpoints(const std::filesystem::path& root);
+// Ids of all directories there, committed or not, ascending. Empty if the root is missing; an error
+// if it cannot be read.
+Result<std::vector<int64_t>> ListCheckpoints(const std::filesystem::path& root);
 
 std::string EncodeManifest(const Manifest& manifest);
 // InvalidArgument names the field. File names with a path in them are refused.
@@ -67,10 +68,14 @@ void RemoveUncommitted(const std::filesystem::path& root, int64_t id);
 
 // The newest committed checkpoint whose files, and those that they continue, are all undamaged
 // (read and checked to the last byte: every server comes to the same answer). NotFound if none was
-// ever committed; DataLoss, saying what is wrong with the newest, if none of them is. *damaged,
-// unless null, gets those that were passed over. O(bytes).
+// ever committed; DataLoss, saying what is wrong with the newest, if none of them is. Any other
+// error: something could not be read, which says nothing about what is there. *damaged, unless
+// null, gets those that were passed over. O(bytes).
 Result<Manifest> NewestWhole(const std::filesystem::path& root,
                              std::set<int64_t>* damaged = nullptr);
+
+// This one, if it was committed and is undamaged. Errors as above.
+Result<Manifest> WholeCheckpoint(const std::filesystem::path& root, int64_t id);
 
 class CheckpointVisitor;
 // All that the checkpoint holds, file by file, each chain from its whole file on.

@@ -43,6 +43,7 @@ class FileSource final : public Source {
   Status Read(char* to, size_t size) override {
     char* const first = to;
     const size_t wanted = size;
+    TRY(FaultPoint("ps.checkpoint.read"));
     while (size > 0) {
       const ssize_t got = ::read(fd_.get(), to, size);
       if (got < 0 && errno == EINTR) continue;
@@ -56,7 +57,12 @@ class FileSource final : public Source {
   }
   Status ExpectEnd() override {
     char more = 0;
-    return ::read(fd_.get(), &more, 1) == 0 ? Status::Ok() : TooLong();
+    ssize_t got = -1;
+    do {
+      got = ::read(fd_.get(), &more, 1);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return ErrnoStatus(errno, "read");
+    return got == 0 ? Status::Ok() : TooLong();
   }
 
  private:

@@ -114,7 +114,7 @@ TEST_P(PsCheckpoint, EveryCutHoldsExactlyWhatItsProgressSays) {
   for (auto& worker : workers) worker.join();
   EXPECT_EQ(chained, GetParam().trained < kKeys);
   if (!chained) {
-    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).size(), 2u);
+    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).value().size(), 2u);
   }
 }
 
@@ -286,14 +286,14 @@ TEST(PsRestore, AFullDiskLeavesThePreviousCheckpoint) {
     ASSERT_OK(SetFaults(fault));
     EXPECT_FALSE(admin->Checkpoint().ok());
     ASSERT_OK(SetFaults(""));
-    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()), std::vector<int64_t>{0});
+    EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).value(), std::vector<int64_t>{0});
   }
   PushOnes(client.get(), *table, 100);
   ASSERT_OK(admin->Checkpoint());
   const auto last = admin->Checkpoint();  // nothing changed: it stands on the one before
   ASSERT_OK(last);
   // That one and what it stands on, and the first, which shares no file with them.
-  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()),
+  EXPECT_EQ(ListCheckpoints(cluster.checkpoint_dir()).value(),
             (std::vector<int64_t>{0, last->id - 1, last->id}));
 }
 
@@ -310,14 +310,15 @@ TEST(PsRestore, AWorkerThatDoesNotAnswerAbortsTheCheckpoint) {
     EXPECT_NE(late.status().message().find("worker 0 has not sent its marker"), std::string::npos)
         << late.status().message();
   }
-  EXPECT_TRUE(ListCheckpoints(cluster.checkpoint_dir()).empty());
+  EXPECT_TRUE(ListCheckpoints(cluster.checkpoint_dir()).value().empty());
   // Two at once: the second is refused, the first not disturbed.
   auto other = cluster.ConnectAdmin();
   std::thread first;
   {
     Client::IssueScope open(*client);
     first = std::thread([&] { ASSERT_OK(admin->Checkpoint(seconds(20))); });
-    EXPECT_TRUE(Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).empty(); }));
+    EXPECT_TRUE(
+        Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).value().empty(); }));
     EXPECT_EQ(other->Checkpoint(milliseconds(20)).status().code(), Code::kFailedPrecondition);
   }
   first.join();
@@ -333,7 +334,8 @@ TEST(PsRestore, AWorkerThatDiesAbortsTheCheckpoint) {
   Client::IssueScope open(*dying);
   std::thread reporter([&] {
     // Once the checkpoint is under way it cannot end but by this word.
-    EXPECT_TRUE(Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).empty(); }));
+    EXPECT_TRUE(
+        Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).value().empty(); }));
     cluster.server(0).ReportDead(1);
   });
   const auto info = admin->Checkpoint(seconds(30));
@@ -353,7 +355,8 @@ TEST(PsRestore, AWorkerThatIsStartedAgainDoesNotWaitForTheMarkerOfTheDeadOne) {
   auto admin = cluster.ConnectAdmin();
   std::optional<Client::IssueScope> open(*dying);  // its marker cannot come
   std::thread restarted([&] {
-    EXPECT_TRUE(Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).empty(); }));
+    EXPECT_TRUE(
+        Eventually([&] { return !ListCheckpoints(cluster.checkpoint_dir()).value().empty(); }));
     auto again = cluster.Connect(1);
     EXPECT_NE(again, nullptr);
   });

@@ -10,7 +10,11 @@
 namespace shoal::ps {
 namespace {
 
-TimePoint DeadlineIn(Duration timeout) { return RealClock::Get()->Now() + timeout; }
+// Never, for a timeout that the clock does not reach.
+TimePoint DeadlineIn(Duration timeout) {
+  const TimePoint now = RealClock::Get()->Now();
+  return timeout < TimePoint::max() - now ? now + timeout : TimePoint::max();
+}
 
 }  // namespace
 

@@ -51,6 +51,13 @@ struct ClientOptions {
   // Called from a thread of the library after a server came back as another incarnation, with its
   // index and the checkpoint it was restored from (-1: it came back empty). Must not block.
   std::function<void(int server, int64_t checkpoint)> on_server_restart;
+  // A server that came back empty has lost the rows that were on it. True: from then on every call
+  // of this client fails with DataLoss, so that nobody goes on with what is left of a table. False:
+  // the caller makes good for them, or only reads.
+  bool fail_on_data_loss = false;
+  // Asked ten times a second by every thread that waits for servers, but for Wait's; true: its call
+  // ends with Cancelled. May be null.
+  std::function<bool()> interrupted;
 };
 
 // One asynchronous request. Wait for it exactly once, unless it was issued with a callback.
@@ -126,6 +133,7 @@ class Client {
   // staleness ahead of the slowest live worker (BSP: 0; ASP: never waits, only tells).
   Status Clock(uint64_t n, Duration timeout = std::chrono::seconds(600));
   // Returns when all live workers have entered the barrier of this name; names may be used again.
+  // After DeadlineExceeded this worker has not entered: the others wait for it.
   Status Barrier(std::string_view name, Duration timeout = std::chrono::seconds(600));
 
   // Named byte strings on the servers (at most 1 GiB by default, see ServerOptions), in pieces of

@@ -15,6 +15,7 @@ constexpr Duration kFirstBackoff = std::chrono::milliseconds(5);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
 constexpr Duration kShortestDial = std::chrono::milliseconds(50);
 constexpr Duration kGoneAfter = std::chrono::milliseconds(500);
+constexpr Duration kLookAtMembers = std::chrono::seconds(1);
 constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to hear who is late
 
 uint64_t FreshSession() {
@@ -96,6 +97,7 @@ Result<Dialled> ClientCore::DialAt(int server, uint32_t lane, uint64_t first_seq
 }
 
 bool ClientCore::StopsWithin(Duration time) {
+  if (options_.interrupted && options_.interrupted()) return true;
   std::unique_lock lock(mu_);
   return lost_cv_.wait_for(lock, time, [this] { return stop_; });
 }
@@ -105,7 +107,10 @@ Result<Dialled> ClientCore::DialUntil(int server, uint32_t lane, uint64_t first_
   for (Duration backoff = kFirstBackoff;; backoff = std::min(backoff * 2, kLongestBackoff)) {
     auto dialled = DialOnce(server, lane, first_seq, address, deadline - RealClock::Get()->Now());
     if (dialled.ok() || !IsPassing(dialled.status())) return dialled;
-    if (RealClock::Get()->Now() + backoff >= deadline || StopsWithin(backoff)) {
+    if (StopsWithin(std::min<Duration>(backoff, deadline - RealClock::Get()->Now()))) {
+      return Cancelled(fmt::format("connecting to server {} was interrupted", server));
+    }
+    if (RealClock::Get()->Now() >= deadline) {
       return Unavailable(
           fmt::format("cannot reach server {}: {}", server, dialled.status().message()));
     }
@@ -123,6 +128,7 @@ std::unique_ptr<Channel> ClientCore::MakeChannel(int server, uint32_t lane) {
   };
   hooks.moved = [this](Detour detour) { OnMoved(std::move(detour)); };
   hooks.shards_moved = [this](int from) { rerouter_.News(from); };
+  hooks.interrupted = options_.interrupted;
   return std::make_unique<Channel>(server, lane, options_.window_bytes, &tickets_,
                                    std::move(hooks));
 }
@@ -145,15 +151,28 @@ void ClientCore::OnLost(Channel* channel) {
   }
 }
 
+void ClientCore::LeaveOldAddresses() {
+  const MemberView view = members_->Current();
+  for (const auto& channel : channels_) {
+    const size_t place = seats_[static_cast<size_t>(channel->server())].place;
+    if (place >= view.servers.size() || view.servers[place].empty()) continue;
+    channel->LeaveUnless(view.servers[place]);
+  }
+}
+
 void ClientCore::Redial() {
   Duration backoff = kFirstBackoff;
   for (;;) {
     std::map<Channel*, TimePoint> lost;
     {
       std::unique_lock lock(mu_);
-      lost_cv_.wait(lock, [this] { return stop_ || !lost_.empty(); });
+      const bool some =
+          lost_cv_.wait_for(lock, kLookAtMembers, [this] { return stop_ || !lost_.empty(); });
       if (stop_) return;
       lost = lost_;
+      lock.unlock();
+      if (!some) LeaveOldAddresses();
+      if (!some) continue;
     }
     bool all = true;
     for (const auto& [channel, since] : lost) {
@@ -216,6 +235,32 @@ void ClientCore::NoteIncarnation(int server, const Welcome& welcome) {
                  ? std::string("empty")
                  : fmt::format("restored from checkpoint {}", welcome.restored_checkpoint));
   if (options_.on_server_restart) options_.on_server_restart(server, welcome.restored_checkpoint);
+  if (!options_.fail_on_data_loss || welcome.restored_checkpoint >= 0) return;
+  {
+    std::lock_guard lock(mu_);
+    if (server != kLeader && !OwnersOf(known_).contains(server)) return;  // it had no rows
+  }
+  FailForGood(RowsAreLost(server));
+}
+
+Status ClientCore::RowsAreLost(int server) {
+  return DataLoss(
+      fmt::format("server {} died and came back empty, so the rows on it are lost: there was no "
+                  "checkpoint to restore them from and no second copy; take checkpoints, keep two "
+                  "copies, or accept the loss when connecting and make good for it",
+                  server));
+}
+
+void ClientCore::FailForGood(const Status& why) {
+  {
+    std::lock_guard lock(mu_);
+    failed_ = why;
+  }
+  // Whoever is connecting a server meanwhile has seen that, or has published its channels.
+  { std::lock_guard grow(grow_mu_); }
+  // Closed first: requests that are queued point to memory that is the caller's again afterwards.
+  for (auto& channel : channels_) channel->Close();
+  for (auto& channel : channels_) channel->Fail(why);
 }
 
 std::vector<std::string> ClientCore::TableSpecs() {
@@ -397,9 +442,54 @@ Status ClientCore::Clock(uint64_t n, TimePoint deadline) {
 }
 
 Status ClientCore::Barrier(const std::string& name, TimePoint deadline) {
-  const auto reply = Ask(&leader(), FrameType::kBarrier, 0, name, deadline);
-  return WithTheLate(reply.status(), FrameType::kBarrier, kAsksWhoIsLate, name)
-      .With("barrier '" + name + "'");
+  uint64_t left = 0;
+  {
+    std::lock_guard lock(barriers_mu_);
+    if (const auto found = left_barriers_.find(name); found != left_barriers_.end()) {
+      left = found->second;
+    }
+  }
+  if (left != 0) {
+    const Status before = LeaveBarrier(name, left, deadline);
+    if (before.ok() || before.code() != Code::kDeadlineExceeded) return before;
+    std::lock_guard lock(barriers_mu_);
+    if (left_barriers_.contains(name)) return before.With("barrier '" + name + "'");
+  }
+  FrameHeader head;
+  head.type = FrameType::kBarrier;
+  const auto call = leader().StartCall(head, name, false);
+  Status status = leader().FinishCall(call, deadline).status();
+  if (status.code() == Code::kDeadlineExceeded || status.code() == Code::kCancelled) {
+    // Without it the others would pass, and this worker's next try would wait for them in vain.
+    const Status gone = LeaveBarrier(name, call->head.id, RealClock::Get()->Now() + kLastWord);
+    if (gone.ok()) return gone;
+    if (status.code() == Code::kDeadlineExceeded) status = gone;
+  }
+  return status.With("barrier '" + name + "'");
+}
+
+Status ClientCore::LeaveBarrier(const std::string& name, uint64_t id, TimePoint deadline) {
+  {
+    std::lock_guard lock(barriers_mu_);
+    left_barriers_[name] = id;
+  }
+  std::string body;
+  ByteWriter writer(&body);
+  writer.Put(id);
+  writer.PutString(name);
+  TRY_ASSIGN(const std::string reply,
+             Ask(&leader(), FrameType::kBarrier, kLeavesBarrier, std::move(body), deadline));
+  uint8_t passed = 0;
+  std::string_view late;
+  ByteReader reader(reply);
+  TRY(reader.Get(&passed));
+  TRY(reader.GetString(&late, kMaxPayload));
+  {
+    std::lock_guard lock(barriers_mu_);
+    left_barriers_.erase(name);
+  }
+  if (passed != 0) return Status::Ok();
+  return DeadlineExceeded(late.empty() ? "not all workers entered in time" : std::string(late));
 }
 
 // A wait that was too long for its caller names the workers that it was for, if server 0 can still

@@ -144,6 +144,9 @@ class ClientCore {
   void Abandon(Ticket ticket);
   Status AskThese(const std::vector<Channel*>& whom, const FrameHeader& head,
                   const std::string& body, TimePoint deadline);
+  // Takes this worker out of the barrier that it entered with request `id`. OK: it had been let
+  // through. DeadlineExceeded, naming who is late: it is out, or will be before it enters again.
+  Status LeaveBarrier(const std::string& name, uint64_t id, TimePoint deadline);
   Status WithTheLate(const Status& status, FrameType type, uint64_t argument, std::string body);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
   Result<std::string> GetBlobOnce(std::string_view name, TimePoint deadline);
@@ -151,8 +154,13 @@ class ClientCore {
   // The dialling thread.
   void OnLost(Channel* channel);
   void Redial();
+  // Lets go of connections to where Members says that the server is not any more.
+  void LeaveOldAddresses();
   bool Restore(Channel* channel, TimePoint lost_at);
   void NoteIncarnation(int server, const Welcome& welcome);
+  // All that is under way and to come fails with `why`, on every server.
+  void FailForGood(const Status& why);
+  static Status RowsAreLost(int server);
   std::vector<std::string> TableSpecs();
 
   // See docs/design/checkpoint.md, "Exactness".
@@ -195,6 +203,10 @@ class ClientCore {
 
   std::atomic<uint64_t> clock_{0};
   std::atomic<int64_t> restarts_{0};
+  std::mutex barriers_mu_;
+  // Requests whose barrier may not know yet that this worker has given it up, by name; guarded by
+  // barriers_mu_.
+  std::map<std::string, uint64_t> left_barriers_;
   std::mutex progress_mu_;
   std::string progress_;      // guarded by progress_mu_
   std::mutex markers_mu_;     // before the channels'
@@ -210,6 +222,7 @@ class ClientCore {
   ShardMap known_;                               // guarded by mu_: who owns what
   Rerouter rerouter_{this};
   std::map<int, uint64_t> incarnations_;  // guarded by mu_, by server
+  Status failed_;                         // guarded by mu_: no server is connected any more
   bool stop_ = false;                     // guarded by mu_
   std::thread dialler_;
 };

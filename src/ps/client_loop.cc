@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "net/keep_alive.h"
 #include "ps/client_stream.h"
 
 namespace shoal::ps {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kEventsATurn = 64;
 constexpr long kLeaseNs = 2'000'000;
+constexpr int kLookMs = static_cast<int>(net::kLookEvery / std::chrono::milliseconds(1));
 
 void Take(int fd) {
   uint64_t count = 0;
@@ -98,21 +100,24 @@ void ClientLoop::Serve(ClientStream* stream, uint32_t events) {
   if (alive != nullptr) alive->OnEvents(events);
 }
 
-bool ClientLoop::LookAfter() {
+std::vector<std::shared_ptr<ClientStream>> ClientLoop::All() {
   std::vector<std::shared_ptr<ClientStream>> all;
-  {
-    std::lock_guard lock(mu_);
-    for (const auto& [raw, stream] : streams_) all.push_back(stream);
-  }
+  std::lock_guard lock(mu_);
+  for (const auto& [raw, stream] : streams_) all.push_back(stream);
+  return all;
+}
+
+bool ClientLoop::LookAfter() {
   bool attended = false;
-  for (const auto& stream : all) attended |= stream->EndLease();
+  for (const auto& stream : All()) attended |= stream->EndLease();
   return attended;
 }
 
 void ClientLoop::Run() {
   std::array<epoll_event, kEventsATurn> events;
+  TimePoint next_look = RealClock::Get()->Now() + net::kLookEvery;
   while (!stop_) {
-    const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, -1);
+    const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn, kLookMs);
     bool look = false;
     for (int i = 0; i < n && !stop_; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
@@ -125,7 +130,12 @@ void ClientLoop::Run() {
         Serve(static_cast<ClientStream*>(event.data.ptr), event.events);
       }
     }
-    if (!look || stop_) continue;
+    if (stop_) continue;
+    if (const TimePoint now = RealClock::Get()->Now(); now >= next_look) {
+      next_look = now + net::kLookEvery;
+      for (const auto& stream : All()) stream->EndIfSilent(now);
+    }
+    if (!look) continue;
     // First the wish, then the look: who begins to poll meanwhile sets the timer again.
     attending_ = false;
     if (LookAfter()) Attend();

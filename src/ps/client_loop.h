@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -35,6 +36,7 @@ class ClientLoop {
   void Run();
   void Arm();
   void Serve(ClientStream* stream, uint32_t events);
+  std::vector<std::shared_ptr<ClientStream>> All();
   // True while anybody polls.
   bool LookAfter();
 

@@ -20,12 +20,6 @@ constexpr Duration kLookWithin = std::chrono::milliseconds(100);
 constexpr Duration kAnswerWithin = std::chrono::milliseconds(500);
 constexpr int kRounds = 8;
 
-std::set<int> OwnersOf(const ShardMap& map) {
-  std::set<int> owners;
-  for (uint32_t shard = 0; shard < map.shards(); ++shard) owners.insert(map.At(shard).owner.server);
-  return owners;
-}
-
 bool Names(const MemberView& view, int server) {
   const auto index = static_cast<size_t>(server);
   return index < view.servers.size() && !view.servers[index].empty();
@@ -108,6 +102,7 @@ Status ClientCore::ConnectLane(int server, uint32_t lane, Channel* channel, Time
   const uint64_t first_seq = channel == nullptr ? 1 : channel->first_unanswered();
   TRY_ASSIGN(Dialled dialled, DialUntil(server, lane, first_seq, deadline, &address));
   TRY(CheckWelcome(server, dialled.welcome).With(address));
+  if (options_.fail_on_data_loss && dialled.welcome.lost_rows) return RowsAreLost(server);
   *welcome = dialled.welcome;
   Seat& seat = seats_[static_cast<size_t>(server)];
   if (seat.where == 0) {
@@ -138,6 +133,10 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
   }
   Seat& seat = seats_[static_cast<size_t>(server)];
   if (seat.connected) return Status::Ok();
+  {
+    std::lock_guard lock(mu_);
+    TRY(failed_);
+  }
   const bool known = lanes(server) > 0;
   if (known && channel(server).failed()) {
     return Unavailable(fmt::format("server {} had been given up", server));

@@ -1,5 +1,6 @@
 #include "ps/client_stream.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -158,6 +159,13 @@ bool ClientStream::EndLease() {
   }
   Unattend();
   return attended_;
+}
+
+void ClientStream::EndIfSilent(TimePoint now) {
+  if (closed_ || !silence_.Look(fd_.get(), now)) return;
+  const Receiving receiving(this, true);
+  End(Unavailable(fmt::format("the server's host has acknowledged nothing for {}",
+                              FormatDuration(net::kPeerSilence))));
 }
 
 void ClientStream::Unattend() {

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "net/keep_alive.h"
 #include "ps/byte_buffer.h"
 #include "ps/client_loop.h"
 #include "ps/send_queue.h"
@@ -51,6 +52,8 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   void OnEvents(uint32_t events);
   // True while somebody still polls; else the loop's thread takes over.
   bool EndLease();
+  // Ends the connection if the server's host has vanished.
+  void EndIfSilent(TimePoint now);
   int fd() const { return fd_.get(); }
 
  private:
@@ -128,6 +131,7 @@ class ClientStream : public std::enable_shared_from_this<ClientStream> {
   std::atomic<bool> corked_{false};    // something waits for company
   std::atomic<uint64_t> answered_{0};  // requests; written under Receiving
 
+  net::PeerSilence silence_;  // the loop's thread's
   std::mutex watch_mu_;
   bool watched_ = false;    // guarded by watch_mu_, with the rest
   bool reads_here_ = true;  // the loop's thread reads the socket

@@ -69,6 +69,63 @@ TEST(PsConnection, BrokenOnesNeverLoseOrRepeatAPush) {
   }
 }
 
+TEST(PsConnection, AClientGoesToTheAddressThatMembersNames) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 1;
+  Cluster cluster(options);
+  // The same server by two ways; over the first nothing comes through any more.
+  TestProxy old_way(cluster.server(0).address()), new_way(cluster.server(0).address());
+  cluster.members.Set(0, old_way.address());
+  auto client = cluster.Connect(0);
+  ASSERT_OK(client->CreateTable(DenseSpec("t", 10, 1)));
+  EXPECT_EQ(new_way.accepted(), 0);
+  old_way.Stall();
+  cluster.members.Set(0, new_way.address());
+  EXPECT_TRUE(Eventually([&] { return new_way.accepted() > 0; }));
+  ASSERT_OK(client->Barrier("b"));
+  EXPECT_EQ(client->server_restarts(), 0);
+}
+
+TEST(PsConnection, ABarrierThatTimedOutIsEnteredAnew) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  Cluster cluster(options);
+  auto first = cluster.Connect(0), second = cluster.Connect(1);
+  const Status late = first->Barrier("b", milliseconds(50));
+  EXPECT_EQ(late.code(), Code::kDeadlineExceeded);
+  EXPECT_NE(late.message().find("worker 1 has not entered"), std::string::npos) << late.message();
+  const Status alone = second->Barrier("b", milliseconds(50));
+  EXPECT_EQ(alone.code(), Code::kDeadlineExceeded);
+  EXPECT_NE(alone.message().find("worker 0 has not entered"), std::string::npos) << alone.message();
+  std::thread other([&] { ASSERT_OK(second->Barrier("b", seconds(20))); });
+  ASSERT_OK(first->Barrier("b", seconds(20)));
+  other.join();
+}
+
+TEST(PsConnection, AProgramThatIsInterruptedDoesNotWaitOn) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  Cluster cluster(options);
+  std::atomic<bool> interrupted{false};
+  auto client_options = cluster.ClientOptionsOf(0, Consistency::Bsp());
+  client_options.interrupted = [&] { return interrupted.load(); };
+  auto client = Client::Connect(client_options, &cluster.members);
+  ASSERT_OK(client);
+  interrupted = true;
+  EXPECT_EQ((*client)->Barrier("b", Duration::max()).code(), Code::kCancelled);
+  EXPECT_EQ((*client)->Clock(1, seconds(600)).code(), Code::kCancelled);
+  FixedMembers nobody;
+  nobody.Set(0, "127.0.0.1:1");
+  EXPECT_FALSE(Client::Connect(client_options, &nobody).ok());
+  interrupted = false;
+  // It has not stayed in the barrier: the other one waits for it.
+  auto other = cluster.Connect(1);
+  EXPECT_EQ(other->Barrier("b", milliseconds(50)).code(), Code::kDeadlineExceeded);
+}
+
 TEST(PsConnection, BarriersClocksAndBlobsSurviveBrokenOnes) {
   ClusterOptions options;
   options.servers = 1;

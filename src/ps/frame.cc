@@ -116,7 +116,7 @@ bool IsKnown(FrameType type) {
     default:
       break;
   }
-  return IsSequenced(type) || (type >= FrameType::kCreateTable && type <= FrameType::kReplicate);
+  return IsSequenced(type) || (type >= FrameType::kCreateTable && type <= FrameType::kRestorePoint);
 }
 
 bool IsSequenced(FrameType type) { return type >= FrameType::kPush && type <= FrameType::kSettled; }

@@ -54,9 +54,10 @@ enum class FrameType : uint8_t {
   kCheckpointWrite = 44,
   kCheckpointCommit = 45,
   kCheckpointAbort = 46,
-  kReplicate = 47,  // primary → backup: `id` is the position of the entry in the body
-  kTakesRows = 54,  // argument 0: it is drained, and gets no rows by itself; 1: no longer
-  kCutting = 55,    // i64: the checkpoint that is under way, or -1
+  kReplicate = 47,     // primary → backup: `id` is the position of the entry in the body
+  kRestorePoint = 48,  // server → server 0: which checkpoint it restored, see restore_point.h
+  kTakesRows = 54,     // argument 0: it is drained, and gets no rows by itself; 1: no longer
+  kCutting = 55,       // i64: the checkpoint that is under way, or -1
   kDescribe = 56,
   kShards = 57,      // which lane owns which shard: what the asker knows, what the asked one knows
   kMoveShard = 58,   // have the shard's present server give it to another
@@ -72,6 +73,9 @@ enum class FrameType : uint8_t {
 // As it lies in memory and on the wire, little-endian.
 // In a clock's `waits` or a barrier's argument: do not wait, but say who would be waited for.
 inline constexpr char kAsksWhoIsLate = 2;
+// In a barrier's argument: the worker leaves the barrier that it entered with the request in the
+// body.
+inline constexpr char kLeavesBarrier = 3;
 
 struct FrameHeader {
   uint32_t magic = kFrameMagic;

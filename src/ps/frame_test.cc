@@ -98,7 +98,7 @@ TEST(Frame, APullMayNotAskForMoreThanAFrame) {
 TEST(Frame, KnownTypes) {
   int known = 0;
   for (int type = 0; type < 256; ++type) known += IsKnown(static_cast<FrameType>(type));
-  EXPECT_EQ(known, 3 + 9 + 17 + 7 + 3);
+  EXPECT_EQ(known, 3 + 9 + 17 + 8 + 3);
   EXPECT_TRUE(IsSequenced(FrameType::kMarker));
   EXPECT_TRUE(IsSequenced(FrameType::kSettled));
   EXPECT_FALSE(IsSequenced(FrameType::kCreateTable));

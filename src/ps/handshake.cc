@@ -115,6 +115,7 @@ std::string EncodeWelcome(std::string_view token, const Nonces& nonces, const We
   inner.Put(welcome.restored_checkpoint);
   inner.Put(welcome.last_seq);
   inner.PutString(welcome.ucx);
+  inner.Put(static_cast<uint8_t>(welcome.lost_rows));
   std::string body;
   ByteWriter writer(&body);
   writer.PutString(Mac(token, "server", nonces, said));
@@ -140,7 +141,11 @@ Status DecodeWelcome(std::string_view body, std::string_view token, const Nonces
   TRY(inner.Get(&welcome->ownership));
   TRY(inner.Get(&welcome->restored_checkpoint));
   TRY(inner.Get(&welcome->last_seq));
-  return ReadString(&inner, kMaxUcxAddress, &welcome->ucx);
+  TRY(ReadString(&inner, kMaxUcxAddress, &welcome->ucx));
+  uint8_t lost_rows = 0;
+  TRY(inner.Get(&lost_rows));
+  welcome->lost_rows = lost_rows != 0;
+  return Status::Ok();
 }
 
 }  // namespace shoal::ps

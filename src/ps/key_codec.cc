@@ -89,7 +89,7 @@ Status KeyMemory::Keep(uint8_t slot, uint64_t digest, std::span<const Key> keys)
 }
 
 void KeyMemory::Clear() {
-  slots_.clear();
+  std::vector<Slot>().swap(slots_);
   keys_ = 0;
 }
 

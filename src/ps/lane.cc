@@ -11,6 +11,8 @@ namespace shoal::ps {
 namespace {
 
 constexpr size_t kReplacedRemembered = 1024;
+// For an observer that has lost its connection to come back and send again what was not answered.
+constexpr Duration kObserversKept = std::chrono::hours(1);
 
 bool WasMoved(const Session& session, uint64_t seq) {
   return std::binary_search(session.moved.begin(), session.moved.end(), seq);
@@ -69,7 +71,18 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<Peer>& pee
   session.peer = peer;
   session.key_memory.Clear();
   session.left = session.dead = false;
+  session.lost = {};
   return &session;
+}
+
+void Lane::ForgetObservers(TimePoint now) {
+  for (auto at = sessions_.begin(); at != sessions_.end();) {
+    Session& session = at->second;
+    const bool gone = session.client < 0 && session.peer.expired();
+    if (gone && session.lost == TimePoint{}) session.lost = now;
+    const bool forgotten = gone && (session.left || now - session.lost >= kObserversKept);
+    at = forgotten ? sessions_.erase(at) : std::next(at);
+  }
 }
 
 Session* Lane::FindSession(uint64_t id) {
@@ -87,14 +100,12 @@ Status Lane::CreateTable(const TableSpec& spec) {
       return InvalidArgument(fmt::format("table '{}' has the same id as table '{}': rename one",
                                          spec.name, there.name));
     }
-    return AlreadyExists(
-        fmt::format("table '{}' is there with another shape or optimizer ({} rows of {} floats, "
-                    "asked for {} of "
-                    "{})",
-                    spec.name, there.rows, there.dim, spec.rows, spec.dim));
+    return AlreadyExists(fmt::format("table '{}' is there with another specification: {}",
+                                     spec.name, SpecDifference(there, spec)));
   }
   const RowFunction* optimizer = nullptr;
   TRY(FindOptimizer(spec, &optimizer));
+  TRY(CheckMemory(spec));
   auto table = std::make_unique<Table>(
       spec, Table::Place{partition_, &states_, optimizer, epoch_.number}, &arena_);
   // Its maker may not have sent its marker yet: the snapshot holds it, as it is now.
@@ -104,6 +115,26 @@ Status Lane::CreateTable(const TableSpec& spec) {
   }
   tables_.emplace(id, std::move(table));
   return Status::Ok();
+}
+
+// All dense rows, although the machine gives memory only to those that are touched: a checkpoint, a
+// move of shards and training touch them all.
+Status Lane::CheckMemory(const TableSpec& spec) const {
+  if (spec.key_space != KeySpace::kDense) return Status::Ok();
+  uint64_t rows = 0;
+  for (uint32_t shard = 0; shard < partition_->shards(); ++shard) {
+    if (states_[shard] != ShardState::kElsewhere) rows += partition_->DenseSlots(spec.rows, shard);
+  }
+  const uint64_t row_bytes = RowLayout::Of(spec.dim, spec.optimizer).floats * sizeof(float);
+  if (rows <= memory_limit_ / row_bytes) return Status::Ok();
+  constexpr double kGibi = 1024.0 * 1024 * 1024;
+  return ResourceExhausted(fmt::format(
+      "table '{}': {} rows of {} floats, got {} of them on this thread of server {}: {} bytes each "
+      "with the optimizer's state, together {:.1f} GiB, expected at most {:.1f} GiB; use fewer "
+      "rows, more servers, or a sparse table, whose rows come into being with the first push",
+      spec.name, spec.rows, spec.dim, rows, self_.server, row_bytes,
+      static_cast<double>(rows) * static_cast<double>(row_bytes) / kGibi,
+      static_cast<double>(memory_limit_) / kGibi));
 }
 
 Table* Lane::FindTable(uint32_t id) {

@@ -37,6 +37,7 @@ struct Session {
   int64_t settled = -1;   // the last one that it is done with; says so to the leader alone
   bool left = false;
   bool dead = false;  // presumed; until it connects again
+  TimePoint lost{};   // an observer's: when it was first seen without a connection
   std::weak_ptr<Peer> peer;
   KeyMemory key_memory;  // of the present connection
   // Requests that were not applied because rows had moved, newest last: sent again, they are
@@ -55,6 +56,9 @@ class Lane {
  public:
   // What is pointed to must outlive the lane; no functions: null.
   Lane(const Partition* partition, Owner self, const Functions* functions);
+
+  // Dense tables that need more are refused. Before the first table.
+  void LimitMemory(uint64_t bytes) { memory_limit_ = bytes; }
 
   // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
   // whoever owns `sink`.
@@ -78,6 +82,8 @@ class Lane {
   // refused with FailedPrecondition.
   Result<Session*> Join(const Hello& hello, const std::shared_ptr<Peer>& peer);
   // Null if unknown.
+  // Forgets observers that are gone: they said good-bye, or had time enough to come back.
+  void ForgetObservers(TimePoint now);
   Session* FindSession(uint64_t id);
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
   const std::map<int, uint64_t>& current() const { return current_; }
@@ -207,6 +213,7 @@ class Lane {
   void OpenSnapshot(int64_t id);
   void FreezeIfComplete();
   void NextEpoch();
+  Status CheckMemory(const TableSpec& spec) const;
   // The function that the table's spec or the request names.
   Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
   Status FindCalled(const FrameHeader& head, Change* change) const;
@@ -224,6 +231,7 @@ class Lane {
 
   const Partition* const partition_;
   const Owner self_;
+  uint64_t memory_limit_ = UINT64_MAX;
   const Functions* const functions_;
   std::mutex mu_;
   RowArena arena_;

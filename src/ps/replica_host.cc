@@ -20,6 +20,13 @@ constexpr Duration kClaimEvery = std::chrono::milliseconds(20);
 // stream has ended.
 constexpr Duration kPingEvery = std::chrono::milliseconds(250);
 constexpr int kEntriesARound = 32;
+// After a checkpoint could not be read.
+constexpr Duration kRestoreEvery = std::chrono::seconds(1);
+
+// Whether restoring may work at another time: what is damaged, or missing, stays so.
+bool MayPass(const Status& restored) {
+  return !restored.ok() && restored.code() != Code::kDataLoss && restored.code() != Code::kNotFound;
+}
 
 }  // namespace
 
@@ -334,6 +341,12 @@ bool ReplicaHost::LearnFrom(std::unique_ptr<Link> link) {
 
 void ReplicaHost::ServeOwn() {
   const Status restored = own_->RestoreLate();
+  if (MayPass(restored)) {
+    LogError("server {}: {}: it serves nothing before that can be read", options_.index,
+             restored.message());
+    next_claim_ = RealClock::Get()->Now() + kRestoreEvery;
+    return;
+  }
   if (!restored.ok()) return Retire(restored.message());
   std::lock_guard lock(mu_);
   if (stop_ || Find(options_.index) != nullptr) return;

@@ -70,6 +70,17 @@ void Roll::Barrier(int worker, const std::string& name, uint64_t id, Answer answ
   ReleaseBarriers();
 }
 
+bool Roll::LeaveBarrier(int worker, const std::string& name, uint64_t id) {
+  const auto& passed = workers_[worker].passed;
+  if (std::find(passed.begin(), passed.end(), id) != passed.end()) return true;
+  const auto barrier = barriers_.find(name);
+  if (barrier == barriers_.end()) return false;
+  const auto entered = barrier->second.find(worker);
+  if (entered != barrier->second.end() && entered->second.id == id) barrier->second.erase(entered);
+  if (barrier->second.empty()) barriers_.erase(barrier);
+  return false;
+}
+
 void Roll::Release() {
   const uint64_t least = MinClock();
   std::vector<ClockWait> ready;

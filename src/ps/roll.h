@@ -36,6 +36,10 @@ class Roll {
   // session from a new one.
   void Barrier(int worker, const std::string& name, uint64_t id, Answer answer);
 
+  // The worker no longer waits at the barrier that it entered as `id`: it has not entered. True: it
+  // was let through before that.
+  bool LeaveBarrier(int worker, const std::string& name, uint64_t id);
+
   // Whom a wait of this kind waits for, ascending.
   std::vector<int> Behind(uint64_t n, uint32_t staleness) const;
   std::vector<int> NotEntered(const std::string& name) const;

@@ -57,6 +57,29 @@ TEST(Roll, AspNeverWaits) {
   EXPECT_EQ(passed, 1);
 }
 
+TEST(Roll, WhoLeavesABarrierHasNotEnteredIt) {
+  Roll roll(2);
+  roll.Join(0, 1, 0);
+  roll.Join(1, 2, 0);
+  int first = 0, second = 0;
+  roll.Barrier(0, "b", 7, Into(&first));
+  EXPECT_FALSE(roll.LeaveBarrier(0, "b", 7));
+  EXPECT_FALSE(roll.LeaveBarrier(0, "b", 7));
+  EXPECT_EQ(roll.NotEntered("b"), (std::vector<int>{0, 1}));
+  roll.Barrier(1, "b", 3, Into(&second));
+  EXPECT_EQ(second, 0);
+  roll.Barrier(0, "b", 8, Into(&first));
+  EXPECT_FALSE(first == 0 || second == 0);
+  // Too late: it was let through, and says so as often as it is asked.
+  EXPECT_TRUE(roll.LeaveBarrier(0, "b", 8));
+  EXPECT_TRUE(roll.LeaveBarrier(0, "b", 8));
+  // Not another entry than the one that was given up.
+  roll.Barrier(0, "b", 9, Into(&first));
+  EXPECT_FALSE(roll.LeaveBarrier(0, "b", 10));
+  roll.Barrier(1, "b", 4, Into(&second));
+  EXPECT_EQ(first, 2);
+}
+
 TEST(Roll, GoneWorkersDoNotCountAndNewcomersStartAtTheSlowest) {
   Roll roll(3);
   for (int w = 0; w < 3; ++w) roll.Join(w, static_cast<uint64_t>(w) + 1, 0);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,6 +72,9 @@ struct ServerOptions {
   size_t max_queue_bytes = 8u << 20;      // unread answers of one connection; beyond it
                                           // nothing more is read from it
   const Clock* clock = RealClock::Get();  // not owned
+  // Asked while Start waits for server 0 to say which checkpoint it restored; true: Start ends with
+  // Cancelled. May be null.
+  std::function<bool()> stopping;
 };
 
 class Server {

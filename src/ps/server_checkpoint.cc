@@ -41,7 +41,7 @@ Status ServerCore::CheckpointStart(Request* request) {
   if (checkpoint_ >= 0) {
     return FailedPrecondition(fmt::format("checkpoint {} is being taken", checkpoint_));
   }
-  const std::vector<int64_t> there = ListCheckpoints(options_.checkpoint_dir);
+  TRY_ASSIGN(const std::vector<int64_t> there, ListCheckpoints(options_.checkpoint_dir));
   int64_t id = std::max(last_checkpoint_, restored_.load()) + 1;
   if (!there.empty()) id = std::max(id, there.back() + 1);
   TRY(MakeDirectories(CheckpointPath(options_.checkpoint_dir, id), 0700));
@@ -169,6 +169,7 @@ Status ServerCore::CheckpointCommit(Request* request) {
         TRY(CommitManifest(options_.checkpoint_dir, manifest,
                            {options_.keep_checkpoints, damaged_}));
         Lane::Guard guard(*lanes_[0]);
+        committed_ = manifest.checkpoint;
         if (checkpoint_ == manifest.checkpoint) checkpoint_ = -1;
         std::string reply;
         ByteWriter writer(&reply);

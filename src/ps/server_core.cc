@@ -8,6 +8,8 @@
 
 #include "base/id.h"
 #include "base/log.h"
+#include "ps/memory_limit.h"
+#include "ps/restore_point.h"
 #include "ps/shard_link.h"
 #include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
@@ -61,6 +63,23 @@ std::string Waiting(std::string_view what, const std::vector<int>& workers) {
   return text;
 }
 
+// The reply to a worker that gives up a barrier.
+Result<std::string> LeaveBarrier(Roll* roll, int worker, std::string_view body) {
+  uint64_t id = 0;
+  std::string_view name;
+  ByteReader reader(body);
+  TRY(reader.Get(&id));
+  TRY(reader.GetString(&name, kMaxNameBytes));
+  const std::string barrier(name);
+  // First who is late: from now on the worker itself is.
+  const std::string late = Waiting("has not entered", roll->NotEntered(barrier));
+  std::string reply;
+  ByteWriter writer(&reply);
+  writer.Put(static_cast<uint8_t>(roll->LeaveBarrier(worker, barrier, id)));
+  writer.PutString(late);
+  return reply;
+}
+
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
@@ -74,10 +93,12 @@ ServerCore::ServerCore(ServerOptions options)
       blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
       roll_(options_.workers),
       chain_(options_.checkpoint_dir, options_.checkpoint_deltas) {
+  const uint64_t memory = MemoryLimit();
   for (int lane = 0; lane < options_.threads; ++lane) {
     lanes_.push_back(std::make_unique<Lane>(
         &partition_, Owner{static_cast<uint16_t>(options_.index), static_cast<uint16_t>(lane)},
         options_.functions.get()));
+    lanes_.back()->LimitMemory(memory / static_cast<uint64_t>(options_.threads));
     if (!options_.checkpoint_dir.empty()) lanes_.back()->TrackChanges();
   }
 }
@@ -91,6 +112,7 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
     TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
     if (core->options_.restore && core->options_.copies == 1) TRY(core->Restore());
   }
+  core->lost_rows_ = CameBackEmpty(core->options_, core->shards(), core->restored_);
   return core;
 }
 
@@ -161,6 +183,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
                                                      "servers had its marker",
                                                      hello.client)));
   }
+  lane.ForgetObservers(options_.clock->Now());
   TRY_ASSIGN(Session * session, lane.Join(hello, peer));
   if (leader) {
     lost_.erase(hello.client);
@@ -181,6 +204,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello, const std::shared_ptr<Peer>
   welcome.shards = partition_.shards();
   welcome.ownership = shards().version();
   welcome.restored_checkpoint = restored_;
+  welcome.lost_rows = lost_rows_;
   welcome.last_seq = session->last_seq;
   return welcome;
 }
@@ -224,6 +248,7 @@ void ServerCore::Lost(const Hello& hello, const Peer* peer) {
   if (session == nullptr || stopped_) return;
   const auto present = session->peer.lock();
   if (present != nullptr && present.get() != peer) return;  // it has connected again
+  session->key_memory.Clear();
   if (hello.lane == 0) {
     blobs_.ForgetUploadsOf(hello.session);
     lane.Log(BeginEntry(EntryKind::kLost, hello.client, hello.session));
@@ -456,6 +481,11 @@ Status ServerCore::Clock(Request* request) {
 
 Status ServerCore::Barrier(Request* request) {
   if (request->from.client < 0) return FailedPrecondition("an observer takes no part in barriers");
+  if (request->head.argument == kLeavesBarrier) {
+    TRY_ASSIGN(const std::string reply, LeaveBarrier(&roll_, request->from.client, request->body));
+    request->answer(Status::Ok(), reply);
+    return Status::Ok();
+  }
   if (request->body.size() > kMaxNameBytes) return InvalidArgument("a barrier's name is too long");
   if (request->head.argument == kAsksWhoIsLate) {
     request->answer(Status::Ok(),

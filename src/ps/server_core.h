@@ -128,8 +128,7 @@ class ServerCore {
   Result<ShardMap> Depart(uint32_t lane, uint32_t shard, const ShardPlace& to);
   bool DepartureConfirmed(uint32_t lane);
   void EndDeparture(uint32_t lane);
-  // Takes no more shards, for it is going to leave; with `last` no more clients either, for it has
-  // nothing.
+  // Takes no more shards, for it is going to leave; with `last` no more clients: it has nothing.
   void SetLeaving(bool last);
   bool leaving() const { return leaving_; }
   // Shards that are here, and clients that have not said good-bye.
@@ -181,7 +180,6 @@ class ServerCore {
   Status Handle(Request* request);
   Status HandleBlob(Request* request);
   Status HandleLeader(Request* request);
-  Status HandleCheckpoint(Request* request);
   Status PutBlob(Request* request);
   Status GetBlob(Request* request);
   Status Clock(Request* request);
@@ -266,7 +264,9 @@ class ServerCore {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<bool> stopped_{false};
   std::atomic<int64_t> restored_{-1};
+  bool lost_rows_ = false;     // it came back empty; constant once it serves
   std::set<int64_t> damaged_;  // checkpoints that were passed over then
+  int64_t committed_ = -1;     // the last since it started; guarded by the first lane's lock
 
   // Under the first lane's lock.
   BlobStore blobs_;

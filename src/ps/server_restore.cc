@@ -3,14 +3,20 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <optional>
+#include <set>
 
 #include "base/log.h"
 #include "ps/checkpoint_file.h"
+#include "ps/restore_point.h"
 #include "ps/server_core.h"
 #include "ps/spec_codec.h"
 
 namespace shoal::ps {
 namespace {
+
+// Server 0 reads all of a checkpoint before it can be asked.
+constexpr Duration kLeaderWithin = std::chrono::minutes(10);
 
 // Puts the rows, progress and blobs of all servers' files where they belong now.
 class Restorer final : public CheckpointVisitor {
@@ -73,28 +79,49 @@ class Restorer final : public CheckpointVisitor {
   std::set<std::string> chain_blobs_;  // what the file and those that it continues hold
 };
 
+// All servers read all files, so they find the same one whole; but what one of them cannot see, or
+// finds damaged alone, must not part it from the others.
+// Nothing: none.
+Result<std::optional<Manifest>> ChooseCheckpoint(const ServerOptions& options,
+                                                 std::set<int64_t>* damaged) {
+  const auto& root = options.checkpoint_dir;
+  auto newest = NewestWhole(root, damaged);
+  const bool none = newest.status().code() == Code::kNotFound;
+  if (!none) TRY(newest.status().With("no checkpoint can be restored"));
+  // With copies servers start one by one, as seats; without Members nobody can be asked.
+  if (options.index != kLeader && options.members != nullptr && options.copies == 1) {
+    TRY_ASSIGN(const RestorePoint leader, AskRestorePoint(options, kLeaderWithin));
+    const auto follow = FollowRestorePoint(leader, none ? -1 : newest->checkpoint);
+    TRY(follow.status().With(root.string()));
+    if (*follow < 0) return std::optional<Manifest>();
+    if (none || *follow != newest->checkpoint) {
+      newest = WholeCheckpoint(root, *follow);
+      TRY(newest.status().With(
+          fmt::format("server 0 restored checkpoint {}, and so must all others", *follow)));
+    }
+  }
+  if (!newest.ok()) return std::optional<Manifest>();
+  return std::optional<Manifest>(std::move(*newest));
+}
+
 }  // namespace
 
 Status ServerCore::Restore() {
-  auto newest = NewestWhole(options_.checkpoint_dir, &damaged_);
-  if (newest.status().code() == Code::kNotFound) return Status::Ok();
-  TRY(newest.status().With("no checkpoint can be restored"));
   const ShardMap map = shards();
-  bool some = leads();
-  for (uint32_t shard = 0; shard < map.shards() && !some; ++shard) {
-    some = map.At(shard).owner.server == options_.index;
-  }
-  if (!some) return Status::Ok();  // it came later, or has given all away
+  // It came later, or has given all away.
+  if (!leads() && !OwnersOf(map).contains(options_.index)) return Status::Ok();
+  TRY_ASSIGN(const std::optional<Manifest> chosen, ChooseCheckpoint(options_, &damaged_));
+  if (!chosen.has_value()) return Status::Ok();
   Restorer restorer({&partition_, &map, options_.index, &lanes_, &blobs_, &progress_});
-  const auto directory = CheckpointPath(options_.checkpoint_dir, newest->checkpoint);
+  const auto directory = CheckpointPath(options_.checkpoint_dir, chosen->checkpoint);
   try {
-    TRY(ReadAll(options_.checkpoint_dir, *newest, &restorer));
+    TRY(ReadAll(options_.checkpoint_dir, *chosen, &restorer));
   } catch (const std::bad_alloc&) {
     return ResourceExhausted(
         fmt::format("{}: not enough memory to restore it", directory.string()));
   }
-  checkpointing_.last = newest->checkpoint;
-  restored_ = newest->checkpoint;
+  checkpointing_.last = chosen->checkpoint;
+  restored_ = chosen->checkpoint;
   LogInfo("server {}: restored from {}", options_.index, directory.string());
   return Status::Ok();
 }

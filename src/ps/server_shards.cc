@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "ps/restore_point.h"
 #include "ps/server_core.h"
 #include "ps/shard_mover.h"
 #include "ps/spec_codec.h"
@@ -348,6 +349,11 @@ Status ServerCore::Moving(const Hello& from, const std::shared_ptr<Peer>& peer,
     Request request{from, nullptr, head, body, answer};
     status = HandleShards(&request);
     if (!status.ok()) answer(status, {});
+    return Status::Ok();
+  }
+  if (head.type == FrameType::kRestorePoint && from.lane == 0) {
+    const bool in_use = !lane.Describe().tables.empty();
+    answer(Status::Ok(), EncodeRestorePoint({restored_, committed_, checkpoint_, in_use}));
     return Status::Ok();
   }
   if (from.kind != HelloKind::kMove) return InvalidArgument("a claim that asks for something else");

@@ -170,4 +170,10 @@ std::vector<ShardMove> PlanMoves(std::vector<ShardLoad> loads, const std::vector
   return Planner(std::move(loads), lanes, fixed).Plan(tolerance);
 }
 
+std::set<int> OwnersOf(const ShardMap& map) {
+  std::set<int> owners;
+  for (uint32_t shard = 0; shard < map.shards(); ++shard) owners.insert(map.At(shard).owner.server);
+  return owners;
+}
+
 }  // namespace shoal::ps

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,5 +71,8 @@ struct ShardMove {
 // O(moves · shards).
 std::vector<ShardMove> PlanMoves(std::vector<ShardLoad> loads, const std::vector<uint32_t>& lanes,
                                  double tolerance, const std::vector<uint64_t>& fixed = {});
+
+// The servers that own some shard.
+std::set<int> OwnersOf(const ShardMap& map);
 
 }  // namespace shoal::ps

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "net/address.h"
+#include "net/keep_alive.h"
 
 namespace shoal::ps {
 namespace {
@@ -61,7 +62,6 @@ Result<UniqueFd> ListenTcp(const std::string& host, uint16_t port, uint16_t* bou
   const std::string where = "cannot listen on " + net::FormatHostPort(host, port);
   if (!fd.valid()) return ErrnoStatus(errno, where);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
   if (::bind(fd.get(), list->ai_addr, list->ai_addrlen) != 0) return ErrnoStatus(errno, where);
   if (::listen(fd.get(), SOMAXCONN) != 0) return ErrnoStatus(errno, where);
   *bound = BoundPort(fd.get());
@@ -79,6 +79,7 @@ Result<UniqueFd> ConnectTcp(const std::string& address, Duration timeout) {
     last = ConnectOne(*at, deadline, &fd);
     if (!last.ok()) continue;
     SetNoDelay(fd.get());
+    net::SetKeepAlive(fd.get());
     return fd;
   }
   return Unavailable(fmt::format("{}: {}", address, last.message()));

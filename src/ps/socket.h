@@ -10,10 +10,12 @@
 
 namespace shoal::ps {
 
-// A non-blocking listener with SO_REUSEADDR and SO_REUSEPORT (it may stand over a leased port), and
-// the port it got. The error names host and port.
+// A non-blocking listener and the port it got. With SO_REUSEADDR, which is enough beside a
+// launcher's lease (bound, not listening) and fails where anybody listens already; without
+// SO_REUSEPORT, which would let two servers share a port. The error names host and port.
 Result<UniqueFd> ListenTcp(const std::string& host, uint16_t port, uint16_t* bound);
-// A connected, non-blocking socket without Nagle's delay. Unavailable if nobody answers.
+// A connected, non-blocking socket without Nagle's delay and with keepalive (net/keep_alive.h).
+// Unavailable if nobody answers.
 Result<UniqueFd> ConnectTcp(const std::string& address, Duration timeout);
 void SetNoDelay(int fd);
 // "127.0.0.1:41233" of the other end, for messages.

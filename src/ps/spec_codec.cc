@@ -1,5 +1,7 @@
 #include "ps/spec_codec.h"
 
+#include <fmt/format.h>
+
 namespace shoal::ps {
 namespace {
 
@@ -95,6 +97,41 @@ Status DecodeSpec(ByteReader* in, TableSpec* spec) {
   spec->initializer.kind = static_cast<InitializerKind>(initializer);
   TRY(GetExtras(in, &spec->optimizer));
   return Validate(*spec);
+}
+
+std::string SpecDifference(const TableSpec& there, const TableSpec& asked) {
+  static constexpr const char* kKinds[] = {"add",  "sgd",  "adagrad", "momentum",
+                                           "adam", "ftrl", "function"};
+  static_assert(std::size(kKinds) == kOptimizerKinds);
+  std::string text;
+  const auto compare = [&text](const char* field, const auto& one, const auto& other) {
+    if (one == other) return;
+    text += fmt::format("{}{} is {}, asked for {}", text.empty() ? "" : "; ", field, one, other);
+  };
+  const auto rows = [](const TableSpec& spec) {
+    return spec.key_space == KeySpace::kSparse ? "none (sparse)" : std::to_string(spec.rows);
+  };
+  const OptimizerSpec &own = there.optimizer, &wish = asked.optimizer;
+  compare("rows", rows(there), rows(asked));
+  compare("dim", there.dim, asked.dim);
+  compare("optimizer", std::string(kKinds[static_cast<size_t>(own.kind)]),
+          std::string(kKinds[static_cast<size_t>(wish.kind)]));
+  compare("lr", own.lr, wish.lr);
+  compare("eps", own.eps, wish.eps);
+  compare("momentum", own.momentum, wish.momentum);
+  compare("beta1", own.beta1, wish.beta1);
+  compare("beta2", own.beta2, wish.beta2);
+  compare("beta", own.beta, wish.beta);
+  compare("l1", own.l1, wish.l1);
+  compare("l2", own.l2, wish.l2);
+  compare("function", own.function, wish.function);
+  compare("the length of argument", own.argument.size(), wish.argument.size());
+  compare("state_planes", own.state_planes, wish.state_planes);
+  compare("the lower end of first values", there.initializer.lo, asked.initializer.lo);
+  compare("the upper end of first values", there.initializer.hi, asked.initializer.hi);
+  compare("seed", there.initializer.seed, asked.initializer.seed);
+  if (text.empty() && own.argument != wish.argument) text = "argument differs";
+  return text;
 }
 
 uint32_t TableIdOf(std::string_view name) {

@@ -12,6 +12,9 @@ void EncodeSpec(const TableSpec& spec, std::string* out);
 // Reads and validates; the bytes may be hostile.
 Status DecodeSpec(ByteReader* in, TableSpec* spec);
 
+// What differs, for messages: "dim is 4, asked for 8"; empty if nothing does.
+std::string SpecDifference(const TableSpec& there, const TableSpec& asked);
+
 // Of the name alone, so that all clients and servers agree without asking. Two names of one job
 // with the same id are refused by CreateTable.
 uint32_t TableIdOf(std::string_view name);

@@ -1,6 +1,7 @@
 #include "ps/tcp_peer.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -45,6 +46,9 @@ TcpPeer::TcpPeer(UniqueFd fd, ServerCore* core, std::shared_ptr<Mailbox> mailbox
       mailbox_(std::move(mailbox)),
       opened_(RealClock::Get()->Now()),
       name_(PeerName(fd_.get())) {}
+
+// Not merely closed: a child that this process forked may hold copies of the descriptor.
+TcpPeer::~TcpPeer() { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 void TcpPeer::QueueControl(FrameType type, uint64_t id, std::string_view body) {
   FrameHeader head;

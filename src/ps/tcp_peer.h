@@ -39,6 +39,7 @@ class TcpPeer final : public Peer, public std::enable_shared_from_this<TcpPeer> 
   enum class Next { kWait, kMove, kClose };
 
   TcpPeer(UniqueFd fd, ServerCore* core, std::shared_ptr<Mailbox> mailbox);
+  ~TcpPeer() override;
 
   // Peer.
   void Reply(const FrameHeader& head, std::string_view body) override;

@@ -10,10 +10,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <deque>
 #include <map>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/log.h"
+#include "net/keep_alive.h"
 #include "ps/local_socket.h"
 #include "ps/shared_ring.h"
 #include "ps/socket.h"
@@ -23,7 +28,11 @@
 namespace shoal::ps {
 namespace {
 
+// Connections that have not proven the token: so many from this host, and so many from others.
 constexpr size_t kMaxUnproven = 256;
+// How long nothing is accepted after descriptors ran out.
+constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
+constexpr Duration kTellEvery = std::chrono::minutes(1);
 constexpr int kTickMs = 100;
 constexpr int kEventsATurn = 64;
 // For how long a thread that has run out of work looks for more before it sleeps. When looking did
@@ -51,6 +60,10 @@ class TcpLane {
     }
     if (mailbox_->wake.valid()) mailbox_->Wake();
     if (thread_.joinable()) thread_.join();
+    // A child that this process forked may hold copies.
+    for (const UniqueFd* fd : {&listener_, &local_}) {
+      if (fd->valid()) ::shutdown(fd->get(), SHUT_RDWR);
+    }
     // Peers hold the mailbox and it them: nothing may stay in it. They go after the lock: with the
     // last one goes a server's copy, whose links have locks of their own.
     decltype(mailbox_->flush) flush;
@@ -77,6 +90,7 @@ class TcpLane {
   struct Entry {
     std::shared_ptr<TcpPeer> peer;
     uint32_t events = 0;
+    net::PeerSilence silence = {};
   };
 
   Status Watch(int fd, void* what, uint32_t events) {
@@ -92,11 +106,12 @@ class TcpLane {
   void Run() {
     std::array<epoll_event, kEventsATurn> events;
     bool ticking = false;
-    TimePoint next_tick{};
+    TimePoint next_tick{}, next_look{};
     for (;;) {
       const bool spinning = Spin();
       const bool asleep = !spinning && FallAsleep();
-      const bool timed = ticking || unproven_ > 0 || (index_ == 0 && core_->options().index == 0);
+      const bool timed =
+          ticking || HasUnproven() || Paused() || (index_ == 0 && core_->options().index == 0);
       const int n = ::epoll_wait(epoll_.get(), events.data(), kEventsATurn,
                                  asleep ? Timeout(timed, ticking) : 0);
       const TimePoint now = RealClock::Get()->Now();
@@ -118,10 +133,18 @@ class TcpLane {
         }
       }
       closed_.clear();
+      if (now >= next_look) {
+        next_look = now + net::kLookEvery;
+        CloseSilent(now);
+      }
       if (now < next_tick) continue;
       next_tick = now + std::chrono::milliseconds(kTickMs);
       if (index_ == 0) ticking = core_->Tick();
-      if (unproven_ > 0) CloseSlowStrangers(now);
+      if (HasUnproven()) CloseSlowStrangers(now);
+      if (Paused() && now >= accept_again_) {
+        accept_again_ = {};
+        WatchListeners(EPOLLIN);
+      }
     }
   }
 
@@ -174,11 +197,13 @@ class TcpLane {
     spin_ = now - fell_asleep_ < longest ? longest : std::max(kShortestSpin, spin_ / 2);
   }
 
-  // Somebody to watch closely: ten times a second; a leader without: once in two seconds.
+  // Somebody to watch closely: ten times a second; a leader without: once in two seconds; who has
+  // connections: when it is time to look after them.
   int Timeout(bool timed, bool ticking) const {
     if (shortly_) return 1;
-    if (!timed) return -1;
-    return ticking || unproven_ > 0 ? kTickMs : 2000;
+    if (!timed && peers_.empty()) return -1;
+    if (!timed) return static_cast<int>(net::kLookEvery / std::chrono::milliseconds(1));
+    return ticking || HasUnproven() || Paused() ? kTickMs : 2000;
   }
 
   bool ReadMail() {
@@ -209,24 +234,69 @@ class TcpLane {
 
   bool Add(const std::shared_ptr<TcpPeer>& peer) {
     if (!Watch(peer->fd(), peer.get(), EPOLLIN).ok()) return false;
-    peers_[peer.get()] = {peer, EPOLLIN};
+    peers_[peer.get()] = {peer, EPOLLIN, {}};
     return true;
   }
 
   void Accept(int listener) {
     for (;;) {
       UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-      if (!fd.valid()) return;
-      if (unproven_ >= kMaxUnproven) {
-        ++core_->refused_connections;
-        continue;
+      if (!fd.valid()) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+          PauseAccepting(errno);
+        }
+        return;
       }
+      MakeRoom(listener == local_.get());
       SetNoDelay(fd.get());
+      net::SetKeepAlive(fd.get());
       auto peer = std::make_shared<TcpPeer>(std::move(fd), core_, mailbox_);
       if (!Add(peer)) continue;
-      ++unproven_;
+      unproven_[listener == local_.get()].push_back(peer.get());
       Follow(peer.get(), peer->Open());
     }
+  }
+
+  // The kernel goes on telling of connections that wait; until there are descriptors again nobody
+  // listens to it.
+  void PauseAccepting(int error) {
+    const TimePoint now = RealClock::Get()->Now();
+    if (!told_.has_value() || now - *told_ >= kTellEvery) {
+      told_ = now;
+      LogWarning("server {}: cannot accept connections: {}; it tries again, raise `ulimit -n`",
+                 core_->options().index, std::strerror(error));
+    }
+    accept_again_ = now + kAcceptPause;
+    WatchListeners(0);
+  }
+
+  void WatchListeners(uint32_t events) {
+    for (UniqueFd* listener : {&listener_, &local_}) {
+      if (!listener->valid()) continue;
+      epoll_event event{};
+      event.events = events;
+      event.data.ptr = listener;
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener->get(), &event);
+    }
+  }
+
+  // The oldest goes: whoever knows the token has proven it long before, and silent ones do not keep
+  // others out.
+  void MakeRoom(bool local) {
+    std::deque<TcpPeer*>& strangers = unproven_[local];
+    if (strangers.size() < kMaxUnproven) return;
+    ++core_->refused_connections;
+    if (!std::exchange(crowded_, true)) {
+      LogWarning("server {}: {} connections have not proven the token; the oldest are closed",
+                 core_->options().index, strangers.size());
+    }
+    Close(strangers.front());
+  }
+
+  bool Paused() const { return accept_again_ != TimePoint{}; }
+  bool HasUnproven() const { return !unproven_[0].empty() || !unproven_[1].empty(); }
+  void Proven(TcpPeer* peer) {
+    for (auto& strangers : unproven_) std::erase(strangers, peer);
   }
 
   void Serve(TcpPeer* peer, uint32_t events) {
@@ -268,7 +338,7 @@ class TcpLane {
   }
 
   void Move(TcpPeer* peer) {
-    --unproven_;
+    Proven(peer);
     if (peer->lane() == index_) {
       return Adopt(peer);
     }
@@ -286,7 +356,7 @@ class TcpLane {
   void Close(TcpPeer* peer) {
     const auto found = peers_.find(peer);
     if (found == peers_.end()) return;
-    if (peer->unproven()) --unproven_;
+    if (!peer->joined()) Proven(peer);
     // A client that died is no stranger; garbage is.
     if (!peer->end().ok() && peer->end().code() != Code::kUnavailable) {
       ++core_->refused_connections;
@@ -305,8 +375,10 @@ class TcpLane {
   void CloseSlowStrangers(TimePoint now) {
     const Duration limit = core_->options().handshake_timeout;
     std::vector<TcpPeer*> slow;
-    for (const auto& [peer, entry] : peers_) {
-      if (peer->unproven() && now - peer->opened() >= limit) slow.push_back(peer);
+    for (const auto& strangers : unproven_) {
+      for (TcpPeer* peer : strangers) {
+        if (now - peer->opened() >= limit) slow.push_back(peer);
+      }
     }
     for (TcpPeer* peer : slow) {
       ++core_->refused_connections;
@@ -314,6 +386,21 @@ class TcpLane {
                  core_->options().index, peer->name(), FormatDuration(limit));
       Close(peer);
     }
+  }
+
+  // Of hosts that have vanished; the kernel itself would wait a quarter of an hour.
+  void CloseSilent(TimePoint now) {
+    std::vector<TcpPeer*> silent;
+    for (auto& [peer, entry] : peers_) {
+      if (entry.silence.Look(peer->fd(), now)) silent.push_back(peer);
+    }
+    for (TcpPeer* peer : silent) {
+      LogWarning(
+          "server {}: closed the connection from {}: its host has acknowledged nothing for {}",
+          core_->options().index, peer->name(), FormatDuration(net::kPeerSilence));
+      Close(peer);
+    }
+    closed_.clear();
   }
 
   ServerCore* const core_;
@@ -325,9 +412,12 @@ class TcpLane {
   std::vector<std::shared_ptr<Mailbox>> mailboxes_;  // of all lanes
   std::map<TcpPeer*, Entry> peers_;
   std::vector<std::shared_ptr<TcpPeer>> closed_;  // kept until the turn's events are through
-  size_t unproven_ = 0;
-  std::vector<TcpPeer*> rings_;  // of peers_; those over UCX too
-  std::vector<TcpPeer*> hot_;    // likewise
+  std::array<std::deque<TcpPeer*>, 2> unproven_;  // of other hosts, of this one; oldest first
+  bool crowded_ = false;
+  std::optional<TimePoint> told_;  // when it last said that descriptors ran out
+  TimePoint accept_again_{};       // if it is set, nothing is accepted before
+  std::vector<TcpPeer*> rings_;    // of peers_; those over UCX too
+  std::vector<TcpPeer*> hot_;      // likewise
   bool found_ = false;
   bool shortly_ = false;  // somebody must be looked at without being woken
   Duration spin_ = kShortestSpin;

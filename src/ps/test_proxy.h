@@ -29,6 +29,7 @@ class TestProxy {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   // All connections end, wherever their bytes are.
   void Cut() { cut_ = true; }
+  int accepted() const { return accepted_; }
   bool cutting() const { return cut_; }
   // From now on nothing gets through, and nobody hears of it.
   void Stall() { stalled_ = true; }
@@ -68,6 +69,7 @@ class TestProxy {
     if (!pair.client.valid() || !server.ok()) return;
     pair.server = std::move(server).value();
     SetNoDelay(pair.client.get());
+    ++accepted_;
     pairs_.push_back(std::move(pair));
   }
   bool Relay(int from, int to) {
@@ -94,6 +96,7 @@ class TestProxy {
   std::atomic<bool> stop_{false};
   std::atomic<bool> cut_{false};
   std::atomic<bool> stalled_{false};
+  std::atomic<int> accepted_{0};
   std::thread thread_;
 };
 

@@ -67,6 +67,7 @@ struct Welcome {
   uint32_t shards = 0;               // virtual shards, a power of two
   uint64_t ownership = 0;            // version of the shard → server table
   int64_t restored_checkpoint = -1;  // -1: it started empty
+  bool lost_rows = false;            // likewise, and servers that live on have tables
   // Last sequence number applied for this session; of a copy: last position that it has; to a
   // claim: 1 if there is a copy here.
   uint64_t last_seq = 0;

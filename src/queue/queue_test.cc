@@ -163,6 +163,11 @@ TEST(Demand, IsTheSumOfAllTasks) {
   EXPECT_EQ(demand.cpu_milli, 1500 + 100'000);
   EXPECT_EQ(demand.memory_bytes, 300 + 100'000 * job::kMaxMemoryBytes);
   EXPECT_EQ(demand.gpu, 3);
+  // What is set aside may be less than the limit.
+  job.roles[0].resources.cpu_request = 0.25;
+  job.roles[0].resources.memory_request = 10;
+  EXPECT_EQ(DemandOf(job).cpu_milli, 750 + 100'000);
+  EXPECT_EQ(DemandOf(job).memory_bytes, 30 + 100'000 * job::kMaxMemoryBytes);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/file.h"
@@ -44,7 +46,10 @@ class TaskAttempt final : public Attempt {
         movement_(Now()),
         looked_(Now()) {}
 
-  ~TaskAttempt() override { loop_->Cancel(sample_timer_); }
+  ~TaskAttempt() override {
+    *alive_ = false;
+    loop_->Cancel(sample_timer_);
+  }
 
   void Start() override {
     const Status status = Spawn();
@@ -55,10 +60,16 @@ class TaskAttempt final : public Attempt {
   }
 
   void Drain(Duration grace, int signal) override {
+    ordered_ = true;
     if (program_) program_->Drain(grace, signal);
   }
   void Drain() override { Drain(grace_, 0); }
+  void Interrupt(const std::string& by) override {
+    if (!ordered_) interrupted_ = by;
+    if (program_) program_->Drain(grace_, 0);
+  }
   void Kill() override {
+    ordered_ = true;
     if (program_) program_->Kill();
   }
   void Resume() override {
@@ -150,7 +161,14 @@ class TaskAttempt final : public Attempt {
       movement_.Touch(Now());
       calls_.on_report(report);
     };
-    calls.on_end = [this](const host::ProcessExit& exit) { ProgramEnded(exit); };
+    // A signal to this process that came before the end is still to be handled, and is the loop's
+    // next event: whoever signals all processes of a task reaches us about when it reaches them.
+    calls.on_end = [this](const host::ProcessExit& exit) {
+      exit_ = exit;
+      loop_->Post([this, alive = alive_] {
+        if (*alive) ProgramEnded(*exit_);
+      });
+    };
     TRY_ASSIGN(program_,
                Program::Start(loop_, {ProcessOf(spec_.start)}, spec_.isolation, std::move(calls)));
     if (spec_.start.ready.by != job::ReadyBy::kStart) CheckReady();
@@ -249,9 +267,10 @@ class TaskAttempt final : public Attempt {
 
   // ---- The end ----
 
-  // The Program is in the middle of its last callback.
   void ProgramEnded(const host::ProcessExit& exit) {
     ended_ = true;
+    if (exit.told_outside && !ordered_ && interrupted_.empty())
+      interrupted_ = "its processes were told to stop by a signal";
     ready_check_.reset();
     port_watch_.reset();
     RemoveTaskDirectories(Place());
@@ -278,6 +297,7 @@ class TaskAttempt final : public Attempt {
     ended.last_line = CleanText(output_.last_line(process), 200);
     ended.log_rule = log_rule_;
     ended.stolen = stolen_;
+    ended.interrupted = interrupted_;
     calls_.on_end(std::move(ended));
   }
 
@@ -289,8 +309,12 @@ class TaskAttempt final : public Attempt {
   const int processes_;
 
   TaskOutput output_;
-  int log_rule_ = -1;      // of on_log, that a line matched first
-  std::string not_ready_;  // why it was killed
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::optional<host::ProcessExit> exit_;
+  bool ordered_ = false;     // the coordinator has asked for its end
+  std::string interrupted_;  // how others have, before that
+  int log_rule_ = -1;        // of on_log, that a line matched first
+  std::string not_ready_;    // why it was killed
   std::string stolen_;
   bool believed_ = false;
   bool ready_ = false;

@@ -62,6 +62,9 @@ class Attempt {
   // SIGTERM after the grace and SIGKILL after another. Again: nothing.
   virtual void Drain(Duration grace, int signal) = 0;
   virtual void Drain() = 0;
+  // The same, told by others than the coordinator: `by` completes "its launcher …". An end that
+  // follows says so, unless the coordinator had asked for it before.
+  virtual void Interrupt(const std::string& by) = 0;
   virtual void Kill() = 0;
   virtual void Resume() = 0;
   // A new description of the cluster, for SHOAL_CLUSTER_FILE.

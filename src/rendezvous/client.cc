@@ -75,6 +75,9 @@ class LinkClient final : public Client {
   void ReportRefused(const std::string& role, int index, const std::string& reason) override {
     Tell("refused", {{"role", role}, {"index", index}, {"reason", reason}});
   }
+  void Hold(bool held, const std::string& reason) override {
+    Tell("held", {{"held", held}, {"reason", reason}});
+  }
   void AckVerdict() override { Tell("ack_verdict", {}); }
 
  private:

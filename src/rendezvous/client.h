@@ -79,7 +79,7 @@ class Client {
 
   // Commands are kept while disconnected and sent on the next connection.
   // Asks the tasks that follow nobody to finish (SIGTERM); followers are stopped after them as
-  // always. The job ends `cancelled` unless its tasks then succeed (saved and exited with 0).
+  // always. The job ends `cancelled`, however well its tasks then end.
   virtual void Drain(const std::string& reason) = 0;
   // Stops everything: SIGTERM to all, SIGKILL after limits.stop_grace; the job ends `cancelled`.
   virtual void Stop(const std::string& reason) = 0;
@@ -98,6 +98,9 @@ class Client {
   // The engine will not make this task (TaskPhase::kRefused, restarts exhausted): the job fails
   // with this reason.
   virtual void ReportRefused(const std::string& role, int index, const std::string& reason) = 0;
+  // The engine has stopped all of the job's processes for a while, or they go on: while they are
+  // stopped no deadline comes nearer. Ends with the connection, and with any command.
+  virtual void Hold(bool held, const std::string& reason) = 0;
   // The verdict is stored: the coordinator need not linger. It ends, and on_closed(OK) follows.
   virtual void AckVerdict() = 0;
 };

@@ -13,6 +13,7 @@
 #include "rendezvous/events.h"
 #include "rendezvous/feed.h"
 #include "rendezvous/job_files.h"
+#include "rendezvous/job_time.h"
 #include "rendezvous/ledger.h"
 #include "rendezvous/link.h"
 #include "rendezvous/orders.h"
@@ -95,6 +96,7 @@ class Shell final : public Coordinator {
     calls.perform = [this](const Action& action) { Perform(action); };
     calls.release = [this](int64_t seq) { feed_.Release(seq); };
     calls.also = [this](std::vector<int>* fds) { return task_logs_.TakeFinished(fds); };
+    calls.on_waiting = [this](const Status& why) { Note("the job waits: " + why.message()); };
     calls.on_failed = [this](const Status& why) { End(why); };
     return calls;
   }
@@ -111,7 +113,7 @@ class Shell final : public Coordinator {
 
   void Begin() {
     begun_ = true;
-    Do(core_.Begin(Now(), resumes_));
+    Do(core_.Begin(time_.Now(), resumes_));
     // Who goes on from a journal: what it holds is synced once, before anybody is told of it.
     if (goes_on_) ledger_->CommitNow();
   }
@@ -163,7 +165,7 @@ class Shell final : public Coordinator {
     TRY(core_.Restore(facts).With(options_.job_dir + "/journal"));
     if (facts.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
-    base_ = facts.back().at;
+    time_.GoOnFrom(facts.back().at);
     // What was before the job was resumed has been told: of it only how large roles are to be.
     const bool now = resumes_ > 0 && core_.job_state() == job::JobState::kSuspended;
     const int64_t resumed = now ? facts.back().seq : ResumedAfter(facts);
@@ -193,10 +195,6 @@ class Shell final : public Coordinator {
     if (!server.ok()) return server.status();
     server_ = std::move(server).value();
     return WriteCoordinatorFile(options_.job_dir, {options_.host, server_->port()}, started_);
-  }
-
-  Millis Now() const {
-    return base_ + std::chrono::duration_cast<Millis>(RealClock::Get()->Now() - opened_at_);
   }
 
   // ---- Connections ----
@@ -288,6 +286,7 @@ class Shell final : public Coordinator {
     feed_.Remove(connection.peer.get());
     transfers_.Remove(connection.peer.get());
     apart_.Remove(connection.peer.get());
+    time_.Release(connection.peer.get(), "the controller has gone");
     if (begun_) LookWhoKeeps();
     if (connection.role == Connection::Role::kLauncher) Feed(Left{id});
     if (connection.role == Connection::Role::kController) Feed(ControllerWent{});
@@ -318,7 +317,7 @@ class Shell final : public Coordinator {
           Note("outputs of " + core_.NameOf(*task) + " are lost: " + ended.outputs_lost);
       }
       Feed(ProgramEnded{id, ended.attempt, std::move(ended.end), std::move(ended.last_line),
-                        ended.log_rule, std::move(ended.stolen)});
+                        ended.log_rule, std::move(ended.stolen), std::move(ended.interrupted)});
     } else if (type == "log_grew") {
       return LogGrew(id, message);
     } else if (type == "report") {
@@ -368,6 +367,8 @@ class Shell final : public Coordinator {
       return Status::Ok();
     }
     if (options_.apart && type == "log_kept") return LogKept(message);
+    if (type == "held") return time_.Held(peer, message);
+    if (type == "command") time_.Release(nullptr, "somebody wants the job to end");
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
     return Status::Ok();
@@ -428,7 +429,7 @@ class Shell final : public Coordinator {
   template <typename Any>
   void Feed(Any event) {
     if (ended_ || !begun_) return;
-    Do(core_.Handle(event, Now()));
+    Do(core_.Handle(event, time_.Now()));
   }
 
   void Do(const std::vector<Action>& actions) {
@@ -442,7 +443,7 @@ class Shell final : public Coordinator {
     loop_->Cancel(std::exchange(tick_timer_, 0));
     armed_ = next;
     if (!next) return;
-    tick_timer_ = loop_->After(std::max(*next - Now(), Millis(0)) + Millis(1), [this] {
+    tick_timer_ = loop_->After(std::max(*next - time_.Now(), Millis(0)) + Millis(1), [this] {
       tick_timer_ = 0;
       armed_.reset();
       Feed(Tick{});
@@ -500,12 +501,14 @@ class Shell final : public Coordinator {
 
   void BeatLater() {
     heartbeat_timer_ = loop_->After(kHeartbeat, [this] {
+      time_.Look();
       static const auto beat = std::make_shared<const std::string>(Message("heartbeat"));
       for (auto& [id, connection] : connections_) {
         if (connection.role != Connection::Role::kUnknown) connection.peer->SendShared(beat, true);
       }
       for (const LogKey& key : task_logs_.Unacked()) {
         const auto task = core_.Find(key.role, key.index);
+        feed_.LogGrew(key, task_logs_.size(key));
         if (task) AckLog(core_.MemberOf(*task), key);
       }
       const auto stuck = apart_.Stuck(RealClock::Get()->Now());
@@ -518,10 +521,10 @@ class Shell final : public Coordinator {
 
   void WriteVerdict() {
     const std::string text = ToPrettyText(VerdictToJson(*core_.verdict())) + "\n";
-    // Not synced: the journal, which is, has it as well.
+    // Not synced: the journal, which is, has it as well, and is read where there is no such file.
     const Status status =
         WriteFileAtomically(options_.job_dir + "/verdict.json", text, 0600, false);
-    if (!status.ok()) End(status.With("the verdict"));
+    if (!status.ok()) Note("the verdict is in the journal alone: " + status.message());
   }
 
   void End(const Status& status) {
@@ -551,10 +554,10 @@ class Shell final : public Coordinator {
   const int resumes_;
   const std::filesystem::path logs_dir_;
   const std::function<void(const Status&)> on_end_;
-  const TimePoint opened_at_ = RealClock::Get()->Now();
+  JobTime time_{kHeartbeat, [this](const std::string& text) { Note(text); },
+                [this] { Feed(Tick{}); }};
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   WallTime started_;
-  Millis base_{0};
   std::string logs_at_;  // LogPlace
 
   CoordinatorCore core_;

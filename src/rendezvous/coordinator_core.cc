@@ -84,6 +84,7 @@ uint16_t CoordinatorCore::PortOf(int number, const std::string& port) const {
 dialect::ClusterDescription CoordinatorCore::Cluster() const {
   dialect::ClusterDescription cluster;
   cluster.generation = generation_;
+  cluster.ending = stop_ != StopMode::kNone || decided_;
   for (const job::Role& role : job_.roles) {
     dialect::ClusterRole described;
     described.name = role.name;
@@ -293,19 +294,26 @@ void CoordinatorCore::On(const LauncherLost& event) {
   LoseHolder(*number, event.reason.empty() ? "its launcher died" : event.reason);
 }
 
-void CoordinatorCore::LoseHolder(int number, const std::string& why) {
+void CoordinatorCore::LoseHolder(int number, const std::string& why, const ProgramEnded* last) {
   Task& task = tasks_[static_cast<size_t>(number)];
-  if (task.holder->member != 0) {
-    members_.erase(task.holder->member);
-    Action& action = Do(Kind::kRefuse);
-    action.member = task.holder->member;
-    action.text = "this launcher was given up: " + why;
-    task.holder->member = 0;
-  }
+  const MemberId member = std::exchange(task.holder->member, 0);
+  members_.erase(member);
   if (task.active) {
     ProgramEnded lost;
     lost.end = job::Lost(why);
-    EndAttempt(number, lost);
+    EndAttempt(number, last != nullptr ? *last : lost);
+  }
+  if (member != 0 && last != nullptr && task.final) {
+    for (const Kind kind : {Kind::kAck, Kind::kRelease}) {
+      Action& action = Do(kind);
+      action.member = member;
+      action.attempt = task.attempt;
+      action.after = task.ended_seq;
+    }
+  } else if (member != 0) {
+    Action& action = Do(Kind::kRefuse);
+    action.member = member;
+    action.text = "this launcher was given up: " + why;
   }
   if (!task.final) {
     Fact fact = FactOf(Fact::Kind::kUnplaced, number);

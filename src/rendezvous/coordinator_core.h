@@ -51,8 +51,8 @@ class CoordinatorCore {
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
   dialect::ClusterDescription Cluster() const;  // O(tasks)
-  // Changes whenever who has ended well, or is there, changes; generation and this name a
-  // description.
+  // Changes whenever who has ended well, or is there, or whether the job is ending changes;
+  // generation and this name a description.
   int64_t ends_version() const { return ends_version_; }
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected
@@ -136,7 +136,8 @@ class CoordinatorCore {
   void JoinHeldPlace(int task, const Joined& hello);
   std::optional<int> ChooseTask(const Joined& event, std::string* why_not) const;
   void PlaceWaiting(int task);
-  void LoseHolder(int task, const std::string& why);
+  // `last`: the end of its program, where the launcher still told it; else the program is lost.
+  void LoseHolder(int task, const std::string& why, const ProgramEnded* last = nullptr);
   void IssueGeneration(bool regrouped = false);
   // Tells all tasks who has ended, once `after` is stored.
   void DescribeEnds(int64_t after);
@@ -150,6 +151,8 @@ class CoordinatorCore {
   bool Blocked(int task) const;
   void StartWaiting();
   void EndAttempt(int task, const ProgramEnded& how);
+  // The end as it counts: what this coordinator or others asked for is not what the program did.
+  job::TaskEnd EndThatCounts(const Task& task, const ProgramEnded& how, bool recalled) const;
   job::RestartDecision Decide(const Task& task, const ProgramEnded& how, bool consequence) const;
   job::RestartHistory HistoryOf(const Task& task) const;
   // Everybody of the fact's scope is stopped, and started again in a new generation; `task` is why.

@@ -1,34 +1,45 @@
 // The coordinator as a process: `shoal coordinator`.
 #include <signal.h>
-#include <sys/resource.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/open_files.h"
 #include "rendezvous/coordinator.h"
 
 namespace shoal::rendezvous {
 
 namespace {
 
-// A descriptor a task; the usual bound of 1,024 is meant for programs that use select(2).
-void AllowManyConnections() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
+// How long a coordinator that cannot start because the disk is full tries again.
+constexpr auto kWaitForRoom = std::chrono::minutes(1);
+constexpr auto kRoomPause = std::chrono::milliseconds(100);
+
+Result<std::unique_ptr<Coordinator>> StartWithRoom(
+    net::Loop* loop, const CoordinatorOptions& options,
+    const std::function<void(const Status&)>& on_end) {
+  const TimePoint end = RealClock::Get()->Now() + kWaitForRoom;
+  while (true) {
+    auto started = Coordinator::Start(loop, options, on_end);
+    const bool full = started.status().code() == Code::kResourceExhausted;
+    if (started.ok() || !full || RealClock::Get()->Now() >= end) return started;
+    LogWarning("{}; tried again until there is room", started.status().message());
+    std::this_thread::sleep_for(kRoomPause);
+  }
 }
 
 }  // namespace
 
 Status RunCoordinator(CoordinatorOptions options) {
   SetLogName("coordinator");
-  AllowManyConnections();
+  RaiseOpenFiles();  // a descriptor a task
   net::Loop loop;
   Status end;
   const bool batch = options.batch;
   const bool apart = options.apart;
-  auto coordinator = Coordinator::Start(&loop, std::move(options), [&](const Status& status) {
+  auto coordinator = StartWithRoom(&loop, options, [&](const Status& status) {
     end = status;
     loop.Stop();
   });

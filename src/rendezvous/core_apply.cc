@@ -55,6 +55,7 @@ Status CoordinatorCore::Apply(const Fact& fact) {
   switch (fact.kind) {
     case Fact::Kind::kJob:
       job_state_ = fact.state;
+      ++ends_version_;  // whether the job is ending is part of the description
       stop_ = std::max(stop_, fact.stop);
       if (fact.decided) decided_ = fact.decided;
       gathered_ = gathered_ && fact.gathered;

@@ -60,8 +60,9 @@ struct ProgramEnded {
   int attempt = 0;
   job::TaskEnd end;
   std::string last_line;
-  int log_rule = -1;   // that a line of it matched, of its role's on_log; -1: none
-  std::string stolen;  // who else listens on one of its ports; empty: nobody
+  int log_rule = -1;             // that a line of it matched, of its role's on_log; -1: none
+  std::string stolen;            // who else listens on one of its ports; empty: nobody
+  std::string interrupted = {};  // how others than the coordinator told it to stop; empty: nobody
 };
 // Somebody else listens on one of its ports; told again on every connection.
 struct PortStolen {

@@ -41,6 +41,7 @@ class World {
     bool running = false;
     bool draining = false;
     std::optional<job::TaskEnd> unacked;
+    std::string interrupted;  // it was told to stop by others, and starts nothing any more
     bool released = false;
     bool told = false;  // its unacked end, on this connection
   };
@@ -186,6 +187,8 @@ class World {
     l->running = false;
     const int how = Roll(10);
     l->unacked = how < 6 ? job::Exited(0) : how < 9 ? job::Signaled(9) : job::Exited(1);
+    if (!l->draining && Roll(10) == 0) l->interrupted = "its launcher was told to stop by a signal";
+    if (!l->interrupted.empty()) interrupted_.insert({l->task, l->last_attempt});
     l->told = false;
     Tell(l);
   }
@@ -193,7 +196,7 @@ class World {
   void Tell(Launcher* l) {
     if (l == nullptr || l->member == 0 || !l->unacked || l->told) return;
     l->told = true;
-    Do(ProgramEnded{l->member, l->last_attempt, *l->unacked, "", -1, ""});
+    Do(ProgramEnded{l->member, l->last_attempt, *l->unacked, "", -1, "", l->interrupted});
   }
 
   Launcher* ByMember(MemberId member) {
@@ -237,6 +240,7 @@ class World {
         return Do(Evidence{l->member, action.attempt, Millis(10'000), {{"last_line", "x"}}});
       case Kind::kAck:
         if (l != nullptr && action.attempt == l->last_attempt) l->unacked.reset();
+        if (l != nullptr && !l->interrupted.empty()) Die(l);
         return;
       case Kind::kRelease:
         if (l == nullptr) return;
@@ -257,7 +261,7 @@ class World {
 
   void ObeyStart(const Action& action, Launcher* l) {
     ASSERT_GT(driver_->core.generation(), 0);
-    if (l == nullptr || action.attempt <= l->last_attempt) return;
+    if (l == nullptr || action.attempt <= l->last_attempt || !l->interrupted.empty()) return;
     ASSERT_EQ(l->task, action.task);
     ASSERT_FALSE(l->running) << "two programs of one task";
     for (const auto& other : launchers_) {
@@ -313,6 +317,9 @@ class World {
         ASSERT_TRUE(before == last_attempt.end() || before->second == fact.attempt - 1);
         last_attempt[fact.task] = fact.attempt;
         ASSERT_FALSE(draining[fact.task]) << "a drained task was started again";
+      }
+      if (fact.kind == Fact::Kind::kEnded && interrupted_.contains({fact.task, fact.attempt})) {
+        ASSERT_FALSE(fact.end->ok() && !draining[fact.task]) << "others' stop counts as a good end";
       }
       if (fact.kind == Fact::Kind::kDraining) draining[fact.task] = !fact.restart;
       if (fact.kind == Fact::Kind::kEnded) counted[fact.task] += fact.counted;
@@ -392,6 +399,7 @@ class World {
  private:
   std::map<int, std::string> node_;
   std::set<std::pair<std::string, std::string>> excluded_;  // role, host
+  std::set<std::pair<int, int>> interrupted_;               // task, attempt
   std::map<int, bool> regrouping_, active_, ready_, over_, suspended_;
   bool suspending_ = false;
   int resumes_ = 0;

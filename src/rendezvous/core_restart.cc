@@ -80,7 +80,11 @@ void CoordinatorCore::On(const ProgramEnded& event) {
   if (!number) return;
   Task& task = tasks_[static_cast<size_t>(*number)];
   task.holder->heard = now_;
+  const bool draining = task.state == job::TaskState::kDraining;
   if (task.active && event.attempt == task.attempt) {
+    // A launcher that was told to stop starts nothing any more: the place needs another one.
+    if (!event.interrupted.empty() && !draining)
+      return LoseHolder(*number, event.interrupted, &event);
     EndAttempt(*number, event);
   } else if (event.attempt < task.attempt || task.final) {
     // Told again, as the acknowledgement was lost with the connection.
@@ -131,14 +135,31 @@ job::RestartDecision CoordinatorCore::Decide(const Task& task, const ProgramEnde
   return job::LimitRestarts(job_.limits, history, std::move(decision));
 }
 
+job::TaskEnd CoordinatorCore::EndThatCounts(const Task& task, const ProgramEnded& how,
+                                            bool recalled) const {
+  const job::TaskEnd& end = how.end;
+  const bool draining = task.state == job::TaskState::kDraining;
+  // Of whom the job's suspension ends it does not matter how: it has not done its work.
+  if (suspending() || (draining && (recalled || !end.ok()))) {
+    return job::CancelledEnd(job::Describe(end));
+  }
+  // An exit code tells nothing once somebody else has told the program to stop: the engine evicts
+  // it, or a person stops its container. But the file may have a rule for just this code.
+  if (draining || how.interrupted.empty() || end.kind != job::EndKind::kExit) return end;
+  const auto& rules = job_.roles[task.role].on_exit;
+  const bool ruled = std::any_of(rules.begin(), rules.end(), [&](const job::ExitRule& rule) {
+    const auto match = job::ParseExitMatch(rule.code);
+    return match && job::Matches(*match, end);
+  });
+  if (ruled) return end;
+  return job::Lost(how.interrupted + " that the coordinator had not sent; that it then " +
+                   job::Describe(end) + " does not count");
+}
+
 void CoordinatorCore::EndAttempt(int number, const ProgramEnded& how) {
   const Task& task = tasks_[static_cast<size_t>(number)];
-  job::TaskEnd end = how.end;
   const bool recalled = task.recalled && stop_ == StopMode::kNone && !decided_;
-  // Of whom the job's suspension ends it does not matter how: it has not done its work.
-  if (suspending() || (task.state == job::TaskState::kDraining && (recalled || !end.ok()))) {
-    end = job::CancelledEnd(job::Describe(end));
-  }
+  job::TaskEnd end = EndThatCounts(task, how, recalled);
   const auto kind = job::Classify(end, task.history.ooms);
   const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
   const job::Death this_death{static_cast<int>(generation_), role_of(number).name, task.index,

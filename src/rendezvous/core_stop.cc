@@ -65,21 +65,14 @@ void CoordinatorCore::On(const VerdictAcked&) { acked_ = true; }
 
 void CoordinatorCore::On(const Command& event) {
   if (verdict_ || event.mode <= stop_) return;
-  if (event.mode == StopMode::kDrain) {
-    Fact fact = FactOf(Fact::Kind::kJob, -1);
-    fact.state = job::JobState::kFinishing;
-    fact.stop = StopMode::kDrain;
-    fact.text = event.reason;
-    Record(std::move(fact));
-  } else {
-    Fact fact = FactOf(Fact::Kind::kJob, -1);
-    fact.state = job::JobState::kFinishing;
-    fact.stop = event.mode;
-    fact.text = event.reason;
-    fact.decided = decided_.value_or(job::JobState::kCancelled);
-    if (decided_) fact.text = stop_reason_;
-    Record(std::move(fact));
-  }
+  Fact fact = FactOf(Fact::Kind::kJob, -1);
+  fact.state = job::JobState::kFinishing;
+  fact.stop = event.mode;
+  // A job that was stopped is cancelled, however well its tasks then end: they may save what they
+  // have, but the work is not done.
+  fact.decided = decided_.value_or(job::JobState::kCancelled);
+  fact.text = decided_ ? stop_reason_ : event.reason;
+  Record(std::move(fact));
   unsettled_ = true;
 }
 
@@ -166,6 +159,11 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
     fact.text = why;
     if (signal != 0) fact.due = now_ + 2 * job_.limits.stop_grace;
     Record(std::move(fact));
+    // A parameter server that is told to end hands its rows over, unless it knows that nobody is
+    // left who needs them: so that comes first.
+    const std::string& leader = job_.roles[task.role].follows;
+    if (!leader.empty() && (stop_ != StopMode::kNone || decided_ || RoleEnded(leader)))
+      Do(Kind::kDescribe, number);
     Action& action = Do(Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = job_.limits.stop_grace;

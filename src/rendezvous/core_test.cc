@@ -133,6 +133,26 @@ TEST(Core, FollowersAreDrainedInTheVeryStepOfTheLastEndWellOrBadly) {
   }
 }
 
+// Else a parameter server would look for others to give its rows to, for seconds.
+TEST(Core, AFollowerIsToldThatTheJobEndsBeforeItIsDrained) {
+  for (const bool stopped : {false, true}) {
+    Driver d(Make(2, 2));
+    d.JoinAll();
+    d.End(1, job::Exited(0));
+    EXPECT_FALSE(d.core.Cluster().ending);
+    if (stopped) d.Do(Command{StopMode::kStop, "Ctrl-C"});
+    if (!stopped) d.End(2, job::Exited(3));
+    EXPECT_TRUE(d.core.Cluster().ending);
+    for (const int server : {2, 3}) {
+      std::vector<Kind> orders;
+      for (const Action& one : d.last) {
+        if (one.task == server && one.kind != Kind::kRecord) orders.push_back(one.kind);
+      }
+      EXPECT_EQ(orders, (std::vector<Kind>{Kind::kDescribe, Kind::kDrain}));
+    }
+  }
+}
+
 TEST(Core, AFollowerIsNotStoppedForATaskThatWillBeRestarted) {
   Driver d(Make(1, 1));
   d.JoinAll();
@@ -413,6 +433,96 @@ TEST(Core, DrainThenStopThenKill) {
   d.End(1, job::Signaled(9));
   d.End(2, job::Signaled(9));
   EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
+}
+
+// Ends well after a person has stopped the job: it has saved, but the job has not done its work.
+TEST(Core, AJobThatWasStoppedIsCancelledHoweverWellItsTasksEnd) {
+  for (const StopMode mode : {StopMode::kDrain, StopMode::kStop}) {
+    Driver d(Make(2, 1));
+    d.JoinAll();
+    d.Do(Command{mode, "stopped by `shoal stop`"});
+    for (const MemberId member : {1, 2, 3}) d.End(member, job::Exited(0));
+    ASSERT_TRUE(d.core.verdict());
+    EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
+    EXPECT_EQ(d.core.verdict()->reason, "stopped by `shoal stop`");
+    EXPECT_TRUE(EndedWell(*d.core.verdict(), {"worker"}));
+  }
+}
+
+TEST(Core, AStopAfterTheVerdictWasDecidedChangesNothing) {
+  Driver d(Make(1, 1));
+  d.JoinAll();
+  d.End(1, job::Exited(0));  // its server is being drained
+  d.Do(Command{StopMode::kStop, "Ctrl-C"});
+  d.End(2, job::Exited(0));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+}
+
+// As a launcher tells it that got SIGTERM from its engine, or from a person.
+void EndInterrupted(Driver* d, MemberId member, const job::TaskEnd& end) {
+  const int attempt = d->core.attempt_of(*d->core.TaskOf(member));
+  d->Do(
+      ProgramEnded{member, attempt, end, "", -1, "", "its launcher was told to stop by a signal"});
+}
+
+TEST(Core, AGoodEndThatOthersCausedIsALossAndIsRestartedByPolicy) {
+  for (const int code : {0, 1, 143}) {
+    Driver d(Make(2, 1));
+    d.JoinAll();
+    EndInterrupted(&d, 1, job::Exited(code));
+    EXPECT_EQ(d.core.state_of(0), TaskState::kCreated) << code;
+    EXPECT_EQ(d.Count(Kind::kRefuse), 1) << "that launcher starts nothing any more";
+    EXPECT_EQ(d.core.MemberOf(0), 0u);
+    d.Do(
+        LauncherLost{"worker", 0, 0, "exited with 77"});  // the engine's word, later: the same loss
+    d.Join(11, "worker", 0, 1);
+    d.Pass(Millis(1'500));
+    EXPECT_EQ(d.core.state_of(0), TaskState::kRunning) << code;
+    EXPECT_EQ(d.core.attempt_of(0), 1);
+    d.End(11, job::Exited(0));
+    d.End(2, job::Exited(0));
+    d.End(3, job::Signaled(15));
+    ASSERT_TRUE(d.core.verdict());
+    EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+    EXPECT_EQ(d.core.verdict()->tasks[0].attempts, 2);
+  }
+}
+
+TEST(Core, AnEndThatOthersCausedFailsTheJobWhereNothingIsRestarted) {
+  job::Job job = Make(2, 0);
+  job.roles[0].restart.when = job::RestartWhen::kNever;
+  Driver d(job);
+  d.JoinAll();
+  EndInterrupted(&d, 1, job::Exited(0));
+  d.Do(Left{1});
+  d.End(2, job::Exited(0));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kFailed);
+  EXPECT_THAT(d.core.verdict()->reason,
+              HasSubstr("worker 0 was lost: its launcher was told to stop by a signal that the "
+                        "coordinator had not sent; that it then ended well does not count"));
+}
+
+TEST(Core, ARuleForTheCodeComesBeforeWhoCausedTheEnd) {
+  job::Job job = Make(1, 0);
+  job.roles[0].on_exit.push_back({"3", job::EndAction::kIgnore});
+  Driver d(job);
+  d.JoinAll();
+  EndInterrupted(&d, 1, job::Exited(3));
+  EXPECT_EQ(d.Count(Kind::kRelease), 1) << "its launcher may exit with 0: no other is wanted";
+  EXPECT_EQ(d.Count(Kind::kRefuse), 0);
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+}
+
+TEST(Core, ATaskThatIsDrainedMayBeToldToStopByOthersToo) {
+  Driver d(Make(1, 1));
+  d.JoinAll();
+  d.End(1, job::Exited(0));  // the server follows, and is drained
+  EndInterrupted(&d, 2, job::Exited(0));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
 }
 
 TEST(Core, AStopBeforeAnythingStartedEndsAtOnce) {

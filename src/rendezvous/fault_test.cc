@@ -25,7 +25,10 @@ using job::JobState;
 using job::TaskState;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 // Prints numbered lines until the file `stop` exists in the job's directory, then "end".
 constexpr const char* kCount =
@@ -133,6 +136,39 @@ TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
   EXPECT_TRUE(bench.logs_contiguous);
 }
 
+// Runs the bench for so long.
+void Pass(Bench* bench, Duration time) {
+  const TimePoint until = RealClock::Get()->Now() + time;
+  bench->Until([&] { return RealClock::Get()->Now() >= until; });
+}
+
+// Slurm's suspend stops the tasks on their nodes, while the coordinator runs on.
+TEST(Faults, SilenceOfProcessesThatTheEngineHasStoppedIsNoLoss) {
+  for (const bool held : {true, false}) {
+    Bench bench(JobOf({ShellRole("worker", 1, kCount)}));
+    CoordinatorOptions options;
+    options.limits.suspect = seconds(1);
+    options.limits.dead = milliseconds(1'500);
+    bench.StartCoordinator(options);
+    bench.StartController();
+    const pid_t launcher = bench.SpawnLauncher("worker", 0);
+    ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0).size() > 100; }));
+    if (held) bench.client->Hold(true, "Slurm has suspended the job");
+    ASSERT_EQ(::kill(launcher, SIGSTOP), 0);
+    Pass(&bench, seconds(3));
+    ASSERT_EQ(::kill(launcher, SIGCONT), 0);
+    if (held) {
+      EXPECT_EQ(bench.Count("worker", 0, TaskState::kEnded), 0);
+      bench.client->Hold(false, "Slurm has resumed the job");
+      ASSERT_TRUE(WriteFileAtomically(bench.dir() + "/stop", "", 0600, false).ok());
+      EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+      EXPECT_EQ(bench.verdict->tasks[0].attempts, 1);
+    } else {
+      EXPECT_EQ(bench.Count("worker", 0, TaskState::kEnded), 1) << "the same without the word";
+    }
+  }
+}
+
 TEST(Faults, AKilledLauncherIsATransientLossAndTheNewOneGetsAGeneration) {
   job::Role server = ShellRole("server", 1,
                                "echo attempt $SHOAL_ATTEMPT; "
@@ -174,16 +210,24 @@ TEST(Faults, ALauncherWithoutCoordinatorStopsItsProgramAndEndsWith77) {
   EXPECT_EQ(bench.ExitCodeOf(launcher), 77);
 }
 
-TEST(Faults, ALauncherThatIsToldToStopDrainsAndDelivers) {
+TEST(Faults, ALauncherThatIsToldToStopDrainsAndDeliversWhatDoesNotCount) {
   Bench bench(JobOf({ShellRole("worker", 1,
-                               "trap 'exit 0' TERM; echo up; "
+                               "trap 'echo saved; exit 0' TERM; echo up; "
                                "while :; do sleep 0.01; done")}));
   bench.StartCoordinator();
   bench.StartController();
   const pid_t launcher = bench.SpawnLauncher("worker", 0);
   ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0) == "up\n"; }));
   bench.KillProcess(launcher, SIGTERM);
-  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  ASSERT_TRUE(bench.Until([&] { return bench.Count("worker", 0, TaskState::kEnded) == 1; }));
+  // Between them the shell may say that its `sleep` was terminated.
+  EXPECT_THAT(bench.LogOf("worker", 0), AllOf(StartsWith("up\n"), EndsWith("saved\n")));
+  for (const JobEvent& event : bench.events) {
+    if (event.type != JobEvent::Type::kTask || !event.end) continue;
+    EXPECT_EQ(event.end->kind, job::EndKind::kLost);
+    EXPECT_TRUE(event.will_restart);
+  }
+  EXPECT_FALSE(bench.verdict);
 }
 
 TEST(Faults, AJournalWithATornTailIsCutAndGoesOn) {

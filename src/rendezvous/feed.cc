@@ -38,11 +38,19 @@ void EventFeed::Release(int64_t seq) {
 }
 
 void EventFeed::TellNow(const JobEvent& event) {
+  using Type = JobEvent::Type;
   const auto text = TextOf(event);
-  const std::pair<std::string, int> task{event.role, event.index};
-  if (event.type == JobEvent::Type::kProgress) progress_[task] = text;
-  if (event.type == JobEvent::Type::kUsage) usage_[task] = text;
-  for (auto& [peer, subscriber] : subscribers_) peer->SendShared(text, true);
+  const Slot slot{event.type, event.role, event.index};
+  const bool kept = event.type == Type::kProgress || event.type == Type::kUsage;
+  if (kept) latest_[slot] = text;
+  const bool replaces = kept || event.type == Type::kProgram;
+  for (auto& [peer, subscriber] : subscribers_) {
+    if (replaces && peer->queued_bytes() >= kHighWater) {
+      subscriber.late[slot] = text;
+    } else {
+      peer->SendShared(text, true);
+    }
+  }
 }
 
 void EventFeed::LogGrew(const LogKey& key, int64_t bytes) {
@@ -89,8 +97,7 @@ Status EventFeed::Subscribe(Peer* peer, const json::object& hello) {
     return entry.seq > after || (journal >= 0 && entry.journal_bytes > journal);
   });
   subscriber.next = static_cast<size_t>(first - entries_.begin());
-  for (const auto& [task, text] : progress_) peer->SendShared(text, true);
-  for (const auto& [task, text] : usage_) peer->SendShared(text, true);
+  for (const auto& [slot, text] : latest_) peer->SendShared(text, true);
   subscribers_[peer] = std::move(subscriber);
   peer->OnDrain([this, peer] {
     const auto found = subscribers_.find(peer);
@@ -107,6 +114,11 @@ void EventFeed::PumpAll() {
 }
 
 void EventFeed::Pump(Peer* peer, Subscriber* subscriber) {
+  if (peer->queued_bytes() < kHighWater) {
+    for (const auto& [slot, text] : std::exchange(subscriber->late, {}))
+      peer->SendShared(text, true);
+  }
+  PumpEvents(peer, subscriber);  // before log lines, which may take all the room
   bool more = subscriber->logs;
   while (more && peer->queued_bytes() < kHighWater) {
     more = false;
@@ -118,7 +130,7 @@ void EventFeed::Pump(Peer* peer, Subscriber* subscriber) {
 }
 
 void EventFeed::PumpEvents(Peer* peer, Subscriber* subscriber) {
-  while (subscriber->next < entries_.size()) {
+  while (subscriber->next < entries_.size() && peer->queued_bytes() < kHighWater) {
     const Entry& entry = entries_[subscriber->next];
     if (entry.seq > released_ || (entry.ends && !LogIsTold(*subscriber, entry.key))) return;
     if (subscriber->journal && !PumpJournal(peer, entry.journal_bytes, &*subscriber->journal))

@@ -1,8 +1,10 @@
 // What controllers are told: every recorded event once and in order, the latest progress, and log
 // lines straight from the segments, each controller at its own pace. Used by coordinator.cc.
 //
-// A controller that reads slowly is never waited for: its log lines stay in the files until its
-// connection has room. An attempt's end is told after its last log line.
+// A controller that reads slowly, or is frozen, is never waited for and costs no memory: its log
+// lines stay in the files and recorded events here until its connection has room, and of what is
+// not recorded only the latest of each task waits. An attempt's end is told after its last log
+// line.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,7 +61,11 @@ class EventFeed {
     int64_t bytes = 0;
     bool ended = false;
   };
+  // What takes the place of the one before: of one kind and task.
+  using Slot = std::tuple<JobEvent::Type, std::string, int>;
+  using Texts = std::map<Slot, std::shared_ptr<const std::string>>;
   struct Subscriber {
+    Texts late;       // the latest that there was no room for
     size_t next = 0;  // in entries_
     bool logs = false;
     std::map<LogKey, int64_t> offsets;
@@ -77,8 +84,7 @@ class EventFeed {
   const std::filesystem::path journal_;
   std::vector<Entry> entries_;
   int64_t released_ = 0;
-  std::map<std::pair<std::string, int>, std::shared_ptr<const std::string>> progress_;
-  std::map<std::pair<std::string, int>, std::shared_ptr<const std::string>> usage_;
+  Texts latest_;  // progress and usage
   std::map<LogKey, Log> segments_;
   std::map<Peer*, Subscriber> subscribers_;
 };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -169,6 +171,117 @@ TEST(TaskLogs, OfWhatALauncherSaysItWroteCountsWhatIsThereAndIsSynced) {
   const auto held = logs.TakeFinished(&fds);
   EXPECT_EQ(fds.size(), 1u);
   EXPECT_EQ(logs.Store(key, 3, "d"), 4);  // and goes on at its end, should the launcher's disk fail
+}
+
+TEST(LogSegment, AGapIsALineOfItsLengthAndNoZeros) {
+  const auto dir = TempDir::Create();
+  const LogKey key{"worker", 0, 0};
+  auto log = LogWriter::Open(dir->path(), key);
+  ASSERT_TRUE(log->Append(0, "begin").ok());
+  ASSERT_TRUE(log->Append(105, "after\n").ok());
+  const std::string text = *ReadLog(dir->path(), key, 0, 1000);
+  EXPECT_EQ(text.size(), 111u);
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+  EXPECT_TRUE(text.starts_with("begin\n[shoal: 100 bytes of this log could not be stored] "))
+      << text;
+  EXPECT_TRUE(text.ends_with(" \nafter\n"));
+  // Of a long one the rest is a hole that ends a line.
+  ASSERT_TRUE(log->Append((int64_t{8} << 20) + 111, "end\n").ok());
+  EXPECT_EQ(*ReadLog(dir->path(), key, log->size() - 5, 10), "\nend\n");
+}
+
+TEST(LogSegment, AWriteThatFailedLeavesNothing) {
+  const auto dir = TempDir::Create();
+  const LogKey key{"worker", 0, 0};
+  auto log = LogWriter::Open(dir->path(), key);
+  ASSERT_TRUE(log->Append(0, "abc").ok());
+  ASSERT_TRUE(SetFaults("file.write=ENOSPC@3").ok());
+  EXPECT_FALSE(log->Append(10, "def").ok());  // the line, its end, and then
+  ASSERT_TRUE(SetFaults("file.write=ENOSPC@1").ok());
+  EXPECT_FALSE(log->Append(10, "def").ok());
+  ASSERT_TRUE(SetFaults("").ok());
+  EXPECT_EQ(std::filesystem::file_size(dir->path() / LogFileName(key)),
+            static_cast<uintmax_t>(log->size()));
+}
+
+// No file of this process can grow beyond so many bytes while it exists.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
+    EXPECT_EQ(::getrlimit(RLIMIT_FSIZE, &before_), 0);
+    rlimit small = before_;
+    small.rlim_cur = bytes;
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  }
+  ~FullDisk() {
+    EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before_), 0);
+    ::signal(SIGXFSZ, signal_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int);
+};
+
+TEST(TaskLogs, LinesThatHaveNoRoomAreHeldAndStoredLater) {
+  const auto dir = TempDir::Create();
+  FakeClock clock;
+  TaskLogs logs(
+      dir->path(), [](const LogKey&, const Status&) { ADD_FAILURE(); }, &clock);
+  const LogKey key{"worker", 0, 0};
+  EXPECT_EQ(logs.Store(key, 0, "one\n"), 4);
+  {
+    const FullDisk full(6);
+    EXPECT_EQ(logs.Store(key, 4, "two\n"), 4);
+    EXPECT_EQ(logs.Store(key, 4, "two\n"), 4);  // sent again
+    EXPECT_EQ(logs.Store(key, 8, "three\n"), 4);
+    EXPECT_EQ(logs.Ack(key), 4);
+  }
+  clock.Advance(kHoldLinesFor / 2);
+  logs.Unacked();
+  EXPECT_EQ(logs.Ack(key), 14);
+  EXPECT_EQ(*ReadLog(dir->path(), key, 0, 100), "one\ntwo\nthree\n");
+}
+
+TEST(TaskLogs, LinesThatAreHeldForTooLongAreGivenUpAndTheLogSaysSo) {
+  const auto dir = TempDir::Create();
+  FakeClock clock;
+  int lost = 0;
+  TaskLogs logs(
+      dir->path(), [&](const LogKey&, const Status&) { ++lost; }, &clock);
+  const LogKey key{"worker", 0, 0};
+  ASSERT_EQ(logs.Store(key, 0, "one\n"), 4);
+  {
+    const FullDisk full(4);
+    EXPECT_EQ(logs.Store(key, 4, std::string(200, 'x')), 4);
+    EXPECT_EQ(logs.Ack(key), 4);
+    clock.Advance(kHoldLinesFor);
+    logs.Unacked();
+    EXPECT_EQ(lost, 1);
+    EXPECT_EQ(logs.Ack(key), 204);
+  }
+  EXPECT_EQ(logs.Store(key, 204, "three\n"), 210);
+  const std::string text = *ReadLog(dir->path(), key, 0, 1000);
+  EXPECT_TRUE(text.starts_with("one\n\n[shoal: 200 bytes of this log could not be stored] "))
+      << text;
+  EXPECT_TRUE(text.ends_with("\nthree\n"));
+  EXPECT_EQ(text.find('\0'), std::string::npos);
+}
+
+TEST(TaskLogs, AGapAtTheEndIsToldOfAsWell) {
+  const auto dir = TempDir::Create();
+  FakeClock clock;
+  TaskLogs logs(
+      dir->path(), [](const LogKey&, const Status&) {}, &clock);
+  const LogKey key{"worker", 0, 0};
+  {
+    const FullDisk full(0);
+    logs.Store(key, 0, std::string(kHeldLines + 1, 'x'));
+  }
+  logs.Finish(key);
+  EXPECT_TRUE(ReadLog(dir->path(), key, 0, 100)->starts_with("\n[shoal: 4194305 bytes"));
 }
 
 TEST(LogSpool, BeginsWhereTheRestIsStored) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "base/bytes.h"
 #include "base/fault.h"
@@ -18,6 +20,16 @@ constexpr uint32_t kVersion = 1;
 
 uint32_t RecordCrc(uint32_t size, std::string_view payload) {
   return Crc32c(payload.data(), payload.size(), Crc32c(&size, sizeof size));
+}
+
+// A few tries: JournalIsLocked holds it for a moment.
+bool LockJournal(int fd) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 }  // namespace
@@ -64,17 +76,24 @@ Result<JournalContent> ParseJournal(std::string_view bytes) {
   }
 }
 
+bool JournalIsLocked(const std::filesystem::path& path) {
+  const auto fd = OpenFile(path, O_RDONLY);
+  if (!fd.ok()) return fd.status().code() != Code::kNotFound;
+  return ::flock(fd->get(), LOCK_SH | LOCK_NB) != 0;
+}
+
 Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
   TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDWR | O_CREAT | O_APPEND, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  if (!LockJournal(fd.get())) {
     return FailedPrecondition(path.string() + " is in use: another coordinator of this job runs");
   }
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxJournalBytes));
   auto content = ParseJournal(bytes);
   if (!content.ok()) return content.status().With(path.string());
   const size_t there = std::max(content->good_bytes, kJournalHeaderBytes);
-  Opened opened{
-      Journal(std::move(fd), static_cast<int64_t>(there)), {}, bytes.size() - content->good_bytes};
+  Opened opened{Journal(path.string(), std::move(fd), static_cast<int64_t>(there)),
+                {},
+                bytes.size() - content->good_bytes};
   for (const std::string_view record : content->records) opened.records.emplace_back(record);
   const int raw = opened.journal.fd();
   if (opened.cut_bytes > 0 && ::ftruncate(raw, static_cast<off_t>(content->good_bytes)) != 0) {
@@ -85,11 +104,15 @@ Result<Journal::Opened> Journal::Open(const std::filesystem::path& path) {
 }
 
 Status Journal::Append(std::string_view payload) {
-  TRY(FaultPoint("journal.append"));
   if (payload.size() > kMaxRecordBytes)
     return ResourceExhausted("a record of the journal is too long");
   const std::string record = JournalRecord(payload);
-  TRY(WriteAll(fd_.get(), record).With("the coordinator's journal"));
+  Status written = FaultPoint("journal.append");
+  if (written.ok()) written = WriteAll(fd_.get(), record);
+  if (!written.ok()) {
+    (void)!::ftruncate(fd_.get(), bytes_);
+    return written.With("the job's journal " + path_);
+  }
   bytes_ += static_cast<int64_t>(record.size());
   return Status::Ok();
 }

@@ -33,6 +33,10 @@ struct JournalContent {
 // journal does (fewer bytes than a header are a torn one: no records).
 Result<JournalContent> ParseJournal(std::string_view bytes);
 
+// True if a coordinator has the journal open: it lives, in whatever PID namespace. What cannot be
+// opened for another reason than that it does not exist counts as locked.
+bool JournalIsLocked(const std::filesystem::path& path);
+
 // Not thread-safe.
 class Journal {
  public:
@@ -42,13 +46,16 @@ class Journal {
   // of the job lives.
   static Result<Opened> Open(const std::filesystem::path& path);
 
-  // In the kernel when it returns: survives the process, not yet the machine.
+  // In the kernel when it returns: survives the process, not yet the machine. After an error
+  // nothing of the record is left in the file, so it may be tried again.
   Status Append(std::string_view payload);
   int fd() const { return fd_.get(); }
   int64_t bytes() const { return bytes_; }
 
  private:
-  Journal(UniqueFd fd, int64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+  Journal(std::string path, UniqueFd fd, int64_t bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
+  std::string path_;
   UniqueFd fd_;
   int64_t bytes_;
 };

@@ -32,6 +32,14 @@ std::string WithOutput(std::string text, const std::string& output) {
   return text;
 }
 
+// In a container whose image does not know the user's number, runtimes say that "/" is his home.
+// Programs keep caches and settings there.
+void GiveHome(const LaunchPlace& place, std::map<std::string, std::string>* env) {
+  std::string& home = (*env)["HOME"];
+  const bool unusable = home.empty() || (home == "/" && ::access("/", W_OK) != 0);
+  if (unusable) home = place.scratch;
+}
+
 }  // namespace
 
 std::vector<std::string> LaunchEnvironment(
@@ -50,6 +58,7 @@ std::vector<std::string> LaunchEnvironment(
   env["SHOAL_JOB_DIR"] = place.job_dir;
   env["SHOAL_SCRATCH"] = place.scratch;
   env["TMPDIR"] = place.scratch;
+  GiveHome(place, &env);
   // A trainer of ours (SHOAL_LEARN) without outputs writes none.
   if (!place.output.empty() && !env.contains("SHOAL_LEARN"))
     env.try_emplace("SHOAL_OUTPUT", place.output);

@@ -111,7 +111,7 @@ class TaskLauncher final : public Launcher {
     if (std::exchange(stopping_, true)) return;
     LogInfo("told to stop");
     if (running()) {
-      run_->Drain();
+      run_->Interrupt("its launcher was told to stop by a signal");
     } else {
       LeaveSoon();
     }

@@ -1,6 +1,7 @@
 #include "rendezvous/ledger.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/log.h"
@@ -9,6 +10,8 @@
 
 namespace shoal::rendezvous {
 namespace {
+
+constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
 
 class JournalLedger final : public Ledger {
  public:
@@ -21,27 +24,15 @@ class JournalLedger final : public Ledger {
         committer_(Committer::Make(loop)),
         last_seq_(last_seq) {}
 
-  ~JournalLedger() override { loop_->Cancel(commit_timer_); }
+  ~JournalLedger() override {
+    loop_->Cancel(commit_timer_);
+    loop_->Cancel(retry_timer_);
+  }
 
   void Take(const std::vector<Action>& actions) override {
-    bool durable = false;
-    for (const Action& action : actions) {
-      if (action.kind != Action::Kind::kRecord) continue;
-      const Status status = Append(action.fact);
-      if (!status.ok()) return Fail(status);
-      durable = durable || action.fact.durable();
-    }
-    for (const Action& action : actions) {
-      if (action.kind == Action::Kind::kRecord) continue;
-      if (action.after > stored()) {
-        deferred_.push_back(action);
-      } else if (!closed_) {
-        calls_.perform(action);
-      }
-    }
     if (closed_) return;
-    calls_.release(released_);
-    if (durable) Commit();
+    waiting_.push_back(actions);
+    if (waiting_.size() == 1) TakeWaiting();
   }
 
   void CommitNow() override {
@@ -65,10 +56,63 @@ class JournalLedger final : public Ledger {
   void Close() override {
     closed_ = true;
     loop_->Cancel(std::exchange(commit_timer_, 0));
+    loop_->Cancel(std::exchange(retry_timer_, 0));
   }
   int64_t syncs() const override { return committer_->syncs(); }
 
  private:
+  // What was decided is taken in order: what cannot be written now keeps all that follows waiting.
+  void TakeWaiting() {
+    while (!waiting_.empty() && !closed_) {
+      if (const Status recorded = Record(&waiting_.front()); !recorded.ok())
+        return WaitForRoom(recorded);
+      waits_since_.reset();
+      // Performing may lead to more.
+      const std::vector<Action> actions = std::exchange(waiting_.front(), {});
+      PerformOrDefer(actions);
+      waiting_.pop_front();
+    }
+  }
+
+  // Appends the facts of a batch and takes them out of it.
+  Status Record(std::vector<Action>* actions) {
+    Status status;
+    std::erase_if(*actions, [&](const Action& action) {
+      if (!status.ok() || action.kind != Action::Kind::kRecord) return false;
+      status = Append(action.fact);
+      durable_ = durable_ || (status.ok() && action.fact.durable());
+      return status.ok();
+    });
+    return status;
+  }
+
+  void PerformOrDefer(const std::vector<Action>& actions) {
+    for (const Action& action : actions) {
+      if (action.after > stored()) {
+        deferred_.push_back(action);
+      } else if (!closed_) {
+        calls_.perform(action);
+      }
+    }
+    if (closed_) return;
+    calls_.release(released_);
+    if (std::exchange(durable_, false)) Commit();
+  }
+
+  void WaitForRoom(const Status& why) {
+    const TimePoint now = RealClock::Get()->Now();
+    if (!waits_since_) {
+      waits_since_ = now;
+      if (calls_.on_waiting) calls_.on_waiting(why);
+    }
+    const bool full = why.code() == Code::kResourceExhausted;
+    if (now - *waits_since_ >= (full ? kWaitForRoom : kWaitAfterError)) return Fail(why);
+    retry_timer_ = loop_->After(kRetryEvery, [this] {
+      retry_timer_ = 0;
+      TakeWaiting();
+    });
+  }
+
   Status Append(Fact fact) {
     fact.wall = FormatWall(RealClock::Get()->Wall());
     TRY(journal_.Append(FactToText(fact)));
@@ -134,7 +178,10 @@ class JournalLedger final : public Ledger {
 
   Journal journal_;
   std::unique_ptr<Committer> committer_;
-  std::vector<Action> deferred_;  // until `after` is synced
+  std::deque<std::vector<Action>> waiting_;  // the first one is being taken
+  std::optional<TimePoint> waits_since_;     // for the journal
+  bool durable_ = false;                     // of a batch that is being taken
+  std::vector<Action> deferred_;             // until `after` is synced
   int64_t last_seq_ = 0;
   int64_t synced_ = 0;           // facts up to this number are on disk
   std::optional<int64_t> kept_;  // … with the controller
@@ -144,6 +191,7 @@ class JournalLedger final : public Ledger {
   bool committing_ = false;
   bool closed_ = false;
   net::Loop::Id commit_timer_ = 0;
+  net::Loop::Id retry_timer_ = 0;
 };
 
 }  // namespace

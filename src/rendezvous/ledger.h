@@ -29,9 +29,16 @@ struct LedgerCallbacks {
   // Adds descriptors that are to be synced with the journal; they stay open as long as what it
   // gives.
   std::function<std::shared_ptr<void>(std::vector<int>* fds)> also;
-  // The journal cannot be written. Nothing is done after it.
+  // The journal cannot be written now (the disk is full); nothing is done until it can. Once for
+  // each such time. Optional.
+  std::function<void(const Status& why)> on_waiting;
+  // The journal could not be written for long. Nothing is done after it.
   std::function<void(const Status& why)> on_failed;
 };
+
+// How long it is tried again to write the journal where the disk is full, and after other errors.
+inline constexpr Duration kWaitForRoom = std::chrono::minutes(5);
+inline constexpr Duration kWaitAfterError = std::chrono::seconds(10);
 
 class Ledger {
  public:

@@ -64,7 +64,8 @@ TEST(Processes, ADrainReachesAllOfThem) {
   };
   ASSERT_TRUE(bench.Until([&] { return count("up\n") == 4; }));
   bench.client->Drain("enough");
-  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kCancelled) << bench.verdict->reason;
+  EXPECT_TRUE(EndedWell(*bench.verdict, {"worker"}));
   EXPECT_EQ(count("saved\n"), 4u);
 }
 
@@ -100,7 +101,8 @@ TEST(Elastic, ARoleGrowsAndShrinksUnderRunningPrograms) {
   EXPECT_THAT(bench.LogOf("worker", 2), HasSubstr("saved"));
   EXPECT_FALSE(bench.launcher_exits[0]);
   bench.client->Drain("enough");
-  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kCancelled) << bench.verdict->reason;
+  EXPECT_TRUE(EndedWell(*bench.verdict, {"worker"}));
 }
 
 TEST(Limits, TheJobsLastRestartIsTheLastThoughTheTaskHadMore) {

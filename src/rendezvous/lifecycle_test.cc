@@ -158,7 +158,7 @@ TEST(Lifecycle, ACommandThatDoesNotExistSaysSo) {
   EXPECT_THAT(verdict.reason, HasSubstr("/no/such/program"));
 }
 
-TEST(Lifecycle, DrainLetsTasksSaveAndSucceed) {
+TEST(Lifecycle, DrainLetsTasksSaveAndTheJobIsCancelled) {
   Bench bench(JobOf({ShellRole("worker", 2,
                                "trap 'echo saved; exit 0' TERM; echo up; "
                                "while :; do sleep 0.01; done")}));
@@ -168,8 +168,29 @@ TEST(Lifecycle, DrainLetsTasksSaveAndSucceed) {
   ASSERT_TRUE(bench.Until(
       [&] { return bench.LogOf("worker", 0) == "up\n" && bench.LogOf("worker", 1) == "up\n"; }));
   bench.client->Drain("Ctrl-C");
-  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded) << bench.verdict->reason;
+  const Verdict verdict = bench.RunToVerdict();
+  EXPECT_EQ(verdict.state, JobState::kCancelled);
+  EXPECT_EQ(verdict.reason, "Ctrl-C");
+  EXPECT_TRUE(EndedWell(verdict, {"worker"})) << "they have saved";
   EXPECT_THAT(bench.LogOf("worker", 1), HasSubstr("saved\n"));
+}
+
+TEST(Lifecycle, AGoodEndAfterSigtermToTheLauncherIsALoss) {
+  Bench bench(JobOf({ShellRole("worker", 1,
+                               "[ $SHOAL_ATTEMPT = 0 ] || exit 0; trap 'echo saved; exit 0' TERM; "
+                               "echo up; while :; do sleep 0.01; done")}));
+  bench.StartCoordinator();
+  bench.StartAllLaunchers();
+  bench.StartController();
+  ASSERT_TRUE(bench.Until([&] { return bench.LogOf("worker", 0) == "up\n"; }));
+  bench.launchers[0]->Stop();
+  ASSERT_TRUE(bench.Until([&] { return bench.launcher_exits[0].has_value(); }));
+  EXPECT_EQ(*bench.launcher_exits[0], 77);
+  EXPECT_FALSE(bench.verdict);
+  bench.StartLauncher("worker", 0, 1);  // as the engine does
+  const Verdict verdict = bench.RunToVerdict();
+  EXPECT_EQ(verdict.state, JobState::kSucceeded) << verdict.reason;
+  EXPECT_EQ(verdict.tasks[0].attempts, 2);
 }
 
 TEST(Lifecycle, StopCancels) {

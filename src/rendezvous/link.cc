@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "net/websocket.h"
 #include "rendezvous/protocol.h"
+#include "rendezvous/running_time.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -19,6 +20,10 @@ constexpr auto kLastPause = std::chrono::milliseconds(250);
 constexpr int kQuickDials = 64;  // at the first pause: a coordinator that is just starting
 constexpr auto kLeastDial = std::chrono::milliseconds(500);
 constexpr auto kAuthLimit = std::chrono::seconds(5);
+constexpr auto kLeastSample = std::chrono::seconds(1);
+// Whose host takes the connection while it says nothing is there, and has been stopped (SIGSTOP, a
+// debugger): it is waited for so many times as long as one that is away.
+constexpr int kStoppedPatience = 20;
 
 class SocketLink final : public Link {
  public:
@@ -26,9 +31,13 @@ class SocketLink final : public Link {
       : loop_(loop),
         options_(std::move(options)),
         callbacks_(std::make_shared<LinkCallbacks>(std::move(callbacks))),
-        lost_at_(RealClock::Get()->Now()) {}
+        time_(RealClock::Get(), 3 * std::max<Duration>(options_.heartbeat, kLeastSample)),
+        lost_at_(time_.Now()) {
+    SampleLater();
+  }
 
   ~SocketLink() override {
+    loop_->Cancel(sample_timer_);
     loop_->Cancel(retry_timer_);
     loop_->Cancel(auth_timer_);
     loop_->Cancel(heartbeat_timer_);
@@ -80,7 +89,7 @@ class SocketLink final : public Link {
   }
 
   void Received(std::string_view bytes, bool text) {
-    heard_at_ = RealClock::Get()->Now();
+    heard_at_ = time_.Now();
     if (!text) {
       const auto callbacks = callbacks_;
       if (up_ && callbacks->on_binary) callbacks->on_binary(bytes);
@@ -143,9 +152,17 @@ class SocketLink final : public Link {
     if (callbacks->on_up) callbacks->on_up();
   }
 
+  // While this process is stopped nobody is silent, or away, for it.
+  void SampleLater() {
+    sample_timer_ = loop_->After(options_.heartbeat, [this] {
+      (void)time_.Now();
+      SampleLater();
+    });
+  }
+
   void BeatLater() {
     heartbeat_timer_ = loop_->After(options_.heartbeat, [this] {
-      if (RealClock::Get()->Now() - heard_at_ > options_.silence) {
+      if (time_.Now() - heard_at_ > options_.silence) {
         return Failed(Unavailable("nothing was heard of " + options_.who + " for " +
                                   FormatDuration(options_.silence)));
       }
@@ -164,13 +181,14 @@ class SocketLink final : public Link {
   }
 
   void Failed(const Status& why) {
-    const auto now = RealClock::Get()->Now();
+    const auto now = time_.Now();
     const bool was = up_;
     if (was) lost_at_ = now;
     Disconnect();
     const Duration patience =
         was_up_ ? options_.give_up_after : std::max(options_.give_up_after, options_.at_first);
-    if (now - lost_at_ >= patience) return GiveUp(why);
+    const bool there = was_up_ && why.code() == Code::kDeadlineExceeded;
+    if (now - lost_at_ >= (there ? kStoppedPatience : 1) * patience) return GiveUp(why);
     if (++dials_ > kQuickDials) pause_ = std::min<Duration>(pause_ * 2, kLastPause);
     retry_timer_ = loop_->After(pause_, [this] { Dial(); });
     const auto callbacks = callbacks_;
@@ -201,8 +219,10 @@ class SocketLink final : public Link {
   bool was_up_ = false;
   int dials_ = 0;
   Duration pause_ = kFirstPause;
+  RunningTime time_;
   TimePoint lost_at_;
   TimePoint heard_at_;
+  net::Loop::Id sample_timer_ = 0;
   net::Loop::Id retry_timer_ = 0;
   net::Loop::Id auth_timer_ = 0;
   net::Loop::Id heartbeat_timer_ = 0;

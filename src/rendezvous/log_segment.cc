@@ -57,6 +57,16 @@ Result<std::string> LogPlace(const std::filesystem::path& directory) {
   return place + " " + std::to_string(info.st_dev) + " " + std::to_string(info.st_ino);
 }
 
+std::string GapLine(int64_t bytes) {
+  const std::string text =
+      "\n[shoal: " + std::to_string(bytes) + " bytes of this log could not be stored]";
+  const auto size = static_cast<size_t>(std::min(bytes, kLongestGapLine));
+  std::string line = text.substr(0, size);
+  line.resize(size, ' ');
+  if (!line.empty()) line.back() = '\n';
+  return line;
+}
+
 Result<LogWriter> LogWriter::Open(const std::filesystem::path& directory, const LogKey& key) {
   TRY_ASSIGN(UniqueFd fd, OpenFile(directory / LogFileName(key), O_WRONLY | O_CREAT, 0600));
   struct stat info {};
@@ -72,9 +82,26 @@ Result<int64_t> LogWriter::Append(int64_t offset, std::string_view bytes) {
     bytes.remove_prefix(known);
     offset = size_;
   }
-  TRY(WriteAllAt(fd_.get(), bytes, offset));
+  if (offset > size_) TRY(FillGap(offset));
+  const Status written = WriteAllAt(fd_.get(), bytes, offset);
+  if (!written.ok()) {
+    (void)!::ftruncate(fd_.get(), size_);
+    return written;
+  }
   size_ = offset + static_cast<int64_t>(bytes.size());
   return static_cast<int64_t>(bytes.size());
+}
+
+// Of a long one the rest stays a hole, but for the end of its last line.
+Status LogWriter::FillGap(int64_t end) {
+  Status filled = WriteAllAt(fd_.get(), GapLine(end - size_), size_);
+  if (filled.ok()) filled = WriteAllAt(fd_.get(), "\n", end - 1);
+  if (!filled.ok()) {
+    (void)!::ftruncate(fd_.get(), size_);
+    return filled;
+  }
+  size_ = end;
+  return Status::Ok();
 }
 
 Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey& key,

@@ -36,6 +36,11 @@ std::optional<LogKey> ParseLogFileName(std::string_view name);
 // one.
 Result<std::string> LogPlace(const std::filesystem::path& directory);
 
+// What stands in a segment in the place of `bytes` that are lost: a line, filled up with blanks to
+// that length, or to kLongestGapLine.
+inline constexpr int64_t kLongestGapLine = 1 << 20;
+std::string GapLine(int64_t bytes);
+
 // Appends; one writer a segment. Not thread-safe.
 class LogWriter {
  public:
@@ -43,8 +48,10 @@ class LogWriter {
   static Result<LogWriter> Open(const std::filesystem::path& directory, const LogKey& key);
 
   // Stores bytes that begin at `offset`. What is stored already is skipped, so a sender may repeat
-  // itself: each byte is stored once. Gives how many bytes were new. A gap (bytes that an earlier
-  // coordinator acknowledged and a crash of its machine lost) is left as zeros.
+  // itself: each byte is stored once. Gives how many bytes were new. A gap (bytes for which the
+  // disk had no room, or that an earlier coordinator acknowledged and a crash of its machine lost)
+  // keeps its length and begins with a line that tells of it (GapLine). After an error nothing of
+  // the call is left in the file.
   Result<int64_t> Append(int64_t offset, std::string_view bytes);
 
   int64_t size() const { return size_; }  // of what is stored; the offset to go on at
@@ -52,6 +59,7 @@ class LogWriter {
 
  private:
   LogWriter(UniqueFd fd, int64_t size) : fd_(std::move(fd)), size_(size) {}
+  Status FillGap(int64_t end);
   UniqueFd fd_;
   int64_t size_;
 };

@@ -132,6 +132,7 @@ json::object ToJson(const EndedMessage& message) {
   if (message.log_rule >= 0) object["log_rule"] = message.log_rule;
   if (!message.stolen.empty()) object["stolen"] = message.stolen;
   if (!message.outputs_lost.empty()) object["outputs_lost"] = message.outputs_lost;
+  if (!message.interrupted.empty()) object["interrupted"] = message.interrupted;
   return object;
 }
 
@@ -146,6 +147,7 @@ Result<EndedMessage> EndedFromJson(const json::object& object) {
   TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
   message.stolen = CleanText(GetStringOr(object, "stolen", ""), 300);
   message.outputs_lost = CleanText(GetStringOr(object, "outputs_lost", ""), 500);
+  message.interrupted = CleanText(GetStringOr(object, "interrupted", ""), 200);
   message.log_rule =
       static_cast<int>(std::clamp<int64_t>(GetIntOr(object, "log_rule", -1), -1, 1000));
   return message;

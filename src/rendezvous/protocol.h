@@ -74,6 +74,7 @@ struct EndedMessage {
   int log_rule = -1;         // of StartMessage::on_log, that a line of it matched first; -1: none
   std::string stolen;        // who else listens on one of its ports; empty: nobody
   std::string outputs_lost;  // what of its outputs did not come to the coordinator, and why
+  std::string interrupted;  // how others than the coordinator told it to stop before; empty: nobody
 };
 json::object ToJson(const EndedMessage& message);
 Result<EndedMessage> EndedFromJson(const json::object& object);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/file.h"
+#include "base/output.h"
 #include "rendezvous/link.h"
 #include "rendezvous/shell_token.h"
 
@@ -92,8 +92,9 @@ std::unique_ptr<Shell> Shell::Start(net::Loop* loop, const ShellCommand& command
 Result<ShellEnd> RunShell(const ShellCommand& command) {
   net::Loop loop;
   Result<ShellEnd> result = Internal("the command has not ended");
+  OutputStream out(STDOUT_FILENO);
   const auto shell = Shell::Start(
-      &loop, command, [](std::string_view bytes) { (void)WriteAll(STDOUT_FILENO, bytes); },
+      &loop, command, [&](std::string_view bytes) { out.Write(bytes); },
       [&](Result<ShellEnd> end) {
         result = std::move(end);
         loop.Stop();
@@ -101,6 +102,7 @@ Result<ShellEnd> RunShell(const ShellCommand& command) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP})
     loop.WatchSignal(signal, [&, signal] { shell->Signal(signal); });
   loop.Run();
+  TRY(out.status());
   return result;
 }
 

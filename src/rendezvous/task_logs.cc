@@ -26,11 +26,40 @@ int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view byte
       Lost(key, writer.status());
       return 0;
     }
-    found = open_.emplace(key, Open{std::move(writer).value(), 0, kept_at_first_}).first;
+    found =
+        open_.emplace(key, Open{.writer = std::move(writer).value(), .kept = kept_at_first_}).first;
   }
-  const auto fresh = found->second.writer.Append(offset, bytes);
-  if (!fresh.ok()) Lost(key, fresh.status());
-  return found->second.writer.size();
+  Open* const log = &found->second;
+  if (!log->held.empty() || !log->writer.Append(offset, bytes).ok()) Hold(key, log, offset, bytes);
+  return log->writer.size();
+}
+
+void TaskLogs::Hold(const LogKey& key, Open* log, int64_t offset, std::string_view bytes) {
+  if (log->held.empty()) {
+    log->held_at = std::max({offset, log->writer.size(), log->given_up});
+    log->held_since = clock_->Now();
+  }
+  const int64_t end = log->held_at + static_cast<int64_t>(log->held.size());
+  const auto known = static_cast<uint64_t>(std::max<int64_t>(0, end - offset));
+  if (known < bytes.size()) log->held += bytes.substr(known);
+  Retry(key, log, false);
+}
+
+void TaskLogs::Retry(const LogKey& key, Open* log, bool last) {
+  const auto stored = log->writer.Append(log->held_at, log->held);
+  if (!stored.ok()) {
+    const bool enough =
+        last || log->held.size() > kHeldLines || clock_->Now() - log->held_since >= kHoldLinesFor;
+    if (!enough) return;
+    log->given_up = log->held_at + static_cast<int64_t>(log->held.size());
+    Lost(key, stored.status());
+  }
+  log->held.clear();
+}
+
+int64_t TaskLogs::size(const LogKey& key) const {
+  const auto found = open_.find(key);
+  return found == open_.end() ? 0 : found->second.writer.size();
 }
 
 void TaskLogs::Lost(const LogKey& key, const Status& why) {
@@ -61,9 +90,10 @@ int64_t TaskLogs::Ack(const LogKey& key) {
   return found->second.acked = std::max(found->second.acked, found->second.stored());
 }
 
-std::vector<LogKey> TaskLogs::Unacked() const {
+std::vector<LogKey> TaskLogs::Unacked() {
   std::vector<LogKey> keys;
-  for (const auto& [key, log] : open_) {
+  for (auto& [key, log] : open_) {
+    if (!log.held.empty()) Retry(key, &log, false);
     if (log.stored() > log.acked) keys.push_back(key);
   }
   return keys;
@@ -75,9 +105,15 @@ void TaskLogs::Finish(const LogKey& key) {
     auto writer = LogWriter::Open(directory_, key);
     if (!writer.ok()) return Lost(key, writer.status());
     const int64_t size = writer->size();
-    open_.emplace(key, Open{std::move(writer).value(), size, size});
+    open_.emplace(key, Open{.writer = std::move(writer).value(), .acked = size, .kept = size});
   }
-  if (open_.contains(key)) finished_.insert(key);
+  const auto log = open_.find(key);
+  if (log == open_.end()) return;
+  if (!log->second.held.empty()) Retry(key, &log->second, true);
+  // Nothing more comes that would tell of the gap.
+  if (log->second.given_up > log->second.writer.size())
+    (void)log->second.writer.Append(log->second.given_up, "");
+  finished_.insert(key);
 }
 
 std::shared_ptr<void> TaskLogs::TakeFinished(std::vector<int>* fds) {

@@ -12,19 +12,26 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "rendezvous/log_segment.h"
 
 namespace shoal::rendezvous {
 
+// Lines that cannot be stored (the disk is full) are held in memory and tried again, for
+// kHoldLinesFor and up to kHeldLines of each log; then they are given up, and a line in the log
+// tells of the gap (GapLine): a full disk costs lines, not the job.
+inline constexpr Duration kHoldLinesFor = std::chrono::seconds(10);
+inline constexpr size_t kHeldLines = size_t{4} << 20;
+
 // Belongs to the loop's thread.
 class TaskLogs {
  public:
-  // `on_lost`: log lines cannot be stored (a full disk, which costs lines, not the job); called
-  // once for each log.
+  // `on_lost`: lines were given up; called once for each log.
   TaskLogs(std::filesystem::path directory,
-           std::function<void(const LogKey&, const Status&)> on_lost)
-      : directory_(std::move(directory)), on_lost_(std::move(on_lost)) {}
+           std::function<void(const LogKey&, const Status&)> on_lost,
+           const Clock* clock = RealClock::Get())
+      : directory_(std::move(directory)), on_lost_(std::move(on_lost)), clock_(clock) {}
 
   // A launcher says that it has written its log up to `bytes` itself; gives what of it is there.
   int64_t Written(const LogKey& key, int64_t bytes) const;
@@ -39,8 +46,10 @@ class TaskLogs {
   bool AckDue(const LogKey& key) const;
   // The length to acknowledge now.
   int64_t Ack(const LogKey& key);
-  // Open logs with bytes that were not acknowledged.
-  std::vector<LogKey> Unacked() const;
+  // Open logs with bytes that were not acknowledged, after what is held was tried again.
+  std::vector<LogKey> Unacked();
+  // How long the log is in its file; 0 if it is not open.
+  int64_t size(const LogKey& key) const;
 
   // The attempt has ended: its log, whoever wrote it, is to be synced with the next commit.
   void Finish(const LogKey& key);
@@ -52,12 +61,20 @@ class TaskLogs {
     LogWriter writer;
     int64_t acked = 0;
     int64_t kept = INT64_MAX;  // with somebody else
-    int64_t stored() const { return std::min(writer.size(), kept); }
+    std::string held = {};     // that could not be stored, …
+    int64_t held_at = 0;       // … from this offset …
+    TimePoint held_since{};    // … since then
+    int64_t given_up = 0;      // up to here nothing more is stored
+    int64_t stored() const { return std::min(std::max(writer.size(), given_up), kept); }
   };
+  void Hold(const LogKey& key, Open* log, int64_t offset, std::string_view bytes);
+  // Tries again; gives up what has been held for too long, or at once if it is the last time.
+  void Retry(const LogKey& key, Open* log, bool last);
   void Lost(const LogKey& key, const Status& why);
 
   const std::filesystem::path directory_;
   const std::function<void(const LogKey&, const Status&)> on_lost_;
+  const Clock* const clock_;
   std::map<LogKey, Open> open_;
   std::set<LogKey> finished_;
   std::set<LogKey> lost_;

@@ -1,12 +1,13 @@
 #include "rendezvous/tracker_process.h"
 
 #include <signal.h>
+#include <unistd.h>
 
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "base/log.h"
+#include "base/output.h"
 #include "net/tcp.h"
 #include "rendezvous/rabit_tracker.h"
 
@@ -128,16 +129,16 @@ Result<std::unique_ptr<TrackerServer>> TrackerServer::Start(net::Loop* loop,
 Status RunTracker(const TrackerOptions& options) {
   SetLogName("rabit-tracker");
   net::Loop loop;
-  const auto print = [](const std::string& line) {
+  OutputStream out(STDOUT_FILENO);
+  const auto print = [&out](const std::string& line) {
     const bool ended = !line.empty() && line.back() == '\n';
-    std::fprintf(stdout, "%s%s", line.c_str(), ended ? "" : "\n");
-    std::fflush(stdout);
+    out.Write(ended ? line : line + "\n");
   };
   TRY_ASSIGN(const std::unique_ptr<TrackerServer> server,
              TrackerServer::Start(&loop, options, print));
   for (const int signal : {SIGTERM, SIGINT}) loop.WatchSignal(signal, [&] { loop.Stop(); });
   loop.Run();
-  return Status::Ok();
+  return out.status();
 }
 
 }  // namespace shoal::rendezvous

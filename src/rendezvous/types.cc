@@ -1,5 +1,6 @@
 #include "rendezvous/types.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace shoal::rendezvous {
@@ -83,6 +84,16 @@ Result<TaskResult> TaskResultFromJson(const json::value& value) {
 }
 
 }  // namespace
+
+bool EndedWell(const Verdict& verdict, const std::vector<std::string>& roles) {
+  int tasks = 0;
+  for (const TaskResult& task : verdict.tasks) {
+    if (std::find(roles.begin(), roles.end(), task.role) == roles.end()) continue;
+    ++tasks;
+    if (!task.end || !task.end->ok()) return false;
+  }
+  return tasks > 0;
+}
 
 json::object VerdictToJson(const Verdict& verdict) {
   json::array tasks;

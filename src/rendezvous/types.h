@@ -34,6 +34,8 @@ struct Verdict {
                          // again
   std::vector<TaskResult> tasks;
 };
+// Every task of these roles has ended with exit code 0: of a job that was stopped, it has saved.
+bool EndedWell(const Verdict& verdict, const std::vector<std::string>& roles);
 json::object VerdictToJson(const Verdict& verdict);
 Result<Verdict> VerdictFromJson(const json::object& object);
 

@@ -3,8 +3,10 @@
 Everything is checked twice: what the command says, and what the daemon has afterwards (nothing).
 """
 import base64
+import glob
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -93,6 +95,35 @@ outputs: {{model: {self.path("model")}}}
 """))
         self.assertTrue(os.path.getsize(self.path("model/vectors.bin")))
         self.row("data in a volume, under a path that the machine has not", "succeeded")
+
+    def test_an_output_below_a_directory_that_this_machine_lacks(self):
+        """It would be written to the container's own file system, and lost with it."""
+        top = f"/shoal-test-{os.getpid()}"
+        self.addCleanup(shutil.rmtree, top, ignore_errors=True)
+        for output in (top + "/results/out", top + "-alone"):
+            self.addCleanup(shutil.rmtree, top + "-alone", ignore_errors=True)
+            out = self.shoal("run", self.job('mkdir -p "$SHOAL_OUTPUT" && echo kept > "$SHOAL_OUTPUT/file"', 1,
+                                             more=f"outputs: {{model: {output}}}\n"))
+            self.assertIn(f"the model is in {output}", out)
+            with open(output + "/file") as file:
+                self.assertEqual(file.read(), "kept\n")
+        self.row("outputs below a directory that was not there", "made, kept")
+
+    def test_as_another_user(self):
+        out = self.shoal("run", self.job(
+            'echo as $(id -u):$(id -g); touch "$SHOAL_OUTPUT/x" "$HOME/y" && echo wrote both', 1,
+            more='container: {user: "12345:678"}\n'))
+        self.assertIn("as 12345:678", out)
+        self.assertIn("wrote both", out)
+        self.row("container.user is another than the invoker", "reads its job, has a home, writes its output")
+
+    def test_name_and_groups_of_the_user(self):
+        out = self.shoal("run", self.job("echo user $USER in $(id -G); touch \"$HOME/x\" && echo home", 1))
+        self.assertIn(f"user {pwd.getpwuid(os.getuid()).pw_name} in", out)
+        for group in os.getgroups():
+            self.assertRegex(out, rf"in .*\b{group}\b")
+        self.assertIn("home", out)
+        self.row("name, groups and home", "the invoker's")
 
     def test_exec_and_forward(self):
         job = self.start("run", self.job(
@@ -271,6 +302,35 @@ outputs: {{model: {self.path("model")}}}
         self.assertIn("does not answer", out)
         self.assertIn("DOCKER_HOST=unix://PATH", out)
         self.row("no daemon", out.strip().splitlines()[-1])
+
+    def test_what_could_not_be_removed_is_removed_later(self):
+        daemon = os.path.join(os.environ["SHOAL_TEST_DOCKER"], "daemon")
+        job = self.start("run", self.job("sleep 1000", 2))
+        self.assertTrue(until(lambda: of_role("worker", 1)))
+        subprocess.run([daemon, "kill"], check=True)
+        try:
+            job.send_signal(signal.SIGINT)
+            self.assertIn("something of the job may be left", self.finish(job, 130))
+        finally:
+            subprocess.run([daemon, "start"], check=True)
+        self.assertNotEqual(containers(), [])
+        self.assertIn("unremoved", self.ask("doctor").stdout)
+        recorded, = glob.glob(self.path("state/leftovers/*"))
+        with open(recorded) as file:
+            leftover = json.load(file)
+        with open(recorded, "w") as file:
+            json.dump(dict(leftover, tried=0), file)  # a minute ago
+        self.shoal("jobs")
+        self.assertEqual((containers(), os.listdir(self.path("state/leftovers"))), ([], []))
+        self.row("Ctrl-C while the daemon is away", "recorded, cleared by a later command")
+
+    def test_a_paused_worker_is_made_again(self):
+        job = self.start("run", self.job(
+            "[ $SHOAL_ATTEMPT -gt 0 ] && echo again && exit 0; echo first; sleep 1000", 1))
+        self.assertTrue(until(lambda: "first" in self.logs()))
+        api("POST", f"/containers/{of_role('worker')['Id']}/pause")
+        self.assertIn("again", self.finish(job))
+        self.row("a worker's container paused", "made again after 30 s; succeeded")
 
     # ---- Plan ----
 

@@ -283,6 +283,21 @@ def test_controller_killed(home):
     FIGURES.append(("`kill -9` of `shoal run`: its allocation is free again", f"{time.monotonic() - begin:.1f} s", ""))
 
 
+def test_comment_of_the_users(home):
+    """A job whose comment is not ours is found by its number: by exec, and by a stop after its controller was killed."""
+    running = start(home, LONG % 1000 + "slurm: {options: [--comment=project-7]}\non_controller_loss: keep\n")
+    assert poll_until(lambda: "running" in home.run("jobs")[1], WAIT, 0.2), said(running)
+    shell = poll_until(lambda: home.run("exec", "long", "worker-1", "--", "sh", "-c", "echo on $SHOAL_ROLE")[1], 10, 0.5)
+    assert "on worker" in shell, shell
+    running.kill()
+    running.wait()
+    assert "running" in home.run("jobs")[1], home.run("jobs")
+    assert "project-7" in call("squeue", "--noheader", "--format=%k")
+    code, out, err = home.run("stop", "long")
+    assert code == 0, out + err
+    quiet()
+
+
 COUNTER = """\
 import os, signal, sys, time
 path = sys.argv[1] + os.environ["SHOAL_INDEX"]

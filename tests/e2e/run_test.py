@@ -197,6 +197,7 @@ class StopTest(RunTest):
         self.assertEqual(text.count("| saved"), 2, text)
         self.assertEqual(code, 130, text)
         self.assertRegex(text.splitlines()[-1], r"^saver-\S+ was stopped by Ctrl-C and has saved after ")
+        self.assertEqual((self.only_job()["state"], self.only_job()["reason"]), ("cancelled", "stopped by Ctrl-C"))
         self.nothing_left()
 
     def test_ctrl_c_of_tasks_that_do_not_end_well_cancels(self):
@@ -221,7 +222,7 @@ class StopTest(RunTest):
         process = self.begin(SAVER)
         code, out, err = self.home.run("stop", "saver")
         self.assertEqual((code, err), (0, ""))
-        self.assertRegex(out, r"^saver-\S+ (cancelled|succeeded)")
+        self.assertRegex(out, r"^saver-\S+ cancelled: stopped by `shoal stop`")
         self.end(process)
         self.assertEqual(harness.said(process).count("| saved"), 2)
         self.nothing_left()

@@ -89,6 +89,10 @@ class Tree(unittest.TestCase):
     def test_sleeping_test(self):
         self.assert_found("sleep", {"src/base/c_test.cc": "void F() { usl" + "eep(3); }\n"})
 
+    def test_ignored_output(self):
+        self.assert_found("ignored-output", {"src/base/c.cc": "void F() { (void)PrintOut(text); }\n"})
+        self.assert_found("ignored-output", {"src/base/c.cc": "void F() { (void)WriteAll(STDOUT_FILENO, text); }\n"})
+
     def test_machine_path(self):
         self.assert_found("machine-path", {"docs/x.md": "see /ho" + "me/carla/x\n"})
 

@@ -1,7 +1,9 @@
 """Every script says what it is for, refuses what it does not know, and the package list is well formed."""
 import glob
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 SOURCE = os.environ.get("SHOAL_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -47,6 +49,30 @@ class Packages(unittest.TestCase):
             self.assertIn(row[1], ("build", "test", "bench", "lint", "frameworks", "cluster"), row)
         names = [row[0] for row in rows]
         self.assertEqual(len(names), len(set(names)), "a package stands twice")
+
+    def bootstrap(self, *commands):
+        """script/bootstrap cluster where all but kubernetes-client is installed and these commands are in PATH."""
+        with tempfile.TemporaryDirectory() as place:
+            def command(name, text):
+                path = os.path.join(place, name)
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write("#!/bin/bash\n" + text)
+                os.chmod(path, 0o755)
+
+            command("dpkg-query", 'for one in "${@:4}"; do [ "$one" = kubernetes-client ] || echo "installed $one"; done\n')
+            command("apt-get", "exit 1\n")
+            for name in commands:
+                command(name, "exit 0\n")
+            for name in os.listdir("/usr/bin"):
+                if name != "kubectl" and not os.path.lexists(os.path.join(place, name)):
+                    os.symlink(os.path.join("/usr/bin", name), os.path.join(place, name))
+            return subprocess.run([os.path.join(SOURCE, "script", "bootstrap"), "cluster"], capture_output=True, text=True,
+                                  check=False, env={"PATH": place, "TMPDIR": place})
+
+    def test_one_whose_command_is_there_from_elsewhere_is_skipped(self):
+        result = self.bootstrap("kubectl")
+        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+        self.assertIn("kubernetes-client", self.bootstrap().stdout)
 
 
 if __name__ == "__main__":

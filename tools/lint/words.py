@@ -1,11 +1,13 @@
-"""Names and words that have no place here: file names that say nothing, sleeps in tests, paths of one machine."""
+"""Names and words that have no place here: file names that say nothing, sleeps in tests, output whose errors are ignored,
+paths of one machine."""
 import os
 import re
 
-from files import Finding, is_test, read
+from files import Finding, is_cpp, is_test, read
 
 _EMPTY_NAMES = {"util", "utils", "common", "misc", "helper", "helpers", "structs"}
 _SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep|sleep)\s*\(")
+_IGNORED = re.compile(r"\(void\)\s*(?:PrintOut|PrintResult)\b|\(void\)\s*WriteAll\(STDOUT_FILENO")
 _LOOP = re.compile(r"^\s*(?:for|while|do)\b", re.M)
 _HOME = re.compile(r"(?<![\w.~/-])/(?:(?:home|Users)/\w{3,}|root/\w)")
 _BINARY = (".png", ".ico", ".gz", ".zst", ".xz", ".bin", ".woff2")
@@ -19,6 +21,9 @@ def _check_words(root, path, own_places):
         if is_test(path) and _SLEEP.search(line) and not looks:
             findings.append(Finding("sleep", path, number, "a test sleeps: inject a clock, or wait for a condition with a "
                                                            "deadline"))
+        if is_cpp(path) and _IGNORED.search(line):
+            findings.append(Finding("ignored-output", path, number, "an error in writing standard output is ignored: a full "
+                                    "disk would look like success; return it, or its exit code (cli/report.h)"))
         if _HOME.search(line) or any(place.search(line) for place in own_places):
             findings.append(Finding("machine-path", path, number, "an absolute path of one machine"))
     return findings

@@ -22,6 +22,7 @@ class KVWorker : public SimpleApp {
   using Slicer = std::function<void(const KVPairs<Val>& send, const std::vector<Range>& ranges,
                                     SlicedKVs* sliced)>;
 
+  explicit KVWorker(int app_id) : KVWorker(app_id, 0) {}
   KVWorker(int app_id, int customer_id) {
     slicer_ = [](const KVPairs<Val>& send, const std::vector<Range>& ranges, SlicedKVs* sliced) {
       DefaultSlicer(send, ranges, sliced);
@@ -164,10 +165,15 @@ class KVWorker : public SimpleApp {
     if (obj_->NumResponse(message.timestamp) == Postoffice::Get()->num_servers() - 1)
       RunCallback(message.timestamp);
   }
+  static void CheckLens(size_t lens, size_t keys) {
+    CHECK_EQ(lens, keys) << "lens: got room for " << lens << " lengths and " << keys
+                         << " keys, expected as many, or an empty one to be filled";
+  }
   // vals, lens: a std::vector or an SArray, filled when all answers are in.
   template <typename Values, typename Lengths>
   int AddPullCallback(const SArray<Key>& keys, Values* vals, Lengths* lens, const Callback& cb) {
     CHECK_NOTNULL(vals);
+    if (lens != nullptr && !lens->empty()) CheckLens(lens->size(), keys.size());
     const int ts = obj_->NewRequest(kServerGroup);
     AddCallback(ts, [this, ts, keys, vals, lens, cb] {
       std::vector<KVPairs<Val>> parts;
@@ -197,8 +203,10 @@ class KVWorker : public SimpleApp {
     }
     CHECK_EQ(all_keys, keys.size()) << "a server answered with other keys than it was asked for";
     if (vals->empty()) vals->resize(all_vals);
-    CHECK_EQ(vals->size(), all_vals) << "the buffer for pulled values has another size";
+    CHECK_EQ(vals->size(), all_vals) << "vals: got room for " << vals->size() << " values, and "
+                                     << all_vals << " were pulled; expected as many, or none";
     if (lens != nullptr && lens->empty()) lens->resize(keys.size());
+    if (lens != nullptr) CheckLens(lens->size(), keys.size());
     size_t value = 0, length = 0;
     for (const KVPairs<Val>& part : parts) {
       std::copy(part.vals.begin(), part.vals.end(), vals->data() + value);

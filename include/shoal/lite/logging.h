@@ -51,6 +51,16 @@ T NotNull(T pointer, const char* file, int line, const char* what) {
 #define CHECK_GE(a, b) CHECK((a) >= (b))
 #define CHECK_NOTNULL(x) ::ps::lite_log::NotNull((x), __FILE__, __LINE__, #x)
 #endif
+// Checked in every build.
+#ifndef DCHECK
+#define DCHECK(x) CHECK(x)
+#define DCHECK_EQ(a, b) CHECK_EQ(a, b)
+#define DCHECK_NE(a, b) CHECK_NE(a, b)
+#define DCHECK_LT(a, b) CHECK_LT(a, b)
+#define DCHECK_LE(a, b) CHECK_LE(a, b)
+#define DCHECK_GT(a, b) CHECK_GT(a, b)
+#define DCHECK_GE(a, b) CHECK_GE(a, b)
+#endif
 
 #ifndef LOG
 #define SHOAL_LITE_LOG_INFO SHOAL_LITE_LINE(false)
@@ -58,6 +68,13 @@ T NotNull(T pointer, const char* file, int line, const char* what) {
 #define SHOAL_LITE_LOG_ERROR SHOAL_LITE_LINE(false)
 #define SHOAL_LITE_LOG_FATAL SHOAL_LITE_LINE(true)
 #define LOG(severity) SHOAL_LITE_LOG_##severity
+#endif
+#ifndef LOG_IF
+#define LOG_IF(severity, condition) \
+  !(condition) ? (void)0 : ::ps::lite_log::Nothing() & LOG(severity)
+#endif
+#ifndef LG
+#define LG LOG(INFO)
 #endif
 #ifndef LL
 #define LL LOG(ERROR)

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -52,6 +53,8 @@ SHOAL_PS_INLINE namespace v1 {
    public:
     static Post& Get();
 
+    // Variables that count instead of the process's own. Before Start.
+    void SetVariables(std::map<std::string, std::string> variables);
     // Joins the job; returns when all of its nodes have. Throws Error with a sentence that says who
     // is missing, or which variable.
     void Start(int customer, bool barrier);
@@ -61,11 +64,13 @@ SHOAL_PS_INLINE namespace v1 {
     // Returns when all nodes of the group are in it.
     void Barrier(int customer, int group);
 
+    // Also before Start, from the variables. Throw Error with the variable that is missing.
     int num_workers() const;
     int num_servers() const;
     bool is_worker() const;
     bool is_server() const;
     bool is_scheduler() const;
+    // Since Start.
     int id() const;
     int rank() const;  // within its role
     // Ids of a group's nodes, or the id itself.
@@ -92,8 +97,11 @@ SHOAL_PS_INLINE namespace v1 {
     Customer(const Customer&) = delete;
     Customer& operator=(const Customer&) = delete;
 
+    // False in a forked child of the process that made it: there nothing of it may be used.
+    bool IsOfThisProcess() const;
     int app_id() const;
     int customer_id() const;
+    int id() const { return app_id(); }  // as it was called in 2016
     // A request to all nodes of a group; its number.
     int NewRequest(int group);
     // Waits for all answers. Throws Error when a node is gone.

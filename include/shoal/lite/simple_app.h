@@ -1,4 +1,5 @@
-// ps-lite's SimpleApp and Postoffice over shoal/lite/post.h; and the functions of its ps.h.
+// ps-lite's SimpleApp and Postoffice over shoal/lite/post.h; and the functions of its ps.h, in both
+// generations: since 2018 a customer's number comes first, until then there was none.
 #pragma once
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <shoal/lite/environment.h>
 #include <shoal/lite/post.h>
 #include <shoal/lite/sarray.h>
 
@@ -47,6 +49,17 @@ class Postoffice {
   bool is_recovery() const { return false; }
   std::vector<int> GetNodeIDs(int group) const { return post().IdsOf(group); }
   void Barrier(int customer_id, int group) { post().Barrier(customer_id, group); }
+  void Barrier(int group) { post().Barrier(0, group); }
+  void Start(int customer_id, const char* /*argv0*/, bool do_barrier) {
+    post().Start(customer_id, do_barrier);
+  }
+  void Start(const char* /*argv0*/, bool do_barrier) { post().Start(0, do_barrier); }
+  void Finalize(int customer_id, bool do_barrier = true) {
+    post().Finalize(customer_id, do_barrier);
+  }
+  void Finalize(bool do_barrier = true) { post().Finalize(0, do_barrier); }
+  // A node that dies ends the job, so there are none.
+  std::vector<int> GetDeadNodes(int /*seconds*/ = 60) const { return {}; }
   void RegisterExitCallback(const std::function<void()>& callback) {
     post().RegisterExitCallback(callback);
   }
@@ -80,6 +93,7 @@ struct SimpleData {
 class SimpleApp {
  public:
   using Handle = std::function<void(const SimpleData& recved, SimpleApp* app)>;
+  explicit SimpleApp(int app_id) : SimpleApp(app_id, 0) {}
   SimpleApp(int app_id, int customer_id) : SimpleApp() {
     Attach(app_id, customer_id, [this](const Message& message) { Process(message); });
   }
@@ -133,7 +147,7 @@ class SimpleApp {
   }
   // Ends the customer's thread. First in the destructor of every class that attaches.
   void Detach() {
-    {
+    if (obj_ != nullptr && obj_->IsOfThisProcess()) {
       const std::lock_guard<std::mutex> lock(handle_mu_);
       handled_ = true;
       handle_is_set_.notify_all();
@@ -182,12 +196,15 @@ inline int MyRank() { return Postoffice::Get()->my_rank(); }
 inline void Start(int customer_id, const char* /*argv0*/ = nullptr) {
   ::shoal::ps::lite::Post::Get().Start(customer_id, true);
 }
+inline void Start(const char* /*argv0*/ = nullptr) { Start(0); }
 inline void StartAsync(int customer_id, const char* /*argv0*/ = nullptr) {
   ::shoal::ps::lite::Post::Get().Start(customer_id, false);
 }
+inline void StartAsync(const char* /*argv0*/ = nullptr) { StartAsync(0); }
 inline void Finalize(int customer_id, const bool do_barrier = true) {
   ::shoal::ps::lite::Post::Get().Finalize(customer_id, do_barrier);
 }
+inline void Finalize(const bool do_barrier = true) { Finalize(0, do_barrier); }
 inline void RegisterExitCallback(const std::function<void()>& callback) {
   Postoffice::Get()->RegisterExitCallback(callback);
 }

@@ -24,12 +24,12 @@ Errors: ValueError for what does not fit, TimeoutError, ConnectionError when a s
 """
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
 from ._core import Error, Request
 
-__all__ = ["Checkpoint", "Client", "Error", "Request", "Server", "Table", "connect"]
+__all__ = ["Checkpoint", "Client", "Error", "Request", "Server", "ServerRestart", "Table", "connect"]
 
 
 class Checkpoint(NamedTuple):
@@ -37,6 +37,14 @@ class Checkpoint(NamedTuple):
 
     id: int
     bytes: int
+
+
+class ServerRestart(NamedTuple):
+    """A server that died and was started again: its index, and the checkpoint it was restored from (-1: it came back
+    empty)."""
+
+    server: int
+    checkpoint: int
 
 
 def _empty(keys: Any, dim: int) -> Any:
@@ -47,17 +55,24 @@ def _empty(keys: Any, dim: int) -> Any:
 
 
 def _array(keys: Any) -> Any:
-    """Lists and ranges of keys become arrays; everything else stays what it is."""
+    """Lists and ranges of whole numbers become arrays; everything else stays what it is."""
     if isinstance(keys, (list, tuple, range)):
         import numpy
 
-        return numpy.asarray(keys, numpy.int64)
+        array = numpy.asarray(keys)
+        if array.size == 0:
+            return array.astype(numpy.int64)
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"keys: got a {type(keys).__name__} that numpy reads as {array.dtype}, expected whole numbers"
+                             " from 0 to 2**64 - 1")
+        return array.astype(numpy.uint64 if array.dtype.kind == "u" else numpy.int64)
     return keys
 
 
 class Table:
     """Rows of ``dim`` floats by key; made by :meth:`Client.table`. Thread-safe.
 
+    ``timeout`` bounds the wait for servers; a request that is not answered in time goes on, TimeoutError tells of it.
     ``keys`` has n elements in any order and of any shape; repeated keys of a push are all applied. ``deltas`` and
     ``out`` hold n rows. With ``wait=False`` a call returns a :class:`Request` as soon as it is on its way, which keeps
     the arrays alive; change keys and deltas and read ``out`` only after its ``wait()``.
@@ -108,7 +123,11 @@ class Table:
 
 
 class Client:
-    """A worker's connections to all servers; made by :func:`connect`. Thread-safe."""
+    """A worker's connections to all servers; made by :func:`connect`. Thread-safe.
+
+    It belongs to the process that made it: in a forked child (multiprocessing, PyTorch's DataLoader) every call raises
+    :class:`Error`. A child connects itself, with ``index=-1`` as an observer, or as a worker of another index.
+    """
 
     def __init__(self, core: "_core.Client") -> None:
         self._core = core
@@ -128,7 +147,8 @@ class Client:
 
         rows: keys are 0 to rows - 1; None: sparse, any 64-bit key, rows come into being with the first push.
         optimizer: what servers do with a pushed row: add, sgd (lr), momentum (lr, momentum), adagrad (lr, eps),
-            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), function (function, argument, state_planes).
+            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), function (function, argument, state_planes). Defaults:
+            lr 0.1, momentum 0.9, eps 1e-6 (adam: 1e-8), beta1 0.9, beta2 0.999, beta 1, l1 and l2 0.
         uniform: first values are drawn from this range, the same whatever the number of servers; None: zeros.
         push, pull: how rows travel: f32, bf16, int8 (push only).
         """
@@ -181,6 +201,12 @@ class Client:
         return self._core.restored_checkpoint
 
     @property
+    def server_restarts(self) -> List[ServerRestart]:
+        """Servers that died and were started again since this client connected, in order. What was pushed to one since
+        its checkpoint is lost."""
+        return [ServerRestart(*restart) for restart in self._core._server_restarts]
+
+    @property
     def counters(self) -> Dict[str, int]:
         """Rows, bytes and requests so far."""
         return self._core.counters
@@ -224,7 +250,8 @@ class Server:
 
 def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None, *, index: Optional[int] = None,
             role: str = "server", consistency: str = "asp", staleness: int = 0, shared_memory: bool = True,
-            ucx: bool = False, timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20) -> Client:
+            ucx: bool = False, timeout: float = 30.0, reconnect_timeout: float = 30.0, window_bytes: int = 1 << 20,
+            accept_data_loss: bool = False) -> Client:
     """Connects to all parameter servers of a job.
 
     servers: their addresses in index order; None: this process is a task of a Shoal job, and everything is taken from
@@ -233,8 +260,13 @@ def connect(servers: Optional[Sequence[str]] = None, token: Optional[str] = None
     consistency: what clock() waits for: bsp, ssp (staleness) or asp.
     shared_memory: with servers of this host; ucx: over UCX instead, with servers that were started willing.
     timeout: to reach all servers at first; reconnect_timeout: for one that went away.
+    accept_data_loss: after a server died and came back empty (no checkpoint, one copy), every call fails with
+        shoal.ps.Error; True: calls go on, and the program makes good for the rows (see Client.server_restarts).
     """
+    if isinstance(servers, (str, bytes)):
+        raise TypeError(f"servers: got {servers!r}, expected a list of addresses, such as [{servers!r}]")
     return Client(_core.connect({
         "servers": None if servers is None else list(servers), "token": token, "index": index, "role": role,
         "consistency": consistency, "staleness": staleness, "shared_memory": shared_memory, "ucx": ucx,
-        "timeout": timeout, "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes}))
+        "timeout": timeout, "reconnect_timeout": reconnect_timeout, "window_bytes": window_bytes,
+        "accept_data_loss": accept_data_loss}))

@@ -1,5 +1,5 @@
 """The extension module; shoal.ps wraps it."""
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 class Error(RuntimeError): ...
 
@@ -23,6 +23,7 @@ class Table:
 class Client:
     restored_checkpoint: int
     counters: Dict[str, int]
+    _server_restarts: List[Tuple[int, int]]
     def _table(self, name: str, dim: int, rows: Optional[int], optimizer: str, parameters: Dict[str, Any],
                rest: Dict[str, Any]) -> Table: ...
     def _flush(self, timeout: float) -> None: ...

@@ -21,6 +21,14 @@ void AddPort(const job::Port& port, job::Role* role) {
   if (role->ports.size() < kMaxPorts) role->ports.push_back(port);
 }
 
+// 126 and 127 are what shells and launchers say of a program that cannot be started or does not
+// exist: no restart mends it, whatever the foreign policy says of failures.
+void EndWithoutProgram(job::Role* role) {
+  constexpr size_t kMostRules = 64;
+  if (role->restart.when != job::RestartWhen::kAlways || role->on_exit.size() >= kMostRules) return;
+  role->on_exit.push_back({"126-127", job::EndAction::kFail});
+}
+
 }  // namespace
 
 bool IsVariableName(const std::string& name) {
@@ -164,8 +172,31 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
   }
 }
 
+void JobBuilder::Wish(const std::string& what, const Section& from, const std::string& field) {
+  if (draft_.job.roles.empty()) return;
+  Wished& wished = wishes_[what];
+  if (wished.roles.empty()) wished = {from.PlaceOf(field), from.PathOf(field), {}};
+  wished.roles.insert(draft_.job.roles.back().name);
+}
+
+// Rights and places of one role's pods are those of all, which must not go unsaid.
+void JobBuilder::TellWishes() {
+  for (const auto& [_, wished] : wishes_) {
+    if (wished.roles.size() == draft_.job.roles.size()) continue;
+    std::string list;
+    for (const std::string& role : wished.roles) list += (list.empty() ? "" : ", ") + role;
+    notes_->Lose(
+        wished.place, wished.field,
+        "only the pods of " + list +
+            " have it there; with --engine kubernetes those of all roles have it, as a job "
+            "has one for all: take it out of `kubernetes` if the others must not",
+        "kubernetes");
+  }
+}
+
 job::Job JobBuilder::Take() {
   job::Job& job = draft_.job;
+  TellWishes();
   if (!job.image.empty()) {
     notes_->Lose(image_place_, image_field_,
                  "the program ran in the image " + job::Shown(job.image) +
@@ -184,6 +215,7 @@ job::Job JobBuilder::Take() {
   // The framework's own ports come first, those of the file behind them.
   std::vector<std::vector<job::Port>> further;
   for (job::Role& role : job.roles) further.push_back(std::exchange(role.ports, {}));
+  for (job::Role& role : job.roles) EndWithoutProgram(&role);
   job::Complete(&draft_);
   for (size_t i = 0; i < further.size(); ++i) {
     // Complete may have added roles, before or behind these.

@@ -1,6 +1,9 @@
 #include "dialect/import/dmlc_submit.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "dialect/import/importer.h"
@@ -123,6 +126,28 @@ Status AddRole(const Flags& flags, const std::string& name, int replicas, JobBui
   return Status::Ok();
 }
 
+// dmlc-submit joins the words and has bash run the line, so that words with blanks fall apart and
+// variables are expanded; a program of the current directory needs no "./".
+std::vector<std::string> Command(std::vector<std::string> words) {
+  std::error_code error;
+  if (words[0].find('/') == std::string::npos &&
+      std::filesystem::is_regular_file(words[0], error)) {
+    words[0] = "./" + words[0];
+  }
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
+  const bool plain = std::all_of(line.begin(), line.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view(" _-./:=,@%+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  const bool whole = std::none_of(words.begin(), words.end(), [](const std::string& word) {
+    return word.empty() || word.find(' ') != std::string::npos;
+  });
+  // "A=1 program" would be an assignment.
+  const bool program = words[0].find('=') == std::string::npos;
+  return plain && whole && program ? words : std::vector<std::string>{"bash", "-c", line};
+}
+
 Status Build(const Flags& flags, const std::vector<std::string>& command, JobBuilder* builder) {
   if (!flags.contains("num-workers")) {
     return InvalidArgument("--num-workers is missing, expected the number of workers");
@@ -134,7 +159,7 @@ Status Build(const Flags& flags, const std::vector<std::string>& command, JobBui
   TRY_ASSIGN(const int servers, Count(flags, "num-servers", job::kMaxReplicas, 0));
   job::Job& job = *builder->job();
   job.framework = servers > 0 ? Framework::kPsLite : Framework::kRabit;
-  job.command = command;
+  job.command = Command(command);
   const std::string program = command[0].substr(command[0].rfind('/') + 1);
   builder->SetName(Last(flags, "jobname").value_or(program));
   job.queue = Last(flags, "queue").value_or("default");
@@ -143,6 +168,11 @@ Status Build(const Flags& flags, const std::vector<std::string>& command, JobBui
     TRY(AddRole(flags, "server", servers, builder));
   }
   TRY(AddRole(flags, "worker", workers, builder));
+  // Workers come first there, servers behind them.
+  if (servers > 0) builder->FindRole("worker")->env.try_emplace("DMLC_TASK_ID", "{{shoal.index}}");
+  if (servers == 1) {
+    builder->FindRole("server")->env.try_emplace("DMLC_TASK_ID", std::to_string(workers));
+  }
   builder->SetSuccess(SuccessRule::kAll, {"worker"});
   return Status::Ok();
 }
@@ -180,7 +210,7 @@ Result<Imported> ImportDmlcSubmit(const Flags& flags, const std::vector<std::str
   TRY(Build(flags, command, &builder));
   TellLost(flags, &notes);
   if (!errors.empty()) return errors.ToStatus();
-  Imported imported{"dmlc-submit command", file, builder.Take(), {}};
+  Imported imported{"dmlc-submit command", file, builder.Take(), {}, false};
   imported.losses = notes.TakeLosses();
   return imported;
 }

@@ -1,9 +1,10 @@
 #include "dialect/import/import.h"
 
-#include <filesystem>
+#include <set>
+#include <utility>
 
-#include "base/file.h"
 #include "dialect/import/importer.h"
+#include "dialect/import/pod_environment.h"
 #include "job/parse.h"
 #include "job/write.h"
 
@@ -122,6 +123,33 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+// A command that --set gave is left as it is.
+void ExpandCommands(const job::Job& before, Imported* imported) {
+  for (job::Role& role : imported->job.roles) {
+    const job::Role* same = before.FindRole(role.name);
+    if (same == nullptr || same->command != role.command) continue;
+    std::map<std::string, std::string> env = role.env;
+    env.insert(imported->job.env.begin(), imported->job.env.end());
+    std::set<std::string> unresolved;
+    role.command = ExpandCommand(role.command, env, imported->job.framework, &unresolved);
+    std::string list;
+    for (const std::string& name : unresolved) {
+      if (LooksLikeVariable(name)) list += (list.empty() ? "$(" : ", $(") + name + ")";
+    }
+    if (list.empty()) continue;
+    const std::string at = "roles." + role.name;
+    imported->losses.push_back({{},
+                                at + ".command",
+                                list +
+                                    " stays as it is: no variable of that name is known here; "
+                                    "give it with --set " +
+                                    at + ".env.NAME=VALUE",
+                                at + ".command",
+                                false});
+  }
+  imported->references = false;
+}
+
 }  // namespace
 
 Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file) {
@@ -140,8 +168,9 @@ Result<std::optional<Imported>> ImportText(std::string_view text, const std::str
   if (errors.empty()) found.importer->Import(*found.document, &builder);
   LoseOthers(flat, found, &notes);
   if (!errors.empty()) return errors.ToStatus();
-  Imported imported{found.dialect, file, builder.Take(), {}};
+  Imported imported{found.dialect, file, builder.Take(), {}, false};
   imported.losses = notes.TakeLosses();
+  imported.references = found.importer != &MarathonImporter();
   return std::optional<Imported>(std::move(imported));
 }
 
@@ -158,22 +187,18 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
     return InvalidArgument(job.status().message() + "\n(`shoal import " + imported.file +
                            "` prints the job that these lines are of)");
   }
-  imported.job = std::move(*job);
+  const job::Job before = std::exchange(imported.job, std::move(*job));
   imported.job.file = imported.file;
+  if (imported.references) ExpandCommands(before, &imported);
   return imported;
 }
 
 Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides) {
-  std::error_code error;
-  const bool regular = !std::filesystem::is_directory(path, error);
-  const auto text =
-      regular ? ReadFile(path, job::kMaxFileBytes) : Result<std::string>(NotFound(""));
-  if (text.ok()) {
-    TRY_ASSIGN(std::optional<Imported> imported, ImportText(*text, path));
-    if (imported) return Finish(std::move(*imported), overrides);
-  }
-  TRY_ASSIGN(job::Job job, job::ParseJobFile(path, overrides));
-  return Imported{"", path, std::move(job), {}};
+  TRY_ASSIGN(const std::string text, job::ReadJobFile(path));
+  TRY_ASSIGN(std::optional<Imported> imported, ImportText(text, path));
+  if (imported) return Finish(std::move(*imported), overrides);
+  TRY_ASSIGN(job::Job job, job::ParseJob(text, path, overrides));
+  return Imported{"", path, std::move(job), {}, false};
 }
 
 std::string TellLoss(const Imported& imported, const Loss& loss) {

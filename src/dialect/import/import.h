@@ -31,6 +31,8 @@ struct Imported {
   std::string file;
   job::Job job;
   std::vector<Loss> losses;
+  bool references = false;  // commands still have Kubernetes' references, $(NAME), which Finish
+                            // expands when it knows the variables that --set gives
 };
 
 // Nothing if the text is none of the dialects, which says nothing of whether it is a job file.

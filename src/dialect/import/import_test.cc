@@ -13,6 +13,7 @@
 #include "dialect/import/dmlc_submit.h"
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/launch_line.h"
+#include "dialect/import/pod_environment.h"
 #include "job/parse.h"
 #include "job/write.h"
 
@@ -110,6 +111,17 @@ job::Job Import(const std::string& text, const std::vector<std::string>& overrid
   return finished->job;
 }
 
+// The sentences of what is lost, and not minor.
+std::string Told(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  auto imported = ImportText(text, "f.yaml");
+  if (!imported.ok() || !imported->has_value()) return imported.status().message();
+  const auto finished = Finish(**imported, overrides);
+  if (!finished.ok()) return finished.status().message();
+  std::string told;
+  for (const Loss& loss : finished->losses) told += loss.minor ? "" : loss.sentence + "\n";
+  return told;
+}
+
 std::string Replica(const std::string& type, int replicas, const std::string& policy) {
   return "    " + type + ": {replicas: " + std::to_string(replicas) + ", restartPolicy: " + policy +
          ", template: {spec: {containers: [{name: tensorflow, command: [a]}]}}}\n";
@@ -188,6 +200,140 @@ TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
   EXPECT_TRUE(wishes.host_network);
 }
 
+TEST(TfJob, WhatRunsOnAfterTheEndIsToldUnlessItWasStopped) {
+  const std::string roles =
+      "  tfReplicaSpecs:\n" + Replica("Chief", 1, "Never") + Replica("Worker", 2, "Never");
+  const std::string head = kTfJob;
+  EXPECT_NE(Told(head + roles).find("(worker)"), std::string::npos);
+  EXPECT_NE(Told(head + "  runPolicy: {cleanPodPolicy: None}\n" + roles).find("(worker)"),
+            std::string::npos);
+  EXPECT_EQ(Told(head + "  runPolicy: {cleanPodPolicy: Running}\n" + roles), "");
+  EXPECT_EQ(Told(head + "  successPolicy: AllWorkers\n  tfReplicaSpecs:\n" +
+                 Replica("Worker", 2, "Never")),
+            "");
+}
+
+std::string MpiJob(const std::string& version, const std::string& spec,
+                   const std::string& launcher) {
+  return "apiVersion: kubeflow.org/" + version + "\nkind: MPIJob\nmetadata: {name: x}\nspec: {" +
+         spec + "mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [" + launcher +
+         "]}}}, Worker: {replicas: 2, template: {spec: {containers: [{name: w}]}}}}}\n";
+}
+
+TEST(MpiJob, TheOperatorsFilesAreLeftOutOrTold) {
+  using Words = std::vector<std::string>;
+  const auto command = [](const std::string& words) {
+    return Import(MpiJob("v1", "", "{command: [" + words + "]}")).FindRole("launcher")->command;
+  };
+  EXPECT_EQ(command("mpirun, --hostfile, /etc/mpi/hostfile, -np, '2', a"),
+            (Words{"mpirun", "-np", "2", "a"}));
+  EXPECT_EQ(command("sh, -c, 'mpirun -hostfile /etc/mpi/hostfile -np 2 a'"),
+            (Words{"sh", "-c", "mpirun  -np 2 a"}));
+  const auto told = [](const std::string& words) {
+    return Told(MpiJob("v1", "runPolicy: {cleanPodPolicy: All}, ", "{command: [" + words + "]}"));
+  };
+  EXPECT_EQ(told("mpirun, --hostfile, /etc/mpi/hostfile, a"), "");
+  EXPECT_NE(told("sh, -c, 'cat /etc/mpi/hostfile; mpirun a'").find("/etc/mpi"), std::string::npos);
+  EXPECT_NE(told("horovodrun, -np, '2', --host-discovery-script, /etc/mpi/discover_hosts.sh, a")
+                .find("horovodrun reaches"),
+            std::string::npos);
+}
+
+TEST(MpiJob, TheLaunchersContainerSlotsAndRestartsAreAsThere) {
+  const auto job = Import(MpiJob("v2beta1",
+                                 "mainContainer: run, runLauncherAsWorker: true, "
+                                 "slotsPerWorker: 2, ",
+                                 "{name: side, command: [b]}, {name: run, command: [mpirun, a]}"));
+  EXPECT_EQ(job.FindRole("launcher")->command, (std::vector<std::string>{"mpirun", "a"}));
+  EXPECT_EQ(job.FindRole("worker")->replicas, 3);
+  EXPECT_EQ(job.FindRole("worker")->processes, 2);
+  EXPECT_EQ(job.FindRole("launcher")->restart.when, RestartWhen::kAlways);
+  EXPECT_EQ(job.FindRole("launcher")->restart.limit, 6);
+  const auto never = Import(MpiJob("v1", "", "{command: [mpirun, a]}"));
+  EXPECT_EQ(never.FindRole("launcher")->restart.when, RestartWhen::kNever);
+}
+
+TEST(XgboostJob, WorkersHaveTheirAddresses) {
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: XGBoostJob\nmetadata: {name: x}\nspec: {xgbReplicaSpecs: "
+      "{Master: {template: {spec: {containers: [{command: [a]}]}}}, Worker: {replicas: 2, "
+      "template: "
+      "{spec: {containers: [{command: [a]}]}}}}}\n");
+  EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
+}
+
+std::string TfJobWith(const std::string& metadata, const std::string& worker,
+                      const std::string& ps) {
+  const auto pod = [](const std::string& resources) {
+    return "{template: {metadata: {annotations: {a: '1'}}, spec: {containers: [{name: tensorflow, "
+           "command: [a], resources: {" +
+           resources + "}}]}}}";
+  };
+  return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x" + metadata +
+         "}\nspec: {tfReplicaSpecs: {Worker: " + pod(worker) + ", PS: " + pod(ps) + "}}\n";
+}
+
+TEST(Kubernetes, RequestsAndLimitsAreTwoThings) {
+  const auto job = Import(TfJobWith("", "requests: {cpu: 1, memory: 64Mi}, limits: {cpu: 32}",
+                                    "requests: {cpu: 2}, limits: {cpu: 2, memory: 1Gi}"));
+  const job::Resources& worker = job.FindRole("worker")->resources;
+  EXPECT_EQ(worker.cpu, 32);
+  EXPECT_EQ(worker.cpu_request, 1);
+  EXPECT_EQ(worker.memory_bytes, 0);  // no limit
+  EXPECT_EQ(worker.memory_request, int64_t{64} << 20);
+  const job::Resources& ps = job.FindRole("ps")->resources;
+  EXPECT_EQ(ps.cpu_reserved(), 2);
+  EXPECT_EQ(ps.cpu_request, 0);
+  EXPECT_EQ(ps.memory_reserved(), int64_t{1} << 30);
+  EXPECT_FALSE(
+      ImportText(TfJobWith("", "requests: {cpu: 4}, limits: {cpu: 2}", ""), "f.yaml").ok());
+}
+
+TEST(Kubernetes, FurtherResourcesGoToThePodsOfTheirRole) {
+  using Texts = std::vector<std::string>;
+  const auto amd = Import(TfJobWith("", "limits: {amd.com/gpu: 4, rdma/hca: 1}",
+                                    "limits: {hugepages-32Mi: 64Mi, nvidia.com/mig-1g.5gb: 2}"));
+  EXPECT_EQ(amd.kubernetes.gpu_resource, "amd.com/gpu");
+  EXPECT_EQ(amd.FindRole("worker")->resources.gpu, 4);
+  EXPECT_EQ(amd.kubernetes.resources,
+            (Texts{"ps:hugepages-32Mi=64Mi", "ps:nvidia.com/mig-1g.5gb=2", "worker:rdma/hca=1"}));
+  const auto both =
+      Import(TfJobWith("", "limits: {amd.com/gpu: 4}", "limits: {nvidia.com/gpu: 2}")).kubernetes;
+  EXPECT_EQ(both.gpu_resource, "nvidia.com/gpu");
+  EXPECT_EQ(both.resources, (Texts{"worker:amd.com/gpu=4"}));
+}
+
+TEST(Kubernetes, LabelsAndAnnotationsGoToThePods) {
+  const auto wishes =
+      Import(TfJobWith(", labels: {kueue.x-k8s.io/queue-name: q}, annotations: {b: '2', "
+                       "kubectl.kubernetes.io/last-applied-configuration: x}",
+                       "", ""))
+          .kubernetes;
+  using Map = std::map<std::string, std::string>;
+  EXPECT_EQ(wishes.labels, (Map{{"kueue.x-k8s.io/queue-name", "q"}}));
+  EXPECT_EQ(wishes.annotations, (Map{{"a", "1"}, {"b", "2"}}));
+}
+
+TEST(Kubernetes, RightsOfOneRoleThatAllGetAreTold) {
+  const auto pod = [](const std::string& spec, const std::string& container) {
+    return "{template: {spec: {" + spec + "containers: [{name: tensorflow, command: [a]" +
+           container + "}]}}}";
+  };
+  const auto job = [&](const std::string& worker, const std::string& ps) {
+    return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec: {runPolicy: "
+           "{cleanPodPolicy: All}, tfReplicaSpecs: {Worker: " +
+           worker + ", PS: " + ps + "}}\n";
+  };
+  const std::string privileged = ", securityContext: {privileged: true}";
+  for (const std::string& worker :
+       {pod("hostNetwork: true, ", ""), pod("serviceAccountName: admin, ", ""),
+        pod("nodeSelector: {a: b}, ", ""), pod("", privileged)}) {
+    EXPECT_NE(Told(job(worker, pod("", ""))).find("only the pods of worker"), std::string::npos)
+        << worker;
+    EXPECT_EQ(Told(job(worker, worker)), "");
+  }
+}
+
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {
   const std::string text =
       std::string(kTfJob) + "  tfReplicaSpecs:\n" + Replica("Worker", 2, "Never");
@@ -230,21 +376,48 @@ TEST(Volcano, APodThatIsTakenAwayIsATaskThatIsLost) {
     return Import(VolcanoJob("", policies, "Never")).FindRole("worker")->on_exit;
   };
   using Rules = std::vector<job::ExitRule>;
+  const job::ExitRule kNoProgram{"126-127", job::EndAction::kFail};
   EXPECT_EQ(rules("{event: PodEvicted, action: RestartJob}"),
             (Rules{{"lost", job::EndAction::kRestartJob}}));
   EXPECT_EQ(rules("{event: PodEvicted, action: RestartPod}"),
             (Rules{{"lost", job::EndAction::kRetry}}));
   EXPECT_EQ(rules("{event: PodEvicted, action: TerminateJob}"), Rules{});  // as every end
   EXPECT_EQ(rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: AbortJob}"),
-            (Rules{{"lost", job::EndAction::kFail}}));
+            (Rules{{"lost", job::EndAction::kFail}, kNoProgram}));
   EXPECT_EQ(
       rules("{event: PodFailed, action: RestartPod}, {event: PodEvicted, action: RestartJob}"),
-      (Rules{{"lost", job::EndAction::kRestartJob}}));
-  EXPECT_EQ(rules("{event: '*', action: RestartJob}"), Rules{});
+      (Rules{{"lost", job::EndAction::kRestartJob}, kNoProgram}));
+  EXPECT_EQ(rules("{event: '*', action: RestartJob}"), Rules{kNoProgram});
   const auto role = *Import(VolcanoJob("", "{event: PodEvicted, action: RestartTask}", "Never"))
                          .FindRole("worker");
   EXPECT_EQ(role.restart.scope, RestartScope::kRole);
   EXPECT_EQ(role.restart.limit, 9);
+}
+
+TEST(Volcano, PoliciesThatNothingActsOnAreTold) {
+  for (const char* policy :
+       {"{event: PodPending, action: RestartJob}", "{event: OutOfSync, action: SyncJob}",
+        "{event: TaskCompleted, action: TerminateJob}", "{event: Unknown, action: AbortJob}",
+        "{event: PodFailed, action: RestartPartition}"}) {
+    EXPECT_NE(Told(VolcanoJob(policy, "", "Never")).find("not kept"), std::string::npos) << policy;
+  }
+  EXPECT_EQ(Told(VolcanoJob("{event: PodFailed, action: RestartJob}",
+                            "{event: TaskCompleted, action: CompleteJob}", "Never")),
+            "");
+}
+
+TEST(Volcano, ATaskMayFailWhereFewerAreEnough) {
+  const std::string task =
+      "- {name: w, replicas: 3, template: {spec: {restartPolicy: Never, containers: [{command: "
+      "[a]}]}}}\n";
+  const std::string head =
+      "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: x}\nspec:\n";
+  EXPECT_EQ(Import(head + "  minAvailable: 1\n  tasks:\n    " + task).roles[0].min_replicas, 1);
+  EXPECT_FALSE(Import(head + "  minAvailable: 3\n  tasks:\n    " + task).roles[0].min_replicas);
+  EXPECT_NE(Told(head + "  minAvailable: 1\n  tasks:\n    " + task + "    " +
+                 "- {name: v, template: {spec: {containers: [{command: [a]}]}}}\n")
+                .find("could start with 1"),
+            std::string::npos);
 }
 
 TEST(Volcano, TaskPoliciesComeBeforeTheJobs) {
@@ -313,7 +486,154 @@ TEST(Quantity, AsKubernetesWritesThem) {
 
 TEST(References, AreReplacedAsTheKubeletDoes) {
   const std::map<std::string, std::string> env = {{"A", "1"}, {"B", "$(A)"}};
-  EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env), "x1y$(A)$(A)$(C)$(");
+  std::set<std::string> unresolved;
+  EXPECT_EQ(ExpandReferences("x$(A)y$(B)$$(A)$(C)$(", env, &unresolved), "x1y$(A)$(A)$(C)$(");
+  EXPECT_EQ(unresolved, std::set<std::string>{"C"});
+  EXPECT_EQ(ExpandReferences("p$$w$$$(A)$x$", env), "p$w$1$x$");
+  // Neither time nor memory grows with what a small file asks for.
+  std::string open;
+  for (int i = 0; i < 300'000; ++i) open += "$(";
+  EXPECT_EQ(ExpandReferences(open, env), open);
+  const std::vector<std::string> words(1000, "$(LARGE)");
+  size_t bytes = 0;
+  for (const std::string& word : ExpandCommand(words, {{"LARGE", std::string(100'000, 'x')}},
+                                               job::Framework::kGeneric, &unresolved)) {
+    bytes += word.size();
+  }
+  EXPECT_LT(bytes, size_t{2} << 20);
+  EXPECT_TRUE(unresolved.contains("LARGE"));
+}
+
+TEST(Import, MergeKeysGiveMapsTheFieldsTheyLack) {
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec:\n"
+      "  tfReplicaSpecs:\n"
+      "    Worker: &role\n"
+      "      replicas: 3\n"
+      "      restartPolicy: OnFailure\n"
+      "      template: {spec: {containers: [{name: tensorflow, command: [a]}]}}\n"
+      "    PS:\n"
+      "      <<: *role\n"
+      "      replicas: 2\n"
+      "    Evaluator:\n"
+      "      <<: [{replicas: 1}, *role]\n");
+  EXPECT_EQ(job.FindRole("ps")->replicas, 2);
+  EXPECT_EQ(job.FindRole("ps")->restart.when, RestartWhen::kAlways);
+  EXPECT_EQ(job.FindRole("evaluator")->replicas, 1);
+  EXPECT_EQ(job.FindRole("evaluator")->command, std::vector<std::string>{"a"});
+  const auto wrong =
+      ImportText("apiVersion: kubeflow.org/v1\nkind: TFJob\nspec: {<<: text}\n", "f.yaml");
+  EXPECT_TRUE(!wrong.ok() || !wrong->has_value());  // ParseJob says what is wrong with it
+}
+
+TEST(Import, FieldsOfLaterVersionsAreToldAndMisspeltOnesRefused) {
+  const auto with = [](const std::string& pod, const std::string& container) {
+    return "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x}\nspec: {tfReplicaSpecs: "
+           "{Worker: {template: {spec: {" +
+           pod + "containers: [{name: tensorflow, command: [a]" + container + "}]}}}}}\n";
+  };
+  for (const std::string& text :
+       {with("hostnameOverride: h, ", ""), with("restartPolicyOfTomorrow: {}, ", ""),
+        with("", ", restartPolicyRules: [{action: Restart}]"),
+        with("", ", resources: {limits: {hugepages-32Mi: 64Mi}}")}) {
+    const auto imported = ImportText(text, "f.yaml");
+    ASSERT_TRUE(imported.ok()) << imported.status().message();
+    const auto& losses = (*imported)->losses;
+    EXPECT_TRUE(
+        std::any_of(losses.begin(), losses.end(), [](const Loss& loss) { return !loss.minor; }));
+  }
+  EXPECT_FALSE(ImportText(with("hostNetwrk: true, ", ""), "f.yaml").ok());
+}
+
+std::string PytorchJob(const std::string& spec, const std::string& container) {
+  const std::string replicas =
+      "{replicas: 2, restartPolicy: Never, template: {spec: {containers: [{name: pytorch, " +
+      container + "}]}}}";
+  return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x, namespace: ml}\n"
+         "spec: {" +
+         spec + "pytorchReplicaSpecs: {Worker: " + replicas + "}}\n";
+}
+
+TEST(References, OfCommandsAreReplacedWhenTheJobIsComplete) {
+  using Words = std::vector<std::string>;
+  const auto command = [](const std::string& container,
+                          const std::vector<std::string>& overrides = {}) {
+    return Import(PytorchJob("", container), overrides).roles[0].command;
+  };
+  // What the framework sets is known when the task starts.
+  EXPECT_EQ(command("command: [train, '--rank=$(RANK)', 'it''s $$5']"),
+            (Words{"sh", "-c", "exec 'train' '--rank='\"$RANK\" 'it'\\''s $5'"}));
+  const std::string env = "env: [{name: N, value: '3'}, {name: P, value: 'p$$w$(N)'}], ";
+  EXPECT_EQ(command(env + "command: [train, $(N), $(P)]"), (Words{"train", "3", "p$w3"}));
+  EXPECT_EQ(command(env + "command: [train, $(N)]", {"roles.worker.env.N=7"}),
+            (Words{"train", "7"}));
+  const std::string secret =
+      "env: [{name: KEY, valueFrom: {secretKeyRef: {name: a, key: b}}}], "
+      "command: [sh, -c, 'run $(KEY) $(date)']";
+  EXPECT_EQ(command(secret, {"roles.worker.env.KEY=k"}), (Words{"sh", "-c", "run k $(date)"}));
+  const std::string told = Told(PytorchJob("", secret));
+  EXPECT_NE(told.find("$(KEY) stays as it is"), std::string::npos) << told;
+  EXPECT_EQ(told.find("$(date)"), std::string::npos) << told;
+  // A command of --set's own is nobody's to expand.
+  EXPECT_EQ(command("command: [a]", {"roles.worker.command=[echo, $$]"}), (Words{"echo", "$$"}));
+}
+
+TEST(References, FieldsOfThePodAreTheJobsOwn) {
+  const auto job = Import(PytorchJob(
+      "",
+      "env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}, "
+      "{name: AT, value: '$(IP):1'}, "
+      "{name: SPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, "
+      "{name: I, valueFrom: {fieldRef: {fieldPath: "
+      "\"metadata.labels['training.kubeflow.org/replica-index']\"}}}], command: [run, $(IP)]"));
+  EXPECT_EQ(job.roles[0].env, (std::map<std::string, std::string>{{"AT", "{{shoal.host}}:1"},
+                                                                  {"I", "{{shoal.index}}"},
+                                                                  {"IP", "{{shoal.host}}"},
+                                                                  {"SPACE", "ml"}}));
+  EXPECT_EQ(job.roles[0].command.back(), "exec 'run' \"$IP\"");
+}
+
+TEST(PyTorchJob, ATorchrunThatIsNotTheFirstWordFindsTheOthers) {
+  for (const char* container :
+       {"command: [bash, -c, 'cd /w && torchrun train.py']",
+        "command: [python, -u, -m, torch.distributed.run, train.py]",
+        "command: [tini, --, torchrun, train.py]", "command: [torchrun, --run-path, train.py]",
+        "command: [python3, -m, torch.distributed.launch, train.py]"}) {
+    const auto job = Import(PytorchJob("nprocPerNode: '4', ", container));
+    EXPECT_EQ(job.roles[0].processes, 1) << container;
+    EXPECT_EQ(job.roles[0].env.at("PET_NPROC_PER_NODE"), "4") << container;
+    EXPECT_NE(Told(PytorchJob("", container)).find("one a core"), std::string::npos) << container;
+  }
+  const auto gpus = Import(PytorchJob(
+      "", "command: [tini, --, torchrun, a.py], resources: {limits: {nvidia.com/gpu: 2}}"));
+  EXPECT_EQ(gpus.roles[0].env.at("PET_NPROC_PER_NODE"), "2");
+  const auto plain = Import(PytorchJob("", "command: [python, train.py]"));
+  EXPECT_FALSE(plain.roles[0].env.contains("PET_NPROC_PER_NODE"));
+  EXPECT_NE(
+      Told(PytorchJob("nprocPerNode: '4', ", "command: [python, train.py]")).find("WORLD_SIZE"),
+      std::string::npos);
+  EXPECT_NE(Told(PytorchJob("", "command: [accelerate, launch, a.py]")).find("--num_machines"),
+            std::string::npos);
+}
+
+TEST(PyTorchJob, TorchrunIsReplacedInAllRolesOrInNone) {
+  const auto one = Import(PytorchJob("nprocPerNode: '4', ", "command: [torchrun, a.py]"));
+  EXPECT_EQ(one.roles[0].processes, 4);
+  // Each pod trains by itself there.
+  const auto alone =
+      Import(PytorchJob("nprocPerNode: '4', ", "command: [torchrun, --standalone, a]"));
+  EXPECT_EQ(alone.roles[0].command[0], "torchrun");
+  EXPECT_EQ(alone.roles[0].processes, 1);
+  const auto restarts = Import(PytorchJob("", "command: [torchrun, --max-restarts=3, a.py]"));
+  EXPECT_EQ(restarts.roles[0].restart.limit, 3);
+  const std::string pod = "template: {spec: {containers: [{command: [";
+  const auto mixed = Import(
+      "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec: {nprocPerNode: "
+      "'2', "
+      "pytorchReplicaSpecs: {Master: {" +
+      pod + "torchrun, a.py]}]}}}, Worker: {" + pod + "sh, -c, torchrun a.py]}]}}}}}\n");
+  EXPECT_EQ(mixed.FindRole("master")->command[0], "torchrun");
+  EXPECT_EQ(mixed.FindRole("master")->env.at("PET_NPROC_PER_NODE"), "2");
 }
 
 TEST(LaunchLine, TorchrunIsTakenOff) {
@@ -322,16 +642,77 @@ TEST(LaunchLine, TorchrunIsTakenOff) {
   ASSERT_TRUE(line.has_value());
   EXPECT_EQ(line->processes, 4);
   EXPECT_EQ(line->command,
-            (std::vector<std::string>{"python", "-u", "-m", "train", "--nnodes", "2"}));
+            (std::vector<std::string>{"python3", "-u", "-m", "train", "--nnodes", "2"}));
   const auto old = ReadTorchLine({"/usr/bin/python3", "-m", "torch.distributed.launch", "--use_env",
                                   "--nproc_per_node", "gpu", "a.py"});
   ASSERT_TRUE(old.has_value());
   EXPECT_EQ(old->per_node, "gpu");
   EXPECT_EQ(old->command, (std::vector<std::string>{"/usr/bin/python3", "-u", "a.py"}));
+  const auto beside = ReadTorchLine({"/opt/venv/bin/torchrun", "-r", "3", "--nnodes=1:4",
+                                     "--max-restarts", "2", "--log-dir=l", "a.py"});
+  ASSERT_TRUE(beside.has_value());
+  EXPECT_EQ(beside->command, (std::vector<std::string>{"/opt/venv/bin/python3", "-u", "a.py"}));
+  EXPECT_EQ(beside->nodes, "1:4");
+  EXPECT_EQ(beside->restarts, 2);
+  EXPECT_EQ(beside->lost, "--r, --log_dir");
+  EXPECT_EQ(ReadTorchLine({"torchrun", "--standalone", "a.py"})->nodes, "1");
+  // It passes --local-rank to the program.
+  EXPECT_FALSE(ReadTorchLine({"python3", "-m", "torch.distributed.launch", "a.py"}).has_value());
+  EXPECT_FALSE(ReadTorchLine({"torchrun", "--run-path", "a.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"python", "train.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"torchrun", "--new-flag", "a.py"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"torchrun", "--nnodes"}).has_value());
   EXPECT_FALSE(ReadTorchLine({"torchrun", "---"}).has_value());
+}
+
+std::string Line(const std::string& app) {
+  return Import("{\"id\": \"/a\", " + app + "}").roles[0].command.back();
+}
+
+TEST(Marathon, AnAppsOwnVariablesComeBeforeMarathons) {
+  const auto job = Import(
+      R"({"id": "/a", "cmd": "serve", "env": {"HOST": "0.0.0.0", "PORT": "80", "PORT_WEB": "81"},
+          "portDefinitions": [{"port": 0, "name": "web"}]})");
+  EXPECT_EQ(job.roles[0].env.at("HOST"), "0.0.0.0");
+  EXPECT_EQ(job.roles[0].command.back(),
+            "export PORT0=$SHOAL_PORT_WEB PORTS=$SHOAL_PORT_WEB\nserve");
+  const auto plain = Import(R"({"id": "/a", "cmd": "serve"})");
+  EXPECT_EQ(plain.roles[0].env.at("HOST"), "{{shoal.host}}");
+}
+
+TEST(Marathon, PortsKeepTheirNumbersHoweverTheyAreCalled) {
+  const std::string line = Line(
+      R"("cmd": "serve", "portDefinitions": [{"port": 0, "name": "metrics-endpoint-a"},
+          {"port": 8080, "name": "metrics-endpoint-b"}, {"port": 0}])");
+  EXPECT_EQ(line,
+            "export PORT=$SHOAL_PORT PORT0=$SHOAL_PORT_METRICS_ENDPOIN "
+            "PORT_METRICS_ENDPOINT_A=$SHOAL_PORT_METRICS_ENDPOIN PORT1=$SHOAL_PORT_PORT1 "
+            "PORT_METRICS_ENDPOINT_B=$SHOAL_PORT_PORT1 PORT_8080=$SHOAL_PORT_PORT1 "
+            "PORT2=$SHOAL_PORT_PORT2 PORT_PORT2=$SHOAL_PORT_PORT2 "
+            "PORTS=$SHOAL_PORT_METRICS_ENDPOIN,$SHOAL_PORT_PORT1,$SHOAL_PORT_PORT2\nserve");
+  std::string many = R"({"id": "/a", "cmd": "serve", "ports": [0)";
+  for (int i = 0; i < 15; ++i) many += ", 0";
+  EXPECT_FALSE(ImportText(many + "]}", "f.json").ok());
+}
+
+TEST(Marathon, NumbersOfPortsAreToldWhereProgramsNeedThem) {
+  EXPECT_NE(Told(R"({"id": "/a", "cmd": "b", "ports": [8080], "requirePorts": true})")
+                .find("port 8080 itself was asked for"),
+            std::string::npos);
+  EXPECT_EQ(Told(R"({"id": "/a", "cmd": "b", "ports": [8080]})").find("8080"), std::string::npos);
+  EXPECT_NE(Told(R"({"id": "/a", "cmd": "b", "container": {"docker": {"image": "i"},
+                     "portMappings": [{"containerPort": 8080, "hostPort": 0}]}})")
+                .find("listened at port 8080"),
+            std::string::npos);
+}
+
+TEST(Marathon, WhatKeepsAProgramInTheBackgroundAliveIsKept) {
+  EXPECT_EQ(Line(R"("cmd": "train; tail -f /dev/null")"), "train");
+  EXPECT_EQ(Line(R"("cmd": "train > log 2>&1 && sleep infinity")"), "train > log 2>&1 ");
+  for (const char* line : {"daemon & tail -f /dev/null", "daemon & echo up; tail -f /dev/null",
+                           "nohup daemon > log 2>&1 & wait-for-it; sleep infinity"}) {
+    EXPECT_EQ(Line("\"cmd\": \"" + std::string(line) + "\""), line);
+  }
 }
 
 TEST(DmlcSubmit, FlagsBecomeRoles) {
@@ -355,6 +736,21 @@ TEST(DmlcSubmit, FlagsBecomeRoles) {
   const auto rabit = ImportDmlcSubmit({{"num-workers", {"3"}}}, {"./a"});
   ASSERT_TRUE(rabit.ok());
   EXPECT_EQ(rabit->job.framework, job::Framework::kRabit);
+}
+
+TEST(DmlcSubmit, WordsAreJoinedForBashAsThere) {
+  const auto command = [](const std::vector<std::string>& words) {
+    const auto imported = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, words);
+    EXPECT_TRUE(imported.ok());
+    return imported->job.command;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(command({"python", "a.py", "--n=1"}), (Words{"python", "a.py", "--n=1"}));
+  EXPECT_EQ(command({"python a.py", "$DATA/*.txt", "|", "tee", "x y"}),
+            (Words{"bash", "-c", "python a.py $DATA/*.txt | tee x y"}));
+  const auto job = ImportDmlcSubmit({{"num-workers", {"2"}}, {"num-servers", {"1"}}}, {"a"})->job;
+  EXPECT_EQ(job.FindRole("worker")->env.at("DMLC_TASK_ID"), "{{shoal.index}}");
+  EXPECT_EQ(job.FindRole("server")->env.at("DMLC_TASK_ID"), "2");
 }
 
 TEST(DmlcSubmit, WrongFlagsAreNamed) {

@@ -5,6 +5,9 @@
 
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/launch_line.h"
+#include "dialect/import/mpi_job.h"
+#include "dialect/import/pod_environment.h"
+#include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
@@ -13,7 +16,9 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kForEver = 1000;        // the most that restart.limit takes
+constexpr int kMostProcesses = 1024;  // of one task
+constexpr int kJobBackoff = 6;        // a batch/v1 Job's backoffLimit, where it is not said
 
 struct Kind {
   std::string_view name;
@@ -67,8 +72,6 @@ constexpr Unkept kSpec[] = {
     {"mpiImplementation", "which MPI it is", "the machine's mpirun is run", true},
     {"sshAuthMountPath", "where keys for ssh are", "nothing goes through ssh", true},
     {"launcherCreationPolicy", "when the launcher starts", "all tasks start together", true},
-    {"mainContainer", "which container matters", "it is the first", true},
-    {"runLauncherAsWorker", "that ranks also run beside the launcher", "all ranks run there", true},
 };
 
 constexpr Unkept kRunPolicy[] = {
@@ -99,6 +102,8 @@ class Reader {
 
   void Run() {
     builder_->job()->framework = kind_.framework;
+    const std::string version = document_.Text("apiVersion").value_or("");
+    launcher_is_job_ = kind_.name == "MPIJob" && version == "kubeflow.org/v2beta1";
     ReadMetadata(&document_, builder_);
     auto spec = document_.Sub("spec");
     document_.Rest({});
@@ -107,7 +112,7 @@ class Reader {
     if (auto policy = spec->Sub("runPolicy")) ReadRunPolicy(&*policy, false);
     ReadElastic(&*spec);
     per_node_ = spec->Text("nprocPerNode").value_or("");
-    slots_ = static_cast<int>(spec->Integer("slotsPerWorker", 1, 1024).value_or(1));
+    if (kind_.name == "MPIJob") ReadMpi(&*spec);
     ReadReplicas(&*spec);
     ReadSuccess(&*spec);
     spec->Rest(kSpec);
@@ -118,14 +123,21 @@ class Reader {
   void ReadRunPolicy(Section* policy, bool inlined);
   void ReadScheduling(Section* scheduling);
   void ReadElastic(Section* spec);
+  void ReadMpi(Section* spec);
+  void SetLauncherRestart(job::Role* role);
   void ReadReplicas(Section* spec);
   void ReadOldReplicas(Section* spec);
   void ReadReplica(const std::string& type, const job::Place& place, Section replica);
   void ReadSuccess(Section* spec);
   void SetRestart(const std::string& policy, job::Role* role, Section* from);
-  void TakeTorchrun(job::Role* role, Section* from);
+  void KeepTorchrun(job::Role* role);
+  bool TakesTorchrun();
+  void TakeTorchrun(const TorchLine& line, job::Role* role);
+  int PerNode(const std::string& said, const job::Role& role, bool* chosen) const;
+  void FinishTorch();
+  void FinishBoost();
+  void TellClean();
   void Finish();
-  void FinishMpi();
   int Replicas() const {
     int sum = 0;
     for (const job::Role& role : builder_->job()->roles) sum += role.replicas;
@@ -135,6 +147,9 @@ class Reader {
   const Kind& kind_;
   JobBuilder* const builder_;
   Section document_;
+  std::string clean_ = "None";  // cleanPodPolicy, by the operator's default
+  job::Place clean_place_;
+  std::string clean_field_;
   std::optional<int> backoff_limit_;
   job::Place backoff_place_;
   std::string backoff_field_;
@@ -145,19 +160,18 @@ class Reader {
   std::optional<int> max_workers_;
   std::optional<int> max_restarts_;
   std::string per_node_;
-  int slots_ = 1;
+  std::map<std::string, Section> templates_;  // by role
+  MpiAsk mpi_;
+  bool launcher_is_job_ = false;  // of batch/v1, with its backoffLimit
+  std::string main_container_;
   int restarting_ = 0;  // tasks whose role may start them again
 };
 
 void Reader::ReadRunPolicy(Section* policy, bool inlined) {
-  const auto clean = policy->Choice("cleanPodPolicy", {"All", "Running", "None"});
-  if (clean == "None") {
-    policy->set_at("roles");
-    policy->Lose(
-        "cleanPodPolicy",
-        "'None' left what still ran after the job's end running; not kept: Shoal stops all "
-        "tasks then, and keeps their logs and outputs");
-    policy->set_at("");
+  if (policy->Has("cleanPodPolicy")) {
+    clean_ = policy->Choice("cleanPodPolicy", {"All", "Running", "None"}).value_or("None");
+    clean_place_ = policy->PlaceOf("cleanPodPolicy");
+    clean_field_ = policy->PathOf("cleanPodPolicy");
   }
   if (const auto seconds = policy->Integer("activeDeadlineSeconds", 0, 31'536'000)) {
     builder_->job()->limits.deadline = std::chrono::seconds(*seconds);
@@ -221,6 +235,12 @@ void Reader::ReadElastic(Section* spec) {
   elastic->Rest(kElastic);
 }
 
+void Reader::ReadMpi(Section* spec) {
+  mpi_.slots = static_cast<int>(spec->Integer("slotsPerWorker", 1, 1024).value_or(1));
+  mpi_.launcher_works = spec->Flag("runLauncherAsWorker").value_or(false);
+  main_container_ = spec->Text("mainContainer").value_or("");
+}
+
 void Reader::ReadReplicas(Section* spec) {
   auto replicas = spec->Sub(std::string(kind_.specs));
   if (!replicas) {
@@ -281,12 +301,14 @@ void Reader::ReadReplica(const std::string& type, const job::Place& place, Secti
     replica.Wrong("template", "got no template, expected one with the pod's containers");
   } else {
     const bool waits = kind_.name == "MPIJob" && type == "Worker";
-    const PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
+    PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
+    if (!main_container_.empty()) options.containers = {main_container_};
     const Pod pod = ReadPod(&*pod_template, options, role, builder_);
     // The replica's own policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
-    if (kind_.framework == Framework::kPytorch) TakeTorchrun(role, &*pod_template);
+    if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
+    templates_.emplace(role->name, *pod_template);
   }
   replica.Rest(kReplica);
 }
@@ -314,29 +336,113 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, Section* fro
   }
 }
 
+// The launcher of v2beta1 is a Job of Kubernetes, which makes pods anew whatever their own policy
+// is.
+void Reader::SetLauncherRestart(job::Role* role) {
+  if (role->restart.when == RestartWhen::kNever) restarting_ += role->replicas;
+  role->restart.when = RestartWhen::kAlways;
+  role->restart.limit = std::min(backoff_limit_.value_or(kJobBackoff), kForEver);
+}
+
+// How many processes a task starts, by `said` ("4", "gpu", "auto" or nothing, which is "auto");
+// `chosen` if neither a number nor GPUs decide.
+int Reader::PerNode(const std::string& said, const job::Role& role, bool* chosen) const {
+  const auto number = job::ParseInteger(said);
+  if (number) return static_cast<int>(std::clamp<int64_t>(*number, 1, kMostProcesses));
+  *chosen = role.resources.gpu == 0;
+  return std::max(role.resources.gpu, 1);
+}
+
+// With variables in its numbers replaced.
+std::optional<TorchLine> TorchLineOf(const job::Role& role) {
+  auto line = ReadTorchLine(role.command);
+  if (!line) return line;
+  line->nodes = ExpandReferences(line->nodes, role.env);
+  line->per_node = ExpandReferences(line->per_node, role.env);
+  return line;
+}
+
+// Shoal can take torchrun's place in all roles or in none: its agents and ours do not meet.
+bool Reader::TakesTorchrun() {
+  for (const job::Role& role : builder_->job()->roles) {
+    const auto line = TorchLineOf(role);
+    if (!line || (line->nodes == "1" && Replicas() > 1)) return false;
+  }
+  return true;
+}
+
 // Shoal takes torchrun's place: it starts the processes and tells them their ranks.
-void Reader::TakeTorchrun(job::Role* role, Section* from) {
-  const auto line = ReadTorchLine(role->command);
-  if (!line) return;
-  role->command = line->command;
-  role->processes = line->processes;
-  const std::string per_node = line->per_node.empty() ? per_node_ : line->per_node;
+void Reader::TakeTorchrun(const TorchLine& line, job::Role* role) {
+  bool chosen = false;
+  role->command = line.command;
+  role->processes = line.processes;
   if (role->processes == 0) {
-    const bool number =
-        !per_node.empty() && std::all_of(per_node.begin(), per_node.end(),
-                                         [](unsigned char c) { return std::isdigit(c) != 0; });
-    if (number && per_node.size() <= 4) {
-      role->processes = std::clamp(std::stoi(per_node), 1, 1024);
+    role->processes = PerNode(line.per_node.empty() ? per_node_ : line.per_node, *role, &chosen);
+  }
+  if (line.restarts.value_or(0) > 0 && role->restart.when == RestartWhen::kNever) {
+    role->restart.when = RestartWhen::kAlways;
+    role->restart.limit = *line.restarts;
+  }
+  const auto from = templates_.find(role->name);
+  if (from == templates_.end()) return;
+  from->second.set_at("roles." + role->name + ".command");
+  from->second.Lose(
+      "",
+      "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
+          std::to_string(role->processes) + ") with the variables that torchrun would have set" +
+          (chosen ? "; without a number and GPUs torchrun may start one a core: set processes"
+                  : "") +
+          (line.lost.empty() ? ""
+                             : "; without effect: " + line.lost + ", `shoal logs` has the logs"),
+      !chosen);
+}
+
+// The command stays as it is: what starts processes in it does so by the variables that the
+// training operator sets.
+void Reader::KeepTorchrun(job::Role* role) {
+  const auto from = templates_.find(role->name);
+  if (from == templates_.end() || kind_.name != "PyTorchJob") return;
+  bool chosen = false;
+  const std::string launcher = LauncherIn(role->command);
+  if (launcher.empty() && per_node_.empty()) return;
+  const int number = PerNode(per_node_, *role, &chosen);
+  role->env.try_emplace("PET_NPROC_PER_NODE", std::to_string(number));
+  from->second.set_at("roles." + role->name + ".command");
+  if (launcher.empty() && number > 1) {
+    from->second.Lose("", "nprocPerNode is " + std::to_string(number) +
+                              ", and no torchrun is seen in the command; kept in "
+                              "PET_NPROC_PER_NODE and WORLD_SIZE, as the training operator has it; "
+                              "a program that starts no processes itself wants nprocPerNode 1");
+  } else if (launcher == "accelerate launch") {
+    from->second.Lose("",
+                      "accelerate launch takes the number of machines from its own flags or "
+                      "file, not from the job; give it --num_machines \"$PET_NNODES\" "
+                      "--machine_rank \"$PET_NODE_RANK\" --main_process_ip \"$MASTER_ADDR\" "
+                      "--main_process_port \"$MASTER_PORT\", or each pod trains by itself");
+  } else if (!launcher.empty()) {
+    from->second.Lose("",
+                      launcher +
+                          " is kept in the command: where its own flags say nothing, it "
+                          "starts " +
+                          std::to_string(number) +
+                          " processes a pod and finds the others by the variables PET_…, which "
+                          "PyTorch reads since 1.9" +
+                          (chosen ? "; without a number and GPUs the training operator lets it "
+                                    "start one a core: set env.PET_NPROC_PER_NODE"
+                                  : ""),
+                      !chosen);
+  }
+}
+
+void Reader::FinishTorch() {
+  const bool takes = TakesTorchrun();
+  for (job::Role& role : builder_->job()->roles) {
+    if (takes) {
+      TakeTorchrun(*TorchLineOf(role), &role);
     } else {
-      role->processes = std::max(per_node.empty() ? 1 : role->resources.gpu, 1);
+      KeepTorchrun(&role);
     }
   }
-  from->set_at("roles." + role->name + ".command");
-  from->Lose("",
-             "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
-                 std::to_string(role->processes) +
-                 ") with the variables that torchrun would have set",
-             true);
 }
 
 void Reader::ReadSuccess(Section* spec) {
@@ -380,25 +486,47 @@ void Reader::Finish() {
   } else if (backoff_limit_) {
     builder_->job()->limits.restarts = *backoff_limit_;
   }
-  if (kind_.name == "MPIJob") FinishMpi();
+  if (kind_.name == "MPIJob") FinishMpiJob(mpi_, &document_, builder_);
+  if (kind_.framework == Framework::kPytorch) FinishTorch();
+  FinishBoost();
+  TellClean();
 }
 
-// The workers are hosts of mpirun, whose daemons reach them through Shoal; what they ran to be
-// reached is not needed.
-void Reader::FinishMpi() {
-  job::Job& job = *builder_->job();
-  job::Role* worker = builder_->FindRole("worker");
-  if (builder_->FindRole("launcher") == nullptr || worker == nullptr || worker->replicas == 0) {
-    job.framework = Framework::kGeneric;  // its mpirun starts ranks beside itself
-    return;
+// What still ran when the job had succeeded went on there, so that workers could save their parts.
+void Reader::TellClean() {
+  if (clean_ != "None") return;
+  const std::vector<std::string>& deciding = builder_->job()->success.roles;
+  const bool first = builder_->job()->success.rule == SuccessRule::kFirst;
+  std::string others;
+  for (const job::Role& role : builder_->job()->roles) {
+    const bool decides = std::find(deciding.begin(), deciding.end(), role.name) != deciding.end();
+    if (role.replicas == 0 || deciding.empty() || (decides && (!first || role.replicas == 1)))
+      continue;
+    others += (others.empty() ? "" : ", ") + role.name;
   }
-  worker->processes = slots_;
-  worker->command.clear();
-  document_.set_at("roles.worker");
+  if (others.empty() || kind_.name == "MPIJob") return;
+  builder_->notes()->Lose(
+      clean_place_, clean_field_.empty() ? "spec.runPolicy.cleanPodPolicy" : clean_field_,
+      "'None', which it is by default, left what still ran after the job's end running (" + others +
+          "); not kept: Shoal stops all tasks then, with limits.stop_grace to save what they have, "
+          "and keeps their logs and outputs; where they must end by themselves name them in "
+          "`success`",
+      "success");
+}
+
+// LightGBM's programs read the workers' addresses; the workers of one machine cannot all listen at
+// the one port that they are told there.
+void Reader::FinishBoost() {
+  const job::Role* worker = builder_->FindRole("worker");
+  if (kind_.name != "XGBoostJob" || worker == nullptr || worker->replicas == 0) return;
+  for (job::Role& role : builder_->job()->roles) {
+    role.env.try_emplace("WORKER_ADDRS", "{{shoal.hosts.worker}}");
+  }
+  document_.set_at("roles");
   document_.Lose("spec",
-                 "the workers waited for mpirun to come by ssh or kubectl; kept: its daemons come "
-                 "through Shoal, and a worker's own command is not needed",
-                 true);
+                 "WORKER_PORT was one port for all workers (LightGBM's machines); not kept: each "
+                 "has a port of its own; give env.MACHINES={{shoal.addresses.worker}} to programs "
+                 "that read a list, or set env.WORKER_PORT where each worker has its own machine");
 }
 
 class Kubeflow final : public Importer {

@@ -4,25 +4,22 @@
 #include <charconv>
 #include <cmath>
 
+#include "dialect/import/pod_environment.h"
+#include "dialect/import/pod_resources.h"
 #include "dialect/import/pod_wishes.h"
 #include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
 
-constexpr int64_t kLeastMemory = int64_t{1} << 20;
-// Of one text, so that references to references cannot fill the memory.
-constexpr size_t kLongestReference = 256;
-constexpr size_t kMostGrowth = 4096;
 constexpr std::string_view kEngine = "the engine chooses the machine";
 
 constexpr Unkept kMetadata[] = {
     {"namespace", "in which namespace the job lives", "a queue keeps jobs of teams apart", true},
-    {"labels", "by which labels it is found", "find jobs by name or ID", true},
-    {"annotations", "what other controllers of the cluster do with it", "there are none here",
-     true},
     {"generateName", "how its name begins", "a job's ID is unique, its name need not be", true},
     {"creationTimestamp", "", "", true},
+    {"deletionGracePeriodSeconds", "", "", true},
+    {"deletionTimestamp", "", "", true},
     {"uid", "", "", true},
     {"resourceVersion", "", "", true},
     {"generation", "", "", true},
@@ -46,6 +43,8 @@ constexpr Unkept kPod[] = {
     {"hostUsers", "whose users the pod has", "tasks run as the user who started the job", true},
     {"hostname", "what the pod's host is called",
      "tasks find each other by the cluster description"},
+    {"hostnameOverride", "what the pod's host is called",
+     "tasks find each other by the cluster description"},
     {"nodeName", "on which node the pods run", kEngine},
     {"os", "on which system the pods run", kEngine, true},
     {"overhead", "what the pod costs beside its containers", kEngine, true},
@@ -54,6 +53,7 @@ constexpr Unkept kPod[] = {
     {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
     {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
     {"runtimeClassName", "which container runtime runs the pods", kEngine},
+    {"schedulingGroup", "with which pods it is placed", "all tasks of a job start together", true},
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
     {"schedulingGates", "what the pods wait for", "the queue decides"},
     {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
@@ -72,6 +72,8 @@ constexpr Unkept kContainer[] = {
     {"startupProbe", "when the program counts as started", "others start without waiting for it"},
     {"resizePolicy", "how resources change while it runs", "they do not", true},
     {"restartPolicy", "when this container is started again", "the role's restart says it"},
+    {"restartPolicyRules", "after which exit codes this container is started again",
+     "the role's restart and on_exit say it"},
     {"stdin", "that the program can be typed to", "tasks read from nothing", true},
     {"stdinOnce", "that the program can be typed to", "tasks read from nothing", true},
     {"terminationMessagePath", "where its last words are read from", "shoal logs has all", true},
@@ -97,12 +99,6 @@ constexpr Unkept kMount[] = {
     {"recursiveReadOnly", "", "", true},
 };
 
-constexpr Unkept kResources[] = {
-    {"ephemeral-storage", "how much disk the pod may use", "tasks use their machine's disk"},
-    {"hugepages-2Mi", "how many huge pages it gets", "tasks use their machine's"},
-    {"hugepages-1Gi", "how many huge pages it gets", "tasks use their machine's"},
-};
-
 double SuffixFactor(std::string_view suffix) {
   constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
                                                                {"n", 1e-9},
@@ -124,83 +120,6 @@ double SuffixFactor(std::string_view suffix) {
     if (name == suffix) return factor;
   }
   return 0;
-}
-
-// Limits, or requests where there is no limit.
-struct Wanted {
-  Section* limits;
-  Section* requests;
-
-  std::optional<double> Read(const std::string& name, double most, Section** from) const {
-    for (Section* section : {limits, requests}) {
-      if (section == nullptr || !section->Has(name)) continue;
-      const auto text = section->Text(name);
-      if (!text) return std::nullopt;
-      const auto value = ParseQuantity(*text);
-      *from = section;
-      if (value && *value >= 0 && *value <= most) {
-        if (section == limits && requests != nullptr) requests->Take(name);
-        return value;
-      }
-      section->Wrong(name, "got " + job::Shown(*text) +
-                               ", expected a quantity of Kubernetes, such as 500m, 2 or 4Gi");
-      return std::nullopt;
-    }
-    return std::nullopt;
-  }
-};
-
-void ReadResources(Section* container, job::Role* role) {
-  auto resources = container->Sub("resources");
-  if (!resources) return;
-  resources->set_at("roles." + role->name + ".resources");
-  auto limits = resources->Sub("limits");
-  auto requests = resources->Sub("requests");
-  resources->Rest({});
-  const Wanted wanted{limits ? &*limits : nullptr, requests ? &*requests : nullptr};
-  Section* from = nullptr;
-  if (const auto cpu = wanted.Read("cpu", job::kMaxCpus, &from)) role->resources.cpu = *cpu;
-  if (const auto memory = wanted.Read("memory", static_cast<double>(job::kMaxMemoryBytes), &from)) {
-    role->resources.memory_bytes = static_cast<int64_t>(std::ceil(*memory));
-    if (role->resources.memory_bytes < kLeastMemory) {
-      from->Wrong("memory", "got less than 1 MiB, expected a quantity such as 512Mi");
-    }
-  }
-  for (const char* name : {"nvidia.com/gpu", "amd.com/gpu", "alpha.kubernetes.io/nvidia-gpu"}) {
-    const auto gpu = wanted.Read(name, job::kMaxGpus, &from);
-    if (!gpu) continue;
-    role->resources.gpu += static_cast<int>(*gpu);
-    if (*gpu != std::floor(*gpu)) from->Wrong(name, "got a part of a GPU, expected whole ones");
-  }
-  if (limits) limits->Rest(kResources);
-  if (requests) requests->Rest(kResources);
-}
-
-void ReadEnvironment(Section* container, job::Role* role, JobBuilder* builder) {
-  const std::string at = "roles." + role->name + ".env";
-  for (Section& variable : container->Subs("env")) {
-    variable.set_at(at);
-    const auto name = variable.Text("name");
-    const auto value = variable.Text("value");
-    if (variable.Has("valueFrom")) {
-      variable.Take("valueFrom");
-      variable.Lose("valueFrom", name.value_or("a variable") +
-                                     " came from the cluster (a secret, a field of the pod); not "
-                                     "kept: there is no cluster to ask; give it with --set roles." +
-                                     role->name + ".env." + name.value_or("NAME") + "=VALUE");
-    } else if (!name) {
-      variable.Wrong("name", "got a variable without a name, expected one");
-    } else {
-      builder->SetVariable(role, *name, ExpandReferences(value.value_or(""), role->env), &variable);
-    }
-    variable.Rest({});
-  }
-  if (container->Take("envFrom") != nullptr) {
-    container->set_at(at);
-    container->Lose("envFrom",
-                    "variables came from a config map or secret; not kept: there is no cluster to "
-                    "ask; write them into the role's env");
-  }
 }
 
 void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
@@ -274,7 +193,6 @@ void ReadCommand(Section* container, const PodOptions& options, job::Role* role)
   const std::vector<std::string> arguments = container->Texts("args");
   const bool whole = !command.empty() || !options.needs_command;
   command.insert(command.end(), arguments.begin(), arguments.end());
-  for (std::string& word : command) word = ExpandReferences(word, role->env);
   if (whole) {
     role->command = std::move(command);
     return;
@@ -313,10 +231,10 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                            "program; make it a role of its own");
   }
   const std::string at = chosen->at();
-  ReadEnvironment(chosen, role, builder);
+  ReadPodEnvironment(chosen, role, builder);
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
-  ReadResources(chosen, role);
+  ReadPodResources(chosen, role, builder);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command", builder);
   ReadCommand(chosen, options, role);
@@ -339,28 +257,6 @@ std::optional<double> ParseQuantity(std::string_view text) {
   return product;
 }
 
-std::string ExpandReferences(const std::string& text,
-                             const std::map<std::string, std::string>& env) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    if (text.compare(i, 3, "$$(") == 0) {
-      out += "$(";
-      i += 3;
-      continue;
-    }
-    const bool begins = text.compare(i, 2, "$(") == 0;
-    const size_t end = begins ? text.substr(i, kLongestReference).find(')') : std::string::npos;
-    const auto known = end == std::string::npos ? env.end() : env.find(text.substr(i + 2, end - 2));
-    if (known != env.end() && out.size() + known->second.size() <= text.size() + kMostGrowth) {
-      out += known->second;
-      i += end + 1;
-    } else {
-      out += text[i++];
-    }
-  }
-  return out;
-}
-
 void ReadTtl(Section* section, JobBuilder* builder) {
   const auto seconds = section->Integer("ttlSecondsAfterFinished", 0, 3'153'600'000);
   if (!seconds) return;
@@ -376,6 +272,7 @@ void ReadMetadata(Section* document, JobBuilder* builder) {
   if (!metadata) return;
   if (const auto name = metadata->Text("name")) builder->SetName(*name);
   builder->job()->kubernetes.name_space = metadata->Text("namespace").value_or("");
+  KeepPodMetadata(&*metadata, builder);
   metadata->Rest(kMetadata);
 }
 
@@ -384,7 +281,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
   Pod pod;
   if (auto metadata = pod_template->Sub("metadata")) {
     metadata->Take("name");
-    KeepPodLabels(&*metadata, builder);
+    KeepPodMetadata(&*metadata, builder);
     metadata->Rest(kMetadata);
   }
   auto spec = pod_template->Sub("spec");

@@ -33,12 +33,7 @@ struct Pod {
 };
 
 // Reads a PodTemplateSpec into the role: command, environment, resources, ports; the image into the
-// job.
+// job. References $(NAME) in the command are left for Finish (import.h).
 Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role, JobBuilder* builder);
-
-// `command` with Kubernetes' references $(NAME) to variables of `env` replaced; $$(NAME) is
-// $(NAME).
-std::string ExpandReferences(const std::string& text,
-                             const std::map<std::string, std::string>& env);
 
 }  // namespace shoal::dialect

@@ -11,11 +11,19 @@ namespace shoal::dialect {
 // program and arguments as torchrun would start them.
 struct TorchLine {
   std::vector<std::string> command;
-  int processes = 0;     // --nproc-per-node; 0 if it is not said
-  std::string per_node;  // what else it said there: "gpu", "auto"
+  int processes = 0;            // --nproc-per-node; 0 if it is not said
+  std::string per_node;         // what else it said there: "gpu", "auto"
+  std::string nodes;            // --nnodes; "1" for --standalone
+  std::optional<int> restarts;  // --max-restarts
+  std::string lost;             // options that have no effect without it: "--log_dir, --tee"
 };
-// Nothing if the command is something else, or has an option of the launcher that is not known.
+// Nothing if the command is something else, has an option of the launcher that is not known, or
+// passes ranks as arguments (`launch` without --use-env).
 std::optional<TorchLine> ReadTorchLine(const std::vector<std::string>& command);
+
+// "torchrun", "torch.distributed.launch", "accelerate launch", …: the launcher of PyTorch's that
+// stands anywhere in the command, also within a shell's script; empty if there is none.
+std::string LauncherIn(const std::vector<std::string>& command);
 
 // True if the first word is mpirun, mpiexec or horovodrun (perhaps with a path).
 bool IsMpiLine(const std::vector<std::string>& command);

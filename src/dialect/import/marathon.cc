@@ -4,9 +4,11 @@
 #include <cctype>
 #include <cmath>
 
+#include "dialect/import/idle_tail.h"
 #include "dialect/import/importer.h"
 #include "dialect/import/marathon_health.h"
 #include "dialect/import/marathon_settings.h"
+#include "job/units.h"
 
 namespace shoal::dialect {
 namespace {
@@ -17,6 +19,8 @@ using job::SuccessRule;
 
 constexpr int kForEver = 1000;
 constexpr int kMaxDepth = 16;
+constexpr size_t kMostPorts = 15;
+constexpr size_t kLongestPort = 15;
 constexpr size_t kMostOrders = 256;
 constexpr std::string_view kService = "a job's tasks are replaced by running the job again";
 
@@ -90,43 +94,6 @@ std::string Absolute(const std::string& base, const std::string& id) {
   return base + (base.empty() || base.back() != '/' ? "/" : "") + id;
 }
 
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\n;");
-  if (begin == std::string_view::npos) return "";
-  return text.substr(begin, text.find_last_not_of(" \t\n;") + 1 - begin);
-}
-
-// Does nothing, for long: "sleep infinity", "tail -f /dev/null", "while true; do sleep 60; done".
-bool IsIdle(std::string_view text) {
-  constexpr std::string_view kDone = "; done";
-  constexpr std::string_view kSleep = "sleep ";
-  constexpr size_t kLongNumber = 6;  // of seconds: more than a day
-  for (const std::string_view head : {"while true; do ", "while :; do "}) {
-    if (text.starts_with(head) && text.ends_with(kDone) && text.size() > head.size())
-      return text.substr(head.size()).starts_with(kSleep);
-  }
-  if (text == "tail -f /dev/null") return true;
-  if (!text.starts_with(kSleep)) return false;
-  const std::string_view time = Trimmed(text.substr(kSleep.size()));
-  if (time == "infinity" || time == "inf") return true;
-  const bool digits = !time.empty() && time.find_first_not_of("0123456789d") == time.npos;
-  return digits && (time.back() == 'd' || time.size() >= kLongNumber);
-}
-
-// Without what stands behind the program only so that Marathon does not start it again.
-std::string WithoutIdleTail(const std::string& line) {
-  constexpr int kLooks = 8;
-  for (const std::string_view mark : {";", "&&"}) {
-    size_t at = line.rfind(mark);
-    for (int look = 0; look < kLooks && at != std::string::npos && at > 0; ++look) {
-      if (IsIdle(Trimmed(std::string_view(line).substr(at + mark.size()))))
-        return line.substr(0, at);
-      at = line.rfind(mark, at - 1);
-    }
-  }
-  return line;
-}
-
 const job::Node* EnvOf(const job::Node& app, const char* name) {
   const job::Node* env = app.Find("env");
   const job::Node* found = env == nullptr ? nullptr : env->Find(name);
@@ -164,6 +131,9 @@ class Reader {
   void ReadVolumes(Section* container, const std::string& at);
   void ReadPorts(Section* app, job::Role* role);
   void AddPort(Section* port, const std::string& number_field, bool required, job::Role* role);
+  void NamePort(const std::string& name, int64_t declared, Section* from, job::Role* role);
+  void TellNumber(const std::string& field, int64_t number, bool required, size_t index,
+                  Section* port);
   void ReadRestart(Section* app, job::Role* role);
   void ReadDependencies(Section* section, const std::string& id);
   void SetOrder();
@@ -179,7 +149,14 @@ class Reader {
 
   const job::Node& document_;
   JobBuilder* const builder_;
-  std::map<std::string, std::string> ids_;  // a role → its app's id
+  struct MarathonPort {
+    std::string name;   // the app's
+    std::string plain;  // the role's
+    int64_t declared;   // the number in PORT_NUMBER; 0: none
+  };
+
+  std::map<std::string, std::string> ids_;                  // a role → its app's id
+  std::map<std::string, std::vector<MarathonPort>> ports_;  // of a role
   std::vector<Order> orders_;
   MarathonSettings settings_;
   std::map<std::string, std::pair<int, job::Place>> counts_;  // DMLC_NUM_… → what a file says
@@ -319,11 +296,9 @@ void Reader::ReadCommand(Section* app, job::Role* role) {
     role->command = {"sh", "-c", WithoutIdleTail(*line)};
     if (role->command.back() != *line) {
       app->Lose("cmd",
-                "its end " +
-                    job::Shown(std::string(Trimmed(line->substr(role->command[2].size())))) +
+                "its end " + job::Shown(line->substr(role->command[2].size())) +
                     " kept Marathon from starting it again; left out: a task that has ended has "
-                    "ended",
-                true);
+                    "ended; if the program goes on by itself, let it stay in the foreground");
     }
   } else if (!words.empty() && !app->Has("container")) {
     role->command = words;
@@ -406,38 +381,76 @@ void Reader::ReadVolumes(Section* container, const std::string& at) {
   }
 }
 
+// One more port of the app's, by its name there; its name here is one that the role has not yet.
+void Reader::NamePort(const std::string& name, int64_t declared, Section* from, job::Role* role) {
+  std::vector<MarathonPort>& ports = ports_[role->name];
+  if (ports.size() >= kMostPorts) {
+    return from->Wrong("", "got more than " + std::to_string(kMostPorts) +
+                               " ports, expected fewer: a task has so many at most");
+  }
+  const auto taken = [&](const std::string& one) {
+    return std::any_of(role->ports.begin(), role->ports.end(),
+                       [&](const job::Port& port) { return port.name == one; });
+  };
+  std::string plain = PlainName(name, kLongestPort);
+  const std::string number = std::to_string(ports.size());
+  for (const char* prefix : {"port", "port-", "p-"}) {
+    if (plain.empty() || taken(plain)) plain = prefix + number;
+  }
+  ports.push_back({name.empty() ? plain : name, plain, declared});
+  role->ports.push_back({plain, false});
+}
+
+void Reader::TellNumber(const std::string& field, int64_t number, bool required, size_t index,
+                        Section* port) {
+  if (number == 0) return;
+  port->Lose(field,
+             "port " + std::to_string(number) +
+                 (required ? " itself was asked for" : " was the service's") +
+                 "; not kept: Shoal leases a free port and tells it in PORT" +
+                 std::to_string(index),
+             !required);
+}
+
 void Reader::AddPort(Section* port, const std::string& number_field, bool required,
                      job::Role* role) {
   port->set_at("roles." + role->name + ".ports");
-  const auto number = port->Integer(number_field, 0, 65535);
-  port->Integer("containerPort", 0, 65535);
+  const int64_t number = port->Integer(number_field, 0, 65535).value_or(0);
+  const int64_t inside = port->Integer("containerPort", 0, 65535).value_or(0);
   if (port->Text("protocol").value_or("tcp").find("udp") != std::string::npos) {
     port->Lose("protocol", "it was a port for UDP; not kept: Shoal leases ports for TCP");
   }
-  std::string name = PlainName(port->Text("name").value_or(""), 15);
-  if (name.empty()) name = "port" + std::to_string(role->ports.size());
+  const std::string name = port->Text("name").value_or("");
   port->Rest(kPort);
-  const bool known = std::any_of(role->ports.begin(), role->ports.end(),
-                                 [&](const job::Port& one) { return one.name == name; });
-  if (known || role->ports.size() >= 15) return;
-  role->ports.push_back({name, false});
-  if (number.value_or(0) != 0) {
-    port->Lose(number_field,
-               "port " + std::to_string(*number) +
-                   (required ? " itself was asked for" : " was the service's") +
-                   "; not kept: Shoal leases a free port and tells it in PORT" +
-                   std::to_string(role->ports.size() - 1),
-               !required);
-  }
+  const size_t index = role->ports.size();
+  const bool mapping = number_field == "hostPort";
+  NamePort(name, mapping ? inside : number, port, role);
+  // A port of the host that a mapping names is that port.
+  TellNumber(number_field, number, required || mapping, index, port);
+  if (inside == 0) return;
+  port->Lose("containerPort", "the program listened at port " + std::to_string(inside) +
+                                  " in a network of its container's own; not kept: tasks share "
+                                  "their machine's; let it listen at $PORT" +
+                                  std::to_string(index));
 }
 
 void Reader::ReadPorts(Section* app, job::Role* role) {
   const bool required = app->Flag("requirePorts").value_or(false);
   for (Section& port : app->Subs("portDefinitions")) AddPort(&port, "port", required, role);
-  if (const job::Node* ports = app->Take("ports"); ports != nullptr) {
-    for (size_t i = 0; i < ports->items.size() && role->ports.size() < 15; ++i) {
-      role->ports.push_back({"port" + std::to_string(role->ports.size()), false});
+  const job::Node* ports = app->Take("ports");
+  if (ports == nullptr) return;
+  if (ports->kind != job::Node::Kind::kList) {
+    return app->Wrong("ports", "got " + job::Tell(*ports) + ", expected a list of numbers");
+  }
+  Section told = *app;
+  told.set_at("roles." + role->name + ".ports");
+  for (const job::Node& port : ports->items) {
+    const auto number = job::ParseInteger(port.text);
+    if (!number || *number < 0 || *number > 65535) {
+      return app->Wrong("ports", "got " + job::Tell(port) + ", expected a port, or 0 for any");
     }
+    NamePort("", *number, app, role);
+    TellNumber("ports", *number, required, role->ports.size() - 1, &told);
   }
 }
 
@@ -464,16 +477,25 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
     return "";
   }
   if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
+  role->env.try_emplace("HOST", "{{shoal.host}}");
   if (role->ports.empty() || role->command.empty()) return "";
-  std::string sets = "export PORT=$SHOAL_PORT";
+  std::string sets = "export";
+  // An app's own variables come first.
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!role->env.contains(name)) sets += " " + name + "=" + value;
+  };
   std::string list;
-  for (size_t i = 0; i < role->ports.size(); ++i) {
-    const std::string variable = "$SHOAL_PORT_" + VariableName(role->ports[i].name);
-    sets += " PORT" + std::to_string(i) + "=" + variable;
-    sets += " PORT_" + VariableName(role->ports[i].name) + "=" + variable;
-    list += (list.empty() ? "" : ",") + variable;
+  add("PORT", "$SHOAL_PORT");
+  const std::vector<MarathonPort>& ports = ports_[role->name];
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const std::string value = "$SHOAL_PORT_" + VariableName(ports[i].plain);
+    add("PORT" + std::to_string(i), value);
+    add("PORT_" + VariableName(ports[i].name), value);
+    if (ports[i].declared != 0) add("PORT_" + std::to_string(ports[i].declared), value);
+    list += (list.empty() ? "" : ",") + value;
   }
-  sets += " PORTS=" + list + " HOST=127.0.0.1";
+  add("PORTS", list);
+  if (sets == "export") return "";
   SayBefore(sets, role);
   return sets;
 }

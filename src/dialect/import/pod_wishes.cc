@@ -92,6 +92,28 @@ void KeepPodValue(Section* section, const std::string& field, std::string_view t
   }
 }
 
+// Labels or annotations, which all pods of a job have alike.
+void KeepTexts(Section* metadata, const std::string& field,
+               std::map<std::string, std::string>* kept) {
+  auto texts = metadata->Sub(field);
+  if (!texts) return;
+  texts->set_at("kubernetes." + field);
+  for (const auto& [key, node] : texts->All()) {
+    // Notes of kubectl and controllers to themselves.
+    if (key.text.starts_with("kubectl.kubernetes.io/last-applied")) continue;
+    if (node->kind != Node::Kind::kScalar) continue;
+    if (kept->size() >= kMost) {
+      texts->Lose(key.text, "not kept: a job has at most " + std::to_string(kMost));
+      continue;
+    }
+    const auto [there, fresh] = kept->try_emplace(key.text, node->text);
+    if (fresh || there->second == node->text) continue;
+    texts->Lose(key.text, "got " + job::Shown(node->text) +
+                              "; not kept: on all pods of a job it is " +
+                              job::Shown(there->second));
+  }
+}
+
 // What is mounted at the path already; empty: nothing.
 std::string At(const std::string& target, const job::Kubernetes& wishes) {
   for (const std::string& volume : wishes.volumes) {
@@ -126,6 +148,12 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
   job::Kubernetes& wishes = builder->job()->kubernetes;
   const std::string at = spec->at();
   spec->set_at("kubernetes");
+  for (const char* field :
+       {"nodeSelector", "tolerations", "serviceAccountName", "priorityClassName", "affinity",
+        "topologySpreadConstraints", "securityContext", "hostNetwork"}) {
+    const Node* said = spec->Has(field) ? spec->Take(field) : nullptr;
+    if (said != nullptr && said->text != "false") builder->Wish(field, *spec, field);
+  }
   ReadNodeSelector(spec, &wishes);
   ReadTolerations(spec, &wishes);
   KeepOne(spec, "serviceAccountName", &wishes.service_account);
@@ -147,25 +175,18 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
 void KeepContainerWishes(Section* container, JobBuilder* builder) {
   const std::string at = container->at();
   container->set_at("kubernetes");
+  if (container->Has("securityContext")) {
+    builder->Wish("container's securityContext", *container, "securityContext");
+  }
   KeepPodValue(container, "securityContext", "SecurityContext",
                &builder->job()->kubernetes.container_security_context);
   container->set_at(at);
 }
 
-void KeepPodLabels(Section* metadata, JobBuilder* builder) {
-  auto labels = metadata->Sub("labels");
-  if (!labels) return;
-  labels->set_at("kubernetes.labels");
-  auto& kept = builder->job()->kubernetes.labels;
-  for (const auto& [key, node] : labels->All()) {
-    if (node->kind != Node::Kind::kScalar || kept.size() >= kMost) continue;
-    const auto [there, fresh] = kept.try_emplace(key.text, node->text);
-    if (fresh || there->second == node->text) continue;
-    labels->Lose(key.text,
-                 "got " + job::Shown(node->text) + "; not kept: on all tasks of a job it is " +
-                     job::Shown(there->second),
-                 true);
-  }
+void KeepPodMetadata(Section* metadata, JobBuilder* builder) {
+  job::Kubernetes& wishes = builder->job()->kubernetes;
+  KeepTexts(metadata, "labels", &wishes.labels);
+  KeepTexts(metadata, "annotations", &wishes.annotations);
 }
 
 bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobBuilder* builder) {
@@ -176,6 +197,7 @@ bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobB
   if (source.empty() || source.ends_with(':') || target.empty() || target[0] != '/' || !plain)
     return false;
   const std::string entry = source + ":" + target + (read_only ? ":ro" : "");
+  builder->Wish(entry, *volume, "");
   const std::string there = At(target, wishes);
   if (!there.empty() || wishes.volumes.size() >= 64) return there == entry;
   wishes.volumes.push_back(entry);

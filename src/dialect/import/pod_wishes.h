@@ -16,8 +16,8 @@ void KeepPodWishes(Section* spec, JobBuilder* builder);
 // The container's own securityContext, likewise.
 void KeepContainerWishes(Section* container, JobBuilder* builder);
 
-// The labels of a pod template, by which others select its pods.
-void KeepPodLabels(Section* metadata, JobBuilder* builder);
+// The labels and annotations of a pod, or of the job itself.
+void KeepPodMetadata(Section* metadata, JobBuilder* builder);
 
 // A volume of the pod's as an entry of kubernetes.volumes, for all tasks of the job: a claim, a
 // path of the host, NFS, or an empty directory of a size. False if it is none of these, or another

@@ -9,7 +9,8 @@ namespace {
 
 using job::Node;
 
-constexpr int kMostUnknown = 100;  // fields of one section that are told of
+constexpr size_t kMostMissing = 2;  // letters of a misspelt name
+constexpr int kMostUnknown = 100;   // fields of one section that are told of
 
 std::string List(const std::vector<std::string>& words) {
   std::string text;
@@ -161,6 +162,12 @@ std::vector<std::pair<job::Key, const Node*>> Section::All() {
   return all;
 }
 
+std::vector<std::string> Section::Names() const {
+  std::vector<std::string> names;
+  for (const job::Key& key : node_->keys) names.push_back(key.text);
+  return names;
+}
+
 void Section::Rest(std::span<const Unkept> known) {
   std::vector<std::string> names(asked_.begin(), asked_.end());
   for (const Unkept& field : known) names.emplace_back(field.name);
@@ -182,8 +189,11 @@ void Section::Rest(std::span<const Unkept> known) {
       continue;
     }
     if (++unknown > kMostUnknown) continue;
+    // A new field of a later version often begins as an older one does; a misspelt one has its
+    // length.
     const std::string nearest = job::Nearest(name, names);
-    if (!nearest.empty()) {
+    const size_t longer = std::max(nearest.size(), name.size());
+    if (!nearest.empty() && longer - std::min(nearest.size(), name.size()) <= kMostMissing) {
       notes_->Wrong(
           node_->keys[i].place, path_,
           "got the unknown field " + job::Shown(name) + "; did you mean '" + nearest + "'?");

@@ -72,6 +72,9 @@ class Section {
   // Every field of the section as (name, node), for sections whose names are the user's.
   std::vector<std::pair<job::Key, const job::Node*>> All();
 
+  // The names of all fields, which do not count as read by this.
+  std::vector<std::string> Names() const;
+
   // Tells of every field that was not read: a loss if it is one of `known`, an error if it is
   // nearly the name of one, else the loss of a field that nobody here knows.
   void Rest(std::span<const Unkept> known);

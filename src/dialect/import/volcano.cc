@@ -72,6 +72,8 @@ class Reader {
   void ReadDependencies(Section* task, job::Role* role);
   void SetOrder();
   void SetSuccess(Section* spec);
+  void SetLeast(int64_t available, Section* spec);
+  void TellPolicy(const Policy& policy, Section* from);
   void AddVariables();
   void MoveHostFiles(job::Role* role);
   int Replicas() const {
@@ -177,9 +179,53 @@ std::vector<Policy> Reader::ReadPolicies(Section* section) {
                "at once");
     }
     one.Rest({});
+    TellPolicy(policy, &one);
     policies.push_back(std::move(policy));
   }
   return policies;
+}
+
+// Of what nothing here acts on.
+void Reader::TellPolicy(const Policy& policy, Section* from) {
+  static const std::vector<std::string> kKept = {"PodFailed", "TaskFailed", "PodEvicted",
+                                                 "TaskCompleted", "*"};
+  from->set_at("roles");
+  for (const std::string& event : policy.events) {
+    const bool completes = event != "TaskCompleted" || policy.action == "CompleteJob";
+    const bool kept = std::find(kKept.begin(), kKept.end(), event) != kKept.end();
+    if (kept && completes) continue;
+    from->Lose("event", "at " + event + " the action was " + policy.action +
+                            "; not kept: tasks' failures, evictions and CompleteJob at "
+                            "TaskCompleted are acted on here");
+  }
+  static const std::vector<std::string> kOthers = {"ResumeJob", "SyncJob", "EnqueueJob",
+                                                   "RestartPartition"};
+  if (std::find(kOthers.begin(), kOthers.end(), policy.action) == kOthers.end()) return;
+  from->Lose("action", policy.action + (policy.action == "RestartPartition"
+                                            ? " started a task's partition again; not kept: the "
+                                              "task alone starts again, see restart.scope"
+                                            : " is not kept: nothing here stands for it"));
+}
+
+// Failed pods did not end the job where no policy said so: it had succeeded when all had ended and
+// so many of them well.
+void Reader::SetLeast(int64_t available, Section* spec) {
+  job::Job& job = *builder_->job();
+  if (available >= Replicas()) return;
+  if (job.roles.size() == 1) {
+    if (!job.roles[0].min_replicas) {
+      job.roles[0].min_replicas = static_cast<int>(std::max<int64_t>(available, 1));
+    }
+    return;
+  }
+  const bool each = std::all_of(job.roles.begin(), job.roles.end(), [](const job::Role& role) {
+    return role.min_replicas || role.replicas <= 1;
+  });
+  spec->Lose("minAvailable",
+             "the job could start with " + std::to_string(available) +
+                 " of its tasks, and succeed with so many; not kept: it starts with all and fails "
+                 "with the first that fails for good, or goes on with `min` of a role that has it",
+             each);
 }
 
 void Reader::ReadTask(Section task) {
@@ -323,11 +369,7 @@ void Reader::SetSuccess(Section* spec) {
   job::Job& job = *builder_->job();
   const auto min_success = spec->Integer("minSuccess", 1, job::kMaxTasks);
   const auto available = spec->Integer("minAvailable", 0, job::kMaxTasks);
-  if (available && *available < Replicas()) {
-    spec->Lose("minAvailable", "the job could start with " + std::to_string(*available) +
-                                   " of its tasks; not kept: it starts with all, or with `min` of "
-                                   "a role that has it");
-  }
+  if (available) SetLeast(*available, spec);
   std::vector<std::string> all;
   for (const job::Role& role : job.roles) all.push_back(role.name);
   if (!deciding_.empty()) {
@@ -391,6 +433,14 @@ bool IsShell(const std::vector<std::string>& command) {
          std::find(kShells.begin(), kShells.end(), command[0]) != kShells.end();
 }
 
+// A task's name as its file has it, if that is safe within a shell's quotes.
+std::string HostFile(const std::string& task) {
+  const bool safe = std::all_of(task.begin(), task.end(), [](unsigned char c) {
+    return c < 0x80 && (std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.');
+  });
+  return safe ? task : PlainName(task, kLongestTask);
+}
+
 // A program whose command names /etc/volcano finds the files in its own directory; one is made for
 // each task when it starts, since nothing may write to a machine's /etc.
 void Reader::MoveHostFiles(job::Role* role) {
@@ -401,7 +451,7 @@ void Reader::MoveHostFiles(job::Role* role) {
       "export VC_HOST_FILES=\"$SHOAL_SCRATCH/volcano\"; mkdir -p \"$VC_HOST_FILES\"";
   for (const auto& [_, task] : tasks_) {
     before += "\necho \"$VC_" + VariableName(task) + "_HOSTS\" | tr , '\\n' > \"$VC_HOST_FILES/" +
-              PlainName(task, kLongestTask) + ".host\"";
+              HostFile(task) + ".host\"";
   }
   if (IsShell(command)) {
     command[2] = before + "\n" + MovedHostFiles(command[2]);

@@ -18,14 +18,13 @@ namespace {
 
 constexpr size_t kNonceChars = 64;
 constexpr size_t kProofChars = 64;
-constexpr int kProofWithin = 5;        // seconds
 constexpr unsigned kSilence = 30'000;  // milliseconds without an acknowledgement: the host is gone
 
-void Prepare(int fd, int receive_seconds) {
+void Prepare(int fd, Duration receive_timeout) {
   const int flags = fcntl(fd, F_GETFL);
   fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
   ps::SetNoDelay(fd);
-  const timeval limit{receive_seconds, 0};
+  const timeval limit{std::chrono::duration_cast<std::chrono::seconds>(receive_timeout).count(), 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   const int on = 1, idle = 10, between = 5, probes = 4;
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -79,42 +78,46 @@ LetterHead HeadOf(const Message& message) {
   return head;
 }
 
+ListenerProof::ListenerProof() : nonce_(RandomHex(kNonceChars / 2)) {}
+
+// The side that dials proves first, so that a stranger who dials learns nothing.
+Result<std::string> ListenerProof::Check(std::string_view received, std::string_view token) const {
+  static_assert(kBytes == kNonceChars + kProofChars);
+  const std::string other(received.substr(0, kNonceChars));
+  if (!EqualInConstantTime(received.substr(kNonceChars), ProofOf(token, true, other, nonce_)))
+    return Unauthenticated("the other side has another token");
+  return ProofOf(token, false, other, nonce_);
+}
+
 Result<std::unique_ptr<Line>> Line::Dial(const std::string& address, std::string_view token,
                                          Duration timeout) {
   TRY_ASSIGN(UniqueFd fd, ps::ConnectTcp(address, timeout));
-  Prepare(fd.get(), kProofWithin);
+  Prepare(fd.get(), kProofTimeout);
   std::unique_ptr<Line> line(new Line(std::move(fd), address));
-  TRY(line->Prove(token, true).With(address));
-  Prepare(line->fd_.get(), 0);
+  TRY(line->Prove(token).With(address));
+  Prepare(line->fd_.get(), {});
   return line;
 }
 
-Result<std::unique_ptr<Line>> Line::Accept(UniqueFd fd, std::string_view token) {
-  std::string name = ps::PeerName(fd.get());
-  Prepare(fd.get(), kProofWithin);
-  std::unique_ptr<Line> line(new Line(std::move(fd), std::move(name)));
-  TRY(line->Prove(token, false).With(line->name()));
-  Prepare(line->fd_.get(), 0);
-  return line;
+std::unique_ptr<Line> Line::OfProven(UniqueFd fd, std::string name) {
+  Prepare(fd.get(), {});
+  return std::unique_ptr<Line>(new Line(std::move(fd), std::move(name)));
 }
 
-// Who dials proves first, so that a stranger who dials learns nothing.
-Status Line::Prove(std::string_view token, bool dials) {
+Status Line::Prove(std::string_view token) {
   const std::string own = RandomHex(kNonceChars / 2);
   std::string other(kNonceChars, 0);
   std::string proof(kProofChars, 0);
   TRY(Write(own.data(), own.size()));
   TRY(Read(other.data(), other.size()));
-  const std::string& dialler = dials ? own : other;
-  const std::string& listener = dials ? other : own;
-  const std::string mine = ProofOf(token, dials, dialler, listener);
-  const std::string theirs = ProofOf(token, !dials, dialler, listener);
-  if (dials) TRY(Write(mine.data(), mine.size()));
-  TRY(Read(proof.data(), proof.size())
-          .With("the other side did not prove the job's token; do both have the same?"));
-  if (!EqualInConstantTime(proof, theirs))
-    return Unauthenticated("the other side has another token");
-  if (!dials) TRY(Write(mine.data(), mine.size()));
+  const std::string mine = ProofOf(token, true, own, other);
+  TRY(Write(mine.data(), mine.size()));
+  if (!Read(proof.data(), proof.size()).ok()) {
+    return Unauthenticated(
+        "it refused this node's proof of the job's token: it has another one, or is another job's");
+  }
+  if (!EqualInConstantTime(proof, ProofOf(token, false, own, other)))
+    return Unauthenticated("it has another token");
   return Status::Ok();
 }
 

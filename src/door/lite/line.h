@@ -34,6 +34,7 @@ struct LetterHead {
 } __attribute__((packed));
 static_assert(sizeof(LetterHead) == 64);
 
+inline constexpr Duration kProofTimeout = std::chrono::seconds(5);
 inline constexpr uint32_t kMaxBody = 64u << 20;
 inline constexpr uint64_t kMaxParts = 16ull << 30;  // of one message, together
 
@@ -41,12 +42,28 @@ inline constexpr uint64_t kMaxParts = 16ull << 30;  // of one message, together
 Status ReadLetterHead(std::string_view bytes, LetterHead* head);
 LetterHead HeadOf(const Message& message);
 
+// The listening side of the proof that both know the token, fed as bytes come (acceptor.cc). Sends
+// its nonce, wants the other's nonce and proof, then sends its own proof.
+class ListenerProof {
+ public:
+  static constexpr size_t kBytes = 128;  // that the other side sends
+
+  ListenerProof();
+  const std::string& nonce() const { return nonce_; }
+  // The proof to send. `received`: kBytes bytes. Unauthenticated.
+  Result<std::string> Check(std::string_view received, std::string_view token) const;
+
+ private:
+  const std::string nonce_;
+};
+
 class Line {
  public:
   // Both prove that they know the token. Unavailable, DeadlineExceeded, Unauthenticated.
   static Result<std::unique_ptr<Line>> Dial(const std::string& address, std::string_view token,
                                             Duration timeout);
-  static Result<std::unique_ptr<Line>> Accept(UniqueFd fd, std::string_view token);
+  // Of a connection whose other side has proved it. `name`: of that, for messages.
+  static std::unique_ptr<Line> OfProven(UniqueFd fd, std::string name);
 
   // Any thread. Blocks while the other side does not read.
   Status Send(const Message& message);
@@ -60,7 +77,7 @@ class Line {
   Line(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
   Status Write(const void* bytes, size_t size);
   Status Read(void* to, size_t size);
-  Status Prove(std::string_view token, bool dials);
+  Status Prove(std::string_view token);
 
   const UniqueFd fd_;
   const std::string name_;

@@ -1,11 +1,10 @@
 #include "door/lite/seat.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
-
-#include "base/file.h"
 
 namespace shoal::door {
 namespace {
@@ -33,6 +32,13 @@ Result<int> Need(const Environment& env, const std::string& name, int limit) {
 
 bool IsLoopback(const std::string& host) {
   return host.starts_with("127.") || host == "localhost" || host == "::1";
+}
+
+// What all nodes of a job that is started on one machine have in common, and other jobs there do
+// not: the user, the session (terminal, batch script, service) and what DMLC_… says of the job.
+std::string TokenOfSession(const Seat& seat) {
+  return fmt::format("ps-lite on one machine: user {}, session {}, {}, {} servers, {} workers",
+                     ::getuid(), ::getsid(0), seat.root, seat.servers, seat.workers);
 }
 
 Result<Seat> SeatInShoal(const Environment& env) {
@@ -75,13 +81,14 @@ Result<Seat> SeatInDmlc(const Environment& env) {
   }
   const std::string token_file = Variable(env, "SHOAL_TOKEN_FILE");
   if (!token_file.empty()) {
-    TRY_ASSIGN(seat.token, ReadFile(token_file, 4096));
+    TRY_ASSIGN(seat.token, ReadToken(token_file));
   } else if (!IsLoopback(host) || (!seat.host.empty() && !IsLoopback(seat.host))) {
     return FailedPrecondition(
         "nodes on a network need a secret: put the same one into a file of every node (readable by "
         "its user alone) and name it in SHOAL_TOKEN_FILE");
   } else {
-    seat.token = "ps-lite on one machine";
+    seat.token = TokenOfSession(seat);
+    seat.token_of_session = true;
   }
   return seat;
 }
@@ -90,7 +97,12 @@ Result<Seat> SeatInDmlc(const Environment& env) {
 
 Result<Seat> FindSeat(const Environment& env) {
   const bool shoal = Variable(env, "DMLC_ROLE").empty() && !Variable(env, "SHOAL_ROLE").empty();
-  return shoal ? SeatInShoal(env) : SeatInDmlc(env);
+  TRY_ASSIGN(Seat seat, shoal ? SeatInShoal(env) : SeatInDmlc(env));
+  const std::string name = "SHOAL_PS_LITE_APP_TIMEOUT";
+  if (Variable(env, name).empty()) return seat;
+  TRY_ASSIGN(const int seconds, Need(env, name, 1'000'000));
+  seat.app_timeout = std::chrono::seconds(seconds);
+  return seat;
 }
 
 }  // namespace shoal::door

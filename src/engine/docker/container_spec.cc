@@ -34,11 +34,20 @@ json::array Argv(const SpecOptions& options, const DesiredTask& task, int incarn
   return argv;
 }
 
+bool RunsAsOurselves(const SpecOptions& options, const DesiredJob& job) {
+  return job.container.user.empty() || job.container.user == options.user;
+}
+
 json::array Environment(const SpecOptions& options, const TaskSpecInput& input) {
   std::map<std::string, std::string> variables;
   for (const std::string& entry : options.environment) {
     const size_t is = entry.find('=');
     if (is != std::string::npos) variables[entry.substr(0, is)] = entry.substr(is + 1);
+  }
+  // The image need not know the number that this user has.
+  if (RunsAsOurselves(options, *input.job) && !options.user_name.empty()) {
+    variables["USER"] = options.user_name;
+    variables["LOGNAME"] = options.user_name;
   }
   for (const auto& [name, value] : input.task->env) variables[name] = value;
   variables[host::kOwnGroupVariable] = "1";
@@ -94,7 +103,8 @@ void AddLimits(const TaskSpecInput& input, json::object* host) {
                                            {"Capabilities", json::array{json::array{"gpu"}}}}};
 }
 
-json::object HostConfig(const TaskSpecInput& input, const std::vector<Mount>& mounts) {
+json::object HostConfig(const SpecOptions& options, const TaskSpecInput& input,
+                        const std::vector<Mount>& mounts) {
   json::array binds;
   for (const Mount& mount : mounts) {
     binds.push_back({{"Type", "bind"},
@@ -109,6 +119,11 @@ json::object HostConfig(const TaskSpecInput& input, const std::vector<Mount>& mo
       {"SecurityOpt", json::array{"no-new-privileges"}},
       // What a task says goes to the job's own log; this is for Docker's tools, and bounded.
       {"LogConfig", {{"Type", "json-file"}, {"Config", {{"max-size", "16m"}, {"max-file", "2"}}}}}};
+  if (!options.groups.empty() && RunsAsOurselves(options, *input.job)) {
+    json::array groups;
+    for (const std::string& group : options.groups) groups.emplace_back(group);
+    host["GroupAdd"] = std::move(groups);
+  }
   if (input.job->image.empty()) {
     host["ReadonlyRootfs"] = true;
     host["Tmpfs"] = {{"/tmp", "rw,nosuid,nodev,mode=1777"}};
@@ -169,7 +184,7 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
                     {"Env", Environment(options, input)},
                     {"User", user.empty() ? options.user : user},
                     {"Labels", std::move(labels)},
-                    {"HostConfig", HostConfig(input, mounts)}};
+                    {"HostConfig", HostConfig(options, input, mounts)}};
   if (input.job->container.own_network) {
     const std::string name = input.task->role + "-" + std::to_string(input.task->index);
     body["NetworkingConfig"] = {

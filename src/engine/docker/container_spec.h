@@ -21,6 +21,8 @@ struct SpecOptions {
   std::string launcher;  // on this machine: the static executable that takes its place
   std::string user;      // "UID:GID" of who asks
   std::vector<std::string> environment;  // "NAME=value" of every task
+  std::string user_name = {};            // the account's; empty: it has none
+  std::vector<std::string> groups = {};  // who asks is in these as well, by number
 };
 
 struct TaskSpecInput {

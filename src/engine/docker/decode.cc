@@ -112,7 +112,8 @@ Result<std::vector<ContainerSummary>> DecodeContainers(std::string_view text) {
     TRY_ASSIGN(summary.id, CheckedId(object));
     summary.task = *task;
     const std::string state = GetStringOr(object, "State", "");
-    summary.running = state == "running" || state == "paused" || state == "restarting";
+    summary.paused = state == "paused";
+    summary.running = state == "running" || summary.paused || state == "restarting";
     if (!summary.running) summary.exit_code = ExitCodeOfText(GetStringOr(object, "Status", ""));
     containers.push_back(std::move(summary));
   }

@@ -33,7 +33,8 @@ struct TaskLabels {
 struct ContainerSummary {
   std::string id;
   TaskLabels task;
-  bool running = false;
+  bool running = false;  // paused or not
+  bool paused = false;
   int exit_code = -1;  // -1: runs, was never started, or it is not known
 };
 
@@ -49,7 +50,7 @@ struct ContainerState {
 };
 
 struct ContainerEvent {
-  std::string action;  // "die", "oom", "destroy", …
+  std::string action;  // "die", "oom", "destroy", "pause", …
   TaskLabels task;
   std::string time;  // "SECONDS.NANOSECONDS", for `since`
 };

@@ -190,9 +190,10 @@ Result<std::string> DockerApi::Logs(const std::string& id, size_t limit) const {
 }
 
 Result<std::unique_ptr<net::HttpStream>> DockerApi::Events(const std::string& since) const {
-  const std::string filters = Filters({{"type", json::array{"container"}},
-                                       {"label", json::array{kJobLabel}},
-                                       {"event", json::array{"die", "oom", "destroy"}}});
+  const std::string filters =
+      Filters({{"type", json::array{"container"}},
+               {"label", json::array{kJobLabel}},
+               {"event", json::array{"die", "oom", "destroy", "pause", "unpause"}}});
   auto stream =
       http_.Open(Request("GET", "/events?since=" + since + "&filters=" + filters), kTimeout);
   if (!stream.ok()) return Explain(stream.status(), http_.path());

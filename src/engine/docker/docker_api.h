@@ -41,7 +41,7 @@ class DockerApi {
   Result<ContainerState> Inspect(const std::string& id_or_name) const;
   // The last `limit` bytes of both outputs together.
   Result<std::string> Logs(const std::string& id, size_t limit) const;
-  // Ends of containers of ours, from `since` ("SECONDS.NANOSECONDS") on, without end.
+  // Ends and pauses of containers of ours, from `since` ("SECONDS.NANOSECONDS") on, without end.
   Result<std::unique_ptr<net::HttpStream>> Events(const std::string& since) const;
 
   // OK if it is there already.

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -15,7 +16,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -26,6 +26,7 @@
 #include "engine/docker/docker_exec.h"
 #include "engine/docker/docker_job.h"
 #include "engine/docker/docker_worker.h"
+#include "engine/docker/host_files.h"
 #include "engine/event_hub.h"
 #include "engine/job_files.h"
 #include "engine/own_host.h"
@@ -54,6 +55,31 @@ struct HeldJob {
   UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
 };
 
+// As the account is called; $USER where its number has no name.
+std::string OwnUserName() {
+  constexpr size_t kMost = 16 << 10;
+  std::string buffer(kMost, '\0');
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr)
+    return found->pw_name;
+  const char* const variable = std::getenv("USER");
+  return variable == nullptr ? "" : variable;
+}
+
+// Beside the effective one, by number.
+std::vector<std::string> OwnGroups() {
+  std::vector<gid_t> ids(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
+  const int count = ::getgroups(static_cast<int>(ids.size()), ids.data());
+  std::vector<std::string> groups;
+  for (int i = 0; i < count; ++i) {
+    const gid_t id = ids[static_cast<size_t>(i)];
+    if (id != ::getegid()) groups.push_back(std::to_string(id));
+  }
+  return groups;
+}
+
 Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) {
   docker::SpecOptions spec;
   spec.program = options.program;
@@ -62,6 +88,8 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
     TRY_ASSIGN(spec.launcher, docker::FindLauncher(spec.program));
   }
   spec.user = std::to_string(::geteuid()) + ":" + std::to_string(::getegid());
+  spec.user_name = OwnUserName();
+  spec.groups = OwnGroups();
   for (const char* name : {"LANG", "TZ", "SHOAL_LOG", "SHOAL_FAULTS"}) {
     if (const char* value = std::getenv(name); value != nullptr)
       spec.environment.push_back(std::string(name) + "=" + value);
@@ -272,24 +300,32 @@ Status DockerEngine::ListenOnce(std::string* since) {
 }
 
 void DockerEngine::Heard(const docker::ContainerEvent& event) {
-  if (event.action != "die" && event.action != "destroy") return;
+  const bool ended = event.action == "die" || event.action == "destroy";
+  const bool paused = event.action == "pause";
+  if (!ended && !paused && event.action != "unpause") return;
   std::lock_guard lock(mu_);
   const auto held = jobs_.find(event.task.job);
   if (held == jobs_.end()) return;
-  held->second.job->Notice({event.task.role, event.task.index}, event.task.incarnation);
+  DockerJob* const job = held->second.job.get();
+  const docker::TaskLabels& task = event.task;
+  if (ended) {
+    job->Notice({task.role, task.index}, task.incarnation);
+  } else {
+    job->NoticePause({task.role, task.index}, task.incarnation, paused, options_.clock->Now());
+  }
   poked_ = true;
   due_.notify_all();
 }
 
 Status DockerEngine::Compare() {
   TRY_ASSIGN(const std::vector<docker::ContainerSummary> all, daemon_->api->List(""));
-  std::set<std::string> running;
+  std::map<std::string, bool> running;  // whether it is paused
   for (const docker::ContainerSummary& one : all) {
-    if (one.running) running.insert(one.id);
+    if (one.running) running[one.id] = one.paused;
   }
   std::lock_guard lock(mu_);
   // One that was started after the list was made is looked at in vain.
-  for (auto& [id, held] : jobs_) held.job->Compare(running);
+  for (auto& [id, held] : jobs_) held.job->Compare(running, options_.clock->Now());
   poked_ = true;
   due_.notify_all();
   return Status::Ok();
@@ -342,6 +378,7 @@ Status DockerEngine::Apply(const DesiredJob& desired) {
   if (desired.job_dir.empty())
     return InvalidArgument("job " + desired.job_id + " has no directory of its own");
   TRY(Connect().status());
+  TRY(docker::PrepareHostFiles(desired));
   std::lock_guard lock(mu_);
   TRY_ASSIGN(HeldJob* const held, Hold(desired.job_id, desired.job_dir));
   if (!held->job->owned()) {

@@ -111,7 +111,7 @@ std::optional<TimePoint> DockerJob::Step(TimePoint now, std::vector<Action>* act
       actions->push_back(std::move(*action));
     }
     const bool forget = !task.wanted && !task.alive && !task.busy && task.container.empty();
-    for (const auto& due : {task.start_at, task.kill_at, task.retry_at}) {
+    for (const auto& due : {task.start_at, task.kill_at, task.retry_at, task.replace_at}) {
       if (!task.busy && !forget && due && *due > now && (!next || *due < *next)) next = due;
     }
     it = forget ? tasks_.erase(it) : std::next(it);
@@ -127,9 +127,11 @@ std::optional<Action> DockerJob::Next(const TaskKey& key, Task* task, TimePoint 
   task->retry_at.reset();
   if (task->alive) {
     if (task->look || overdue) return Begin(Action::Kind::kLook, key, task);
-    if (!task->asked) return std::nullopt;
-    const bool kill = task->kill_at && *task->kill_at <= now && !task->killed;
-    if (!kill && task->termed) return std::nullopt;
+    const bool replace = task->replace_at && *task->replace_at <= now && owned_;
+    if (!task->asked && !replace) return std::nullopt;
+    const bool kill = !task->killed && (replace || (task->kill_at && *task->kill_at <= now));
+    if (!kill && (task->termed || !task->asked)) return std::nullopt;
+    task->replaced = replace && !task->asked;
     Action action = Begin(Action::Kind::kSignal, key, task);
     action.signal = kill ? "KILL" : "TERM";
     return action;
@@ -157,8 +159,9 @@ Action DockerJob::Begin(Action::Kind kind, const TaskKey& key, Task* task) const
 
 void DockerJob::BeginStart(const TaskKey& key, Task* task, std::vector<TaskEvent>* events) {
   task->start_at.reset();
-  task->look = task->asked = task->termed = task->killed = false;
+  task->look = task->asked = task->termed = task->killed = task->replaced = false;
   task->kill_at.reset();
+  task->replace_at.reset();
   if (std::exchange(task->again, false)) return;
   task->incarnation = incarnations_[key]++;
   task->phase = TaskPhase::kStarting;
@@ -237,6 +240,12 @@ void DockerJob::TakeLook(const Outcome& outcome, Task* task, TimePoint now,
   task->alive = false;
   if (!outcome.state) task->container.clear();
   TaskEnd end = EndOf(outcome.state, task->desired);
+  if (task->replaced)
+    end.reason =
+        "was killed to be started again: somebody had paused its container (docker pause) "
+        "for " +
+        FormatDuration(options_.pause_patience);
+  task->replace_at.reset();
   task->TakeEnd({options_.restart, task->desired.restart_if_lost, stopping_}, now, &end,
                 [&] { return outcome.log_tail; });
   Tell(outcome.action.key, *task, std::move(end), events);
@@ -247,9 +256,21 @@ void DockerJob::Notice(const TaskKey& key, int incarnation) {
   if (it != tasks_.end() && it->second.incarnation == incarnation) it->second.look = true;
 }
 
-void DockerJob::Compare(const std::set<std::string>& running) {
+void DockerJob::NoticePause(const TaskKey& key, int incarnation, bool paused, TimePoint now) {
+  const auto it = tasks_.find(key);
+  if (it != tasks_.end() && it->second.incarnation == incarnation)
+    it->second.SetPaused(paused, now + options_.pause_patience);
+}
+
+void DockerJob::Compare(const std::map<std::string, bool>& running, TimePoint now) {
   for (auto& [key, task] : tasks_) {
-    if (task.alive && !running.contains(task.container)) task.look = true;
+    if (!task.alive) continue;
+    const auto found = running.find(task.container);
+    if (found == running.end()) {
+      task.look = true;
+    } else {
+      task.SetPaused(found->second, now + options_.pause_patience);
+    }
   }
 }
 

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +46,9 @@ struct DockerJobOptions {
   RestartRules restart;
   std::chrono::milliseconds remove_grace{10'000};
   std::chrono::milliseconds retry{500};  // when the daemon did not answer
+  // Of a container that somebody has paused. The coordinator takes its launcher for dead after as
+  // long, and waits for another one.
+  std::chrono::milliseconds pause_patience{30'000};
 };
 
 class DockerJob {
@@ -66,8 +68,10 @@ class DockerJob {
   void Take(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events);
   // The daemon said that this incarnation has ended.
   void Notice(const TaskKey& key, int incarnation);
-  // All that runs now: what is missing has ended unnoticed.
-  void Compare(const std::set<std::string>& running);
+  // The daemon said that it was paused, or goes on.
+  void NoticePause(const TaskKey& key, int incarnation, bool paused, TimePoint now);
+  // All that runs now, and is paused or not: what is missing has ended unnoticed.
+  void Compare(const std::map<std::string, bool>& running, TimePoint now);
 
   std::vector<TaskStatus> List() const;
   bool AnyAlive() const;  // or under way
@@ -92,6 +96,14 @@ class DockerJob {
     bool termed = false;                // SIGTERM was sent
     bool killed = false;                // SIGKILL was sent
     std::optional<TimePoint> retry_at;  // nothing before
+    // It is paused, and replaced then: killed, with this as the reason of its end.
+    std::optional<TimePoint> replace_at;
+    bool replaced = false;
+
+    void SetPaused(bool paused, TimePoint until) {
+      if (paused && !replace_at) replace_at = until;
+      if (!paused) replace_at.reset();
+    }
   };
 
   std::optional<Action> Next(const TaskKey& key, Task* task, TimePoint now,

@@ -120,9 +120,9 @@ TEST_F(DockerJobTest, AnEndOfAnEarlierIncarnationIsNoNews) {
 TEST_F(DockerJobTest, WhatIsMissingInAListIsLookedAt) {
   Apply({Task()});
   Start();
-  job_.Compare({"c0"});
+  job_.Compare({{"c0", false}}, now_);
   EXPECT_THAT(Step(), IsEmpty());
-  job_.Compare({"other"});
+  job_.Compare({{"other", false}}, now_);
   Outcome gone;
   gone.action = One(Kind::kLook);  // and there is no such container
   job_.Take(gone, now_, &events_);
@@ -228,6 +228,49 @@ TEST_F(DockerJobTest, AdoptionGoesByTheLatestOfEach) {
   Ended(1);
   now_ = now_ + milliseconds(1000);
   EXPECT_EQ(One(Kind::kStart).incarnation, 3);
+}
+
+TEST_F(DockerJobTest, APausedTaskIsReplacedAfterAWhile) {
+  Apply({Task()});
+  Start();
+  job_.NoticePause(kWorker, 0, true, now_);
+  EXPECT_THAT(Step(), IsEmpty());
+  ASSERT_TRUE(due_.has_value());
+  now_ = *due_;
+  const Action kill = One(Kind::kSignal);
+  EXPECT_EQ(kill.signal, "KILL");
+  Take(kill, Status::Ok());
+  now_ += std::chrono::seconds(1);
+  Ended(137);
+  EXPECT_EQ(events_.back().phase, TaskPhase::kLost);
+  EXPECT_THAT(events_.back().end.reason, HasSubstr("somebody had paused its container"));
+  EXPECT_THAT(Step(), IsEmpty());
+  ASSERT_TRUE(due_.has_value());
+  now_ = *due_;
+  EXPECT_EQ(One(Kind::kStart).incarnation, 1);
+}
+
+TEST_F(DockerJobTest, AShortPauseChangesNothing) {
+  Apply({Task()});
+  Start();
+  job_.NoticePause(kWorker, 0, true, now_);
+  job_.NoticePause(kWorker, 0, false, now_);
+  job_.Compare({{"c0", true}}, now_);  // and one whose event was missed
+  job_.Compare({{"c0", false}}, now_);
+  now_ += std::chrono::hours(1);
+  EXPECT_THAT(Step(), IsEmpty());
+}
+
+TEST_F(DockerJobTest, APauseIsCountedFromItsBeginning) {
+  Apply({Task()});
+  Start();
+  job_.Compare({{"c0", true}}, now_);
+  EXPECT_THAT(Step(), IsEmpty());
+  const auto due = due_;
+  now_ += std::chrono::seconds(1);
+  job_.Compare({{"c0", true}}, now_);
+  EXPECT_THAT(Step(), IsEmpty());
+  EXPECT_EQ(due_, due);
 }
 
 }  // namespace

@@ -101,8 +101,10 @@ void DecodeWaits(const json::object& status, PodView* pod) {
     for (const json::value& one : ArrayAt(status, kind)) {
       if (!one.is_object()) continue;
       const json::object& container = one.get_object();
-      pod->waits = ExplainWaiting(ObjectAt(ObjectAt(container, "state"), "waiting"),
-                                  TextAt(container, "image"));
+      const json::object& waiting = ObjectAt(ObjectAt(container, "state"), "waiting");
+      pod->waits = ExplainWaiting(waiting, TextAt(container, "image"));
+      pod->pull_failed = TextAt(waiting, "reason") == "ErrImagePull";
+      pod->backs_off = TextAt(waiting, "reason") == "ImagePullBackOff";
       if (!pod->waits.empty()) return;
     }
   }

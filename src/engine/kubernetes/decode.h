@@ -51,6 +51,8 @@ struct PodView {
   bool out_of_memory = false;
   bool cannot_start = false;  // there is no such program, or it is none
   std::string waits;          // why it does not run, one sentence; empty: nothing is wrong
+  bool pull_failed = false;   // `waits` is the registry's answer (ErrImagePull),
+  bool backs_off = false;     // or only that the node will ask it again (ImagePullBackOff)
   std::string end_reason;     // why the cluster ended it; empty: it did not
 };
 

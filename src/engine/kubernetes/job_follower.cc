@@ -158,10 +158,22 @@ Result<std::string> JobFollower::Log(const std::string& role, int index, size_t 
   return text;
 }
 
-bool JobFollower::AwaitNoPods(milliseconds patience) {
+Status JobFollower::AwaitNoPods(milliseconds patience) {
   std::unique_lock lock(mu_);
-  return changed_.wait_for(lock, patience,
-                           [this] { return ending_ || (listed_ && present_.empty()); });
+  const int interrupts = interrupts_;
+  const bool told = changed_.wait_for(lock, patience, [&] {
+    return ending_ || interrupts_ != interrupts || (listed_ && present_.empty());
+  });
+  if (!told) return DeadlineExceeded("pods are left");
+  return interrupts_ == interrupts ? Status::Ok() : Cancelled("the wait for pods was interrupted");
+}
+
+void JobFollower::Interrupt() {
+  {
+    std::lock_guard lock(mu_);
+    ++interrupts_;
+  }
+  changed_.notify_all();
 }
 
 // ---- The thread ----

@@ -51,8 +51,9 @@ class JobFollower {
   std::optional<PodView> PodOf(const std::string& role, int index) const;
   // The last bytes of its container's log; empty if it has none.
   Result<std::string> Log(const std::string& role, int index, size_t limit) const;
-  // Until the last pod is gone from the cluster; false if that takes too long.
-  bool AwaitNoPods(std::chrono::milliseconds patience);
+  // Until the last pod is gone from the cluster. DeadlineExceeded; Cancelled by Interrupt.
+  Status AwaitNoPods(std::chrono::milliseconds patience);
+  void Interrupt();
 
  private:
   void Follow();
@@ -75,6 +76,7 @@ class JobFollower {
   JobState state_;                           // guarded by mu_
   std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_
   bool ending_ = false;                      // guarded by mu_
+  int interrupts_ = 0;                       // guarded by mu_
   bool listed_ = false;                      // guarded by mu_: once
   std::set<std::string> present_;            // guarded by mu_: uids of pods, ended or not
   TimePoint looked_{};                       // of the thread

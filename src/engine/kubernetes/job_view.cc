@@ -129,7 +129,10 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::LastWords
   }
   task.pod = pod;
   if (IsDead(task.state.phase)) return;
-  if (!pod.waits.empty()) Wait(key, &task, pod.waits, events);
+  // A node says by turns what the registry has answered and that it will ask again.
+  task.told_pull = pod.pull_failed || (pod.backs_off && task.told_pull);
+  const bool less = pod.backs_off && task.told_pull;
+  if (!pod.waits.empty() && !less) Wait(key, &task, pod.waits, events);
   if (pod.started && task.state.phase == TaskPhase::kStarting) {
     task.state.phase = TaskPhase::kRunning;
     task.state.started = now;

@@ -60,9 +60,10 @@ class JobState {
     TaskState state;
     int order = 0;
     bool restart_if_lost = true;
-    bool left = false;  // ended with job::kExitHostExcluded
-    std::string uid;    // of the present incarnation's pod; empty: none was seen
-    std::string told;   // why it waits, as it was told last
+    bool left = false;       // ended with job::kExitHostExcluded
+    std::string uid;         // of the present incarnation's pod; empty: none was seen
+    std::string told;        // why it waits, as it was told last
+    bool told_pull = false;  // … what the registry has answered about its image
     PodView pod;
   };
   int IncarnationOf(const PodView& pod);

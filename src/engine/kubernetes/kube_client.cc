@@ -1,13 +1,18 @@
 #include "engine/kubernetes/kube_client.h"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
+#include "base/file.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "engine/kubernetes/decode.h"
+#include "net/channel.h"
 #include "net/http_status.h"
 
 namespace shoal::engine::kubernetes {
@@ -25,15 +30,26 @@ bool IsBusy(int status) { return status == 429 || status == 502 || status == 503
 
 }  // namespace
 
+// One for all calls that begin before the next Interrupt.
+struct KubeClient::Interruption {
+  const UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  bool told = false;  // guarded by State::mu
+};
+
 struct KubeClient::State {
+  std::shared_ptr<Interruption> Current() {
+    std::lock_guard lock(mu);
+    return interruption;
+  }
   std::mutex mu;
   std::condition_variable wake;
-  bool given_up = false;                        // guarded by mu
+  std::shared_ptr<Interruption> interruption = std::make_shared<Interruption>();  // guarded by mu
+  bool given_up = false;                                                          // guarded by mu
   std::shared_ptr<const net::HttpClient> http;  // guarded by mu, made with
   std::string certificate;                      // guarded by mu
 };
 
-KubeClient::KubeClient(ClusterAccess access, std::unique_ptr<Credentials> credentials)
+KubeClient::KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials)
     : access_(std::move(access)),
       credentials_(std::move(credentials)),
       state_(std::make_unique<State>()) {}
@@ -45,6 +61,10 @@ Result<std::unique_ptr<KubeClient>> KubeClient::Make(ClusterAccess access, const
   std::unique_ptr<KubeClient> client(new KubeClient(std::move(access), std::move(credentials)));
   TRY(client->Open().status());
   return client;
+}
+
+std::unique_ptr<KubeClient> KubeClient::Share() const {
+  return std::unique_ptr<KubeClient>(new KubeClient(access_, credentials_));
 }
 
 Result<KubeClient::Door> KubeClient::Open() const {
@@ -86,9 +106,19 @@ Status ErrorOf(const net::HttpReply& reply) {
                          "; log in to it again, `kubectl auth whoami` shows as whom");
 }
 
-bool KubeClient::Sleep(milliseconds time) const {
+bool KubeClient::Sleep(milliseconds time, const Interruption& interruption) const {
   std::unique_lock lock(state_->mu);
-  return !state_->wake.wait_for(lock, time, [this] { return state_->given_up; });
+  return !state_->wake.wait_for(lock, time, [&] { return state_->given_up || interruption.told; });
+}
+
+void KubeClient::Interrupt() {
+  {
+    std::lock_guard lock(state_->mu);
+    const auto current = std::exchange(state_->interruption, std::make_shared<Interruption>());
+    current->told = true;
+    (void)::eventfd_write(current->fd.get(), 1);
+  }
+  state_->wake.notify_all();
 }
 
 void KubeClient::GiveUp() {
@@ -96,7 +126,7 @@ void KubeClient::GiveUp() {
     std::lock_guard lock(state_->mu);
     state_->given_up = true;
   }
-  state_->wake.notify_all();
+  Interrupt();
 }
 
 Status KubeClient::AsOurselves(
@@ -129,6 +159,8 @@ Result<net::HttpReply> KubeClient::Once(net::HttpRequest request) const {
 // Every call that we make may be made twice: reads, applies, patches and deletes.
 Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
   const auto deadline = SteadyClock::now() + kPatience;
+  const auto interruption = state_->Current();
+  const net::WaitInterrupt interrupted(interruption->fd.get());
   for (int attempt = 0;; ++attempt) {
     auto reply = Once(request);
     milliseconds wait = BackOff(attempt, RandomSeed());
@@ -140,7 +172,7 @@ Result<net::HttpReply> KubeClient::Call(const net::HttpRequest& request) const {
     } else if (why.code() != Code::kUnavailable && why.code() != Code::kDeadlineExceeded) {
       return why;
     }
-    if (SteadyClock::now() + wait >= deadline || !Sleep(wait)) {
+    if (SteadyClock::now() + wait >= deadline || !Sleep(wait, *interruption)) {
       return Unavailable("the cluster's API server does not answer: " + why.message());
     }
     if (attempt == 3)
@@ -218,7 +250,7 @@ Result<std::unique_ptr<net::HttpStream>> KubeClient::Watch(const std::string& pa
   if (stream->head().status == 200) return stream;
   net::HttpReply reply = stream->head();
   reply.body = stream->Next(kTimeout).value_or("");
-  if (IsBusy(reply.status)) (void)Sleep(WaitAfter(reply, 0, RandomSeed()));
+  if (IsBusy(reply.status)) (void)Sleep(WaitAfter(reply, 0, RandomSeed()), *state_->Current());
   return ErrorOf(reply);
 }
 

@@ -21,6 +21,9 @@ class KubeClient {
   static Result<std::unique_ptr<KubeClient>> Make(ClusterAccess access,
                                                   const Clock* clock = RealClock::Get());
 
+  // Another client of the same cluster, as the same user, with a GiveUp and Interrupt of its own.
+  std::unique_ptr<KubeClient> Share() const;
+
   const std::string& name_space() const { return access_.name_space; }
 
   // Paths begin with "/api". Errors: Unavailable while the server is away (after `patience`),
@@ -52,11 +55,13 @@ class KubeClient {
   // What Open gave was not accepted (401): it is asked for again.
   void Refused() const { credentials_->Refused(); }
 
-  // Ends what waits to be tried again, and each later call; from any thread.
+  // Ends the calls under way, with Cancelled or Unavailable; from any thread.
+  void Interrupt();
+  // Likewise, and each later call that waits to be tried again.
   void GiveUp();
 
  private:
-  KubeClient(ClusterAccess access, std::unique_ptr<Credentials> credentials);
+  KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials);
   Result<net::HttpReply> Call(const net::HttpRequest& request) const;
   Result<net::HttpReply> Once(net::HttpRequest request) const;
   // Has it sent as whom we are now, once more if that is refused. `ask` gives the reply's status.
@@ -67,11 +72,13 @@ class KubeClient {
   // `options` begin with "&"; `kind`: the content type.
   Result<json::object> Patch(const std::string& path, const char* options, const char* kind,
                              const json::object& body) const;
-  bool Sleep(std::chrono::milliseconds time) const;
+  struct State;
+  struct Interruption;
+  // False if it was interrupted.
+  bool Sleep(std::chrono::milliseconds time, const Interruption& interruption) const;
 
   const ClusterAccess access_;
-  const std::unique_ptr<Credentials> credentials_;
-  struct State;
+  const std::shared_ptr<Credentials> credentials_;
   const std::unique_ptr<State> state_;
 
  public:

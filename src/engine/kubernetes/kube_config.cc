@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "engine/child.h"
 #include "engine/kubernetes/decode.h"
+#include "engine/kubernetes/no_proxy.h"
 #include "job/yaml_tree.h"
 #include "net/address.h"
 #include "net/http_client.h"
@@ -43,14 +44,8 @@ std::string TextOf(const Node* node, std::string_view field) {
   return found != nullptr && found->kind == Node::Kind::kScalar ? found->text : "";
 }
 
-Result<std::string> ReadNamed(const fs::path& directory, const std::string& path) {
-  const fs::path whole = path.starts_with('/') ? fs::path(path) : directory / path;
-  return ReadFile(whole, kMaxFile);
-}
-
 // FIELD-data in base64, else the file that FIELD names.
-Status TakePem(const Node* node, const std::string& field, const fs::path& directory,
-               std::string* pem) {
+Status TakePem(const Node* node, const std::string& field, std::string* pem) {
   const std::string data = TextOf(node, field + "-data");
   if (!data.empty()) {
     auto decoded = DecodeBase64(data);
@@ -60,14 +55,13 @@ Status TakePem(const Node* node, const std::string& field, const fs::path& direc
   }
   const std::string path = TextOf(node, field);
   if (path.empty()) return Status::Ok();
-  TRY_ASSIGN(*pem, ReadNamed(directory, path));
+  TRY_ASSIGN(*pem, ReadFile(path, kMaxFile));
   return Status::Ok();
 }
 
-void TakeExec(const Node* exec, const fs::path& directory, ExecPlugin* plugin) {
-  std::string command = TextOf(exec, "command");
+void TakeExec(const Node* exec, ExecPlugin* plugin) {
+  const std::string command = TextOf(exec, "command");
   if (command.empty()) return;
-  if (command.find('/') != std::string::npos && command[0] != '/') command = directory / command;
   plugin->argv = {command};
   plugin->version = TextOf(exec, "apiVersion");
   if (const Node* args = exec->Find("args"); args != nullptr) {
@@ -79,18 +73,15 @@ void TakeExec(const Node* exec, const fs::path& directory, ExecPlugin* plugin) {
   }
 }
 
-Status TakeUser(const Node* user, const fs::path& directory, ClusterAccess* access) {
-  TRY(TakePem(user, "client-certificate", directory, &access->tls.certificate));
-  TRY(TakePem(user, "client-key", directory, &access->tls.key));
+Status TakeUser(const Node* user, ClusterAccess* access) {
+  TRY(TakePem(user, "client-certificate", &access->tls.certificate));
+  TRY(TakePem(user, "client-key", &access->tls.key));
   access->token = TextOf(user, "token");
   access->token_file = TextOf(user, "tokenFile");
-  if (!access->token_file.empty() && access->token_file[0] != '/')
-    access->token_file = directory / access->token_file;
   const std::string name = TextOf(user, "username");
   if (!name.empty()) access->user_and_password = name + ":" + TextOf(user, "password");
   if (user == nullptr) return Status::Ok();
-  if (const Node* exec = user->Find("exec"); exec != nullptr)
-    TakeExec(exec, directory, &access->exec);
+  if (const Node* exec = user->Find("exec"); exec != nullptr) TakeExec(exec, &access->exec);
   if (user->Find("auth-provider") != nullptr && access->exec.argv.empty() &&
       access->token.empty()) {
     return Unimplemented(
@@ -100,14 +91,14 @@ Status TakeUser(const Node* user, const fs::path& directory, ClusterAccess* acce
   return Status::Ok();
 }
 
-Status TakeCluster(const Node* cluster, const fs::path& directory, ClusterAccess* access) {
+Status TakeCluster(const Node* cluster, ClusterAccess* access) {
   access->server = TextOf(cluster, "server");
   if (access->server.empty()) return InvalidArgument("its cluster has no server");
   TRY(net::ParseUrl(access->server).status());
   access->tls.server_name = TextOf(cluster, "tls-server-name");
   access->tls.verify = TextOf(cluster, "insecure-skip-tls-verify") != "true";
   access->proxy = TextOf(cluster, "proxy-url");
-  return TakePem(cluster, "certificate-authority", directory, &access->tls.authorities);
+  return TakePem(cluster, "certificate-authority", &access->tls.authorities);
 }
 
 // Several files count as one in which the first that says something is right.
@@ -131,15 +122,42 @@ Status Merge(Node from, Node* into) {
   return Status::Ok();
 }
 
+void ResolvePath(const fs::path& directory, std::string_view field, Node* node) {
+  Node* const path = node == nullptr ? nullptr : node->Find(field);
+  if (path == nullptr || path->kind != Node::Kind::kScalar) return;
+  if (!path->text.empty() && path->text[0] != '/') path->text = directory / path->text;
+}
+
+// Paths are relative to the file that they stand in, and several files become one.
+void ResolvePaths(const fs::path& directory, Node* root) {
+  const auto each = [root](std::string_view list, std::string_view kind, const auto& resolve) {
+    Node* const entries = root->Find(list);
+    if (entries == nullptr || entries->kind != Node::Kind::kList) return;
+    for (Node& entry : entries->items) {
+      if (Node* const node = entry.Find(kind); node != nullptr) resolve(node);
+    }
+  };
+  each("clusters", "cluster",
+       [&](Node* cluster) { ResolvePath(directory, "certificate-authority", cluster); });
+  each("users", "user", [&](Node* user) {
+    for (const char* field : {"client-certificate", "client-key", "tokenFile"})
+      ResolvePath(directory, field, user);
+    Node* const exec = user->Find("exec");
+    // A name without '/' is looked up in PATH.
+    if (TextOf(exec, "command").find('/') != std::string::npos)
+      ResolvePath(directory, "command", exec);
+  });
+}
+
 Result<Node> ParseFile(std::string_view text, const std::string& file) {
   job::Errors errors(file, {});
   Node root = job::ParseYaml(text, -1, &errors);
   TRY(errors.ToStatus());
+  ResolvePaths(fs::path(file).parent_path(), &root);
   return root;
 }
 
-Result<ClusterAccess> Decode(const Node& root, const std::string& file, const fs::path& directory,
-                             const std::string& wish) {
+Result<ClusterAccess> Decode(const Node& root, const std::string& file, const std::string& wish) {
   ClusterAccess access;
   access.source = file;
   access.context = wish.empty() ? TextOf(&root, "current-context") : wish;
@@ -153,9 +171,8 @@ Result<ClusterAccess> Decode(const Node& root, const std::string& file, const fs
     return NotFound(file + ": there is no context " + job::Shown(access.context) + " in it");
   const std::string where = file + ": context " + access.context;
   const Node* cluster = Named(root, "clusters", TextOf(context, "cluster"), "cluster");
-  TRY(TakeCluster(cluster, directory, &access).With(where));
-  TRY(TakeUser(Named(root, "users", TextOf(context, "user"), "user"), directory, &access)
-          .With(where));
+  TRY(TakeCluster(cluster, &access).With(where));
+  TRY(TakeUser(Named(root, "users", TextOf(context, "user"), "user"), &access).With(where));
   const std::string name_space = TextOf(context, "namespace");
   if (!name_space.empty()) access.name_space = name_space;
   return access;
@@ -177,7 +194,7 @@ Result<ClusterAccess> InPod(const ConfigPlace& place) {
 void TakeProxy(const ConfigPlace& place, ClusterAccess* access) {
   if (!access->proxy.empty() || place.https_proxy.empty()) return;
   const auto url = net::ParseUrl(access->server);
-  if (url.ok() && url->tls && !IsExcluded(url->host, place.no_proxy))
+  if (url.ok() && url->tls && !IsExcludedFromProxy(url->host, url->port, place.no_proxy))
     access->proxy = place.https_proxy;
 }
 
@@ -187,21 +204,6 @@ std::string Variable(const char* name) {
 }
 
 }  // namespace
-
-bool IsExcluded(const std::string& host, const std::string& no_proxy) {
-  size_t at = 0;
-  while (at <= no_proxy.size()) {
-    const size_t end = std::min(no_proxy.find(',', at), no_proxy.size());
-    std::string one = no_proxy.substr(at, end - at);
-    at = end + 1;
-    std::erase(one, ' ');
-    if (one.empty()) continue;
-    if (one == "*" || one == host) return true;
-    const std::string domain = one[0] == '.' ? one : "." + one;
-    if (host.ends_with(domain)) return true;
-  }
-  return false;
-}
 
 ConfigPlace PlaceOfThisProcess() {
   ConfigPlace place;
@@ -221,7 +223,7 @@ ConfigPlace PlaceOfThisProcess() {
 Result<ClusterAccess> ReadKubeConfig(std::string_view text, const std::string& file,
                                      const std::string& context) {
   TRY_ASSIGN(const Node root, ParseFile(text, file));
-  return Decode(root, file, fs::path(file).parent_path(), context);
+  return Decode(root, file, context);
 }
 
 Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& context) {
@@ -229,7 +231,6 @@ Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& c
   if (paths.empty() && !place.home.empty()) paths = place.home + "/.kube/config";
   Node root;
   std::string files;
-  fs::path directory;
   for (size_t at = 0; at < paths.size();) {
     const size_t end = std::min(paths.find(':', at), paths.size());
     const std::string path = paths.substr(at, end - at);
@@ -240,12 +241,11 @@ Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& c
     if (!text.ok()) return text.status();
     TRY_ASSIGN(Node one, ParseFile(*text, path));
     TRY(Merge(std::move(one), &root));
-    if (files.empty()) directory = fs::path(path).parent_path();
     files += (files.empty() ? "" : ":") + path;
   }
   Result<ClusterAccess> access = NotFound("");
   if (!files.empty()) {
-    access = Decode(root, files, directory, context);
+    access = Decode(root, files, context);
   } else if (!place.service_host.empty()) {
     access = InPod(place);
   } else {

@@ -54,7 +54,8 @@ ConfigPlace PlaceOfThisProcess();
 // `context` empty: the current one. NotFound says where it was looked for and what to do;
 // InvalidArgument names file and field.
 Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& context);
-// The text of one kubeconfig; `directory`: of relative paths in it. Files it names are read.
+// The text of one kubeconfig; relative paths in it are of the directory of `file`. Files it names
+// are read.
 Result<ClusterAccess> ReadKubeConfig(std::string_view text, const std::string& file,
                                      const std::string& context);
 
@@ -66,9 +67,6 @@ struct ExecCredential {
   std::string expires;  // RFC 3339; empty: never
 };
 Result<ExecCredential> DecodeExecCredential(std::string_view text);
-
-// Whether HOST is one of "host,.domain,10.0.0.0/8,*"; networks are not understood.
-bool IsExcluded(const std::string& host, const std::string& no_proxy);
 
 // PEM.
 struct KeyPair {

@@ -10,6 +10,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
@@ -86,9 +87,10 @@ Status CallAll(const std::vector<std::function<Status()>>& calls) {
 
 struct HeldJob {
   JobPlace place;
-  std::optional<bool> image_volumes;  // guarded by sending: whether its cluster has them
-  const KubeClient* client = nullptr;
-  std::mutex sending;  // one Apply or Stop at a time
+  std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
+  const KubeClient* shared = nullptr;  // of its cluster, as long as the engine
+  std::unique_ptr<KubeClient> client;  // its own: interrupted alone
+  std::mutex sending;                  // one Apply or Stop at a time
   std::unique_ptr<JobFollower> follower;
   std::mutex relay_mu;
   std::unique_ptr<Relay> relay;  // guarded by relay_mu
@@ -114,6 +116,7 @@ class KubernetesEngine final : public PublishingEngine {
   Status Apply(const DesiredJob& desired) override;
   Result<std::string> Describe(const DesiredJob& desired) override;
   Status Stop(const std::string& job_id, milliseconds grace) override;
+  void Interrupt(const std::string& job_id) override;
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
   Result<Endpoint> Dial(const std::string& job_id) override;
@@ -130,6 +133,10 @@ class KubernetesEngine final : public PublishingEngine {
     std::string path;
     std::string launcher;  // in the pod
   };
+  // Where a job of another process of ours is, as the job's directory says.
+  JobPlace RecordedPlace(const std::string& job_id) const {
+    return ReadPlace(options_.job_dir ? options_.job_dir(job_id) : "");
+  }
   Result<Reached> RunningPod(const std::string& job_id, const std::string& role, int index);
   Result<const KubeClient*> ClientFor(const std::string& context);
   Result<std::shared_ptr<HeldJob>> Hold(const std::string& job_id, const JobPlace& place);
@@ -152,6 +159,8 @@ class KubernetesEngine final : public PublishingEngine {
   std::mutex mu_;
   std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
   std::map<std::string, std::shared_ptr<HeldJob>> jobs_;        // guarded by mu_
+  // Jobs whose Apply failed before it had asked for anything to be made.
+  std::set<std::string> nothing_made_;  // guarded by mu_
 
   std::mutex outbox_mu_;
   std::condition_variable outbox_changed_;
@@ -165,6 +174,7 @@ KubernetesEngine::~KubernetesEngine() {
   {
     std::lock_guard lock(mu_);
     for (const auto& [context, client] : clients_) client->GiveUp();
+    for (const auto& [id, held] : jobs_) held->client->GiveUp();
   }
   std::map<std::string, std::shared_ptr<HeldJob>> jobs;
   {
@@ -239,9 +249,10 @@ Result<std::shared_ptr<HeldJob>> KubernetesEngine::Hold(const std::string& job_i
   held = std::make_shared<HeldJob>();
   held->place = place;
   if (held->place.name_space.empty()) held->place.name_space = client->name_space();
-  held->client = client;
+  held->shared = client;
+  held->client = client->Share();
   held->follower = std::make_unique<JobFollower>(
-      JobFollower::Options{job_id, held->place.name_space, client, options_.clock,
+      JobFollower::Options{job_id, held->place.name_space, held->client.get(), options_.clock,
                            options_.restart},
       [this](std::vector<TaskEvent> events) { Queue(std::move(events)); });
   return held;
@@ -287,7 +298,13 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
   TRY(CheckObjects(objects_, desired));
   bool there = false;
   const JobPlace place{desired.kubernetes.context, desired.kubernetes.name_space};
-  TRY_ASSIGN(const auto held, FindOrAdopt(desired.job_id, place, &there));
+  const auto found = FindOrAdopt(desired.job_id, place, &there);
+  {
+    std::lock_guard lock(mu_);
+    if (!found.ok()) nothing_made_.insert(desired.job_id);
+    if (found.ok()) nothing_made_.erase(desired.job_id);
+  }
+  TRY_ASSIGN(const auto held, found);
   std::lock_guard sending(held->sending);
   if (held->follower->stopping())
     return FailedPrecondition("job " + desired.job_id + " is being stopped");
@@ -373,8 +390,12 @@ Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
 
 Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
+  {
+    std::lock_guard lock(mu_);
+    if (nothing_made_.erase(job_id) > 0) return Status::Ok();
+  }
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
   Status removed;
   if (there) {
     std::lock_guard sending(held->sending);
@@ -392,6 +413,13 @@ Status KubernetesEngine::Stop(const std::string& job_id, milliseconds grace) {
   return Status::Ok();
 }
 
+void KubernetesEngine::Interrupt(const std::string& job_id) {
+  const auto held = Find(job_id);
+  if (held == nullptr) return;
+  held->client->Interrupt();
+  held->follower->Interrupt();
+}
+
 Status KubernetesEngine::RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace) {
   const std::string& name_space = held->place.name_space;
   const std::string of_job =
@@ -407,14 +435,16 @@ Status KubernetesEngine::RemoveAll(HeldJob* held, const std::string& job_id, mil
   TRY(CallAll({remove("/pods" + of_job, {{"gracePeriodSeconds", seconds.count()}}),
                remove("/services/" + BaseName(job_id), {}),
                remove("/secrets/" + BaseName(job_id), {})}));
-  if (held->follower->AwaitNoPods(grace + kEndPatience)) return Status::Ok();
+  const Status gone = held->follower->AwaitNoPods(grace + kEndPatience);
+  if (gone.code() != Code::kDeadlineExceeded) return gone;
   // On nodes that are silent: nobody confirms their end, and who holds their volumes is not known.
   LogWarning(
       "job {}: pods do not end though they were deleted: they are removed by force; a node "
       "that is cut off ends them when it is back",
       job_id);
   TRY(held->client->Delete(core + "/pods" + of_job, {{"gracePeriodSeconds", 0}}));
-  if (held->follower->AwaitNoPods(kEndPatience)) return Status::Ok();
+  const Status forced = held->follower->AwaitNoPods(kEndPatience);
+  if (forced.code() != Code::kDeadlineExceeded) return forced;
   return DeadlineExceeded("pods of job " + job_id + " do not go; see `kubectl -n " + name_space +
                           " get pods -l " + kJobLabel + "=" + job_id + "`");
 }
@@ -450,7 +480,7 @@ Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
   std::lock_guard lock(held->relay_mu);
   if (held->relay == nullptr) {
     std::weak_ptr<HeldJob> weak = held;
-    TRY_ASSIGN(held->relay, Relay::Start(held->client, [weak, job_id]() -> Result<std::string> {
+    TRY_ASSIGN(held->relay, Relay::Start(held->shared, [weak, job_id]() -> Result<std::string> {
                  const auto alive = weak.lock();
                  if (alive == nullptr) return NotFound("the job is over");
                  const auto pod = alive->follower->PodOf("coordinator", 0);
@@ -473,7 +503,7 @@ Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string
                                                                const std::string& role, int index) {
   TRY(CheckName("job id", job_id));
   bool there = false;
-  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, {}, &there));
+  TRY_ASSIGN(const auto held, FindOrAdopt(job_id, RecordedPlace(job_id), &there));
   const auto pod = held->follower->PodOf(role, index);
   if (!there) {
     std::lock_guard lock(mu_);
@@ -484,7 +514,7 @@ Result<KubernetesEngine::Reached> KubernetesEngine::RunningPod(const std::string
                     " has no running pod in namespace " + held->place.name_space);
   }
   const bool known = pod->program == kLauncherSource || pod->program == kLauncherMounted;
-  return Reached{held->client,
+  return Reached{held->shared,
                  "/api/v1/namespaces/" + held->place.name_space + "/pods/" + pod->name,
                  known ? pod->program : kLauncherPath};
 }

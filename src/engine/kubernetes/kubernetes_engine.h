@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/job_files.h"
 #include "engine/kubernetes/kube_config.h"
 #include "engine/restart_rules.h"
 
@@ -25,6 +26,7 @@ struct KubernetesEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;
   std::chrono::seconds remove_grace{10};
+  FindJobDir job_dir;  // of jobs that this engine has not been told of by Adopt
 };
 
 // Starts a thread. Asks no cluster for anything yet.

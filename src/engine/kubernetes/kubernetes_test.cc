@@ -115,13 +115,6 @@ TEST(KubeConfig, AnExecPluginIsAsked) {
               HasSubstr("exited with code 3: log in first"));
 }
 
-TEST(KubeConfig, NoProxy) {
-  EXPECT_TRUE(IsExcluded("a.b.example", "x, .b.example"));
-  EXPECT_TRUE(IsExcluded("b.example", "b.example"));
-  EXPECT_FALSE(IsExcluded("ab.example", "b.example"));
-  EXPECT_TRUE(IsExcluded("any", "*"));
-}
-
 // ---- Objects ----
 
 DesiredTask Launcher(const std::string& role, int index) {
@@ -253,6 +246,27 @@ TEST(Objects, NamesAreDnsLabels) {
     }
   }
   EXPECT_NE(BaseName("Ab"), BaseName("ab"));
+}
+
+TEST(Objects, RequestsAreNotLimitsAndARoleHasItsOwnResources) {
+  DesiredJob job = SomeJob();
+  job.kubernetes.resources = {"rdma/hca=1", "other:google.com/tpu=8",
+                              job.tasks[1].role + ":example.com/nic=2"};
+  job.kubernetes.annotations = {{"sidecar.istio.io/inject", "false"}};
+  job.tasks[1].resources = {};
+  job.tasks[1].resources.cpu = 2;
+  job.tasks[1].resources.cpu_request = 0.5;
+  job.tasks[1].resources.memory_request = 1 << 26;
+  const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  EXPECT_EQ(pod.at("metadata").at("annotations"),
+            (json::value{{"sidecar.istio.io/inject", "false"}}));
+  const json::value& resources = pod.at("spec").at("containers").at(0).at("resources");
+  EXPECT_EQ(resources.at("limits"),
+            (json::value{{"rdma/hca", "1"}, {"example.com/nic", "2"}, {"cpu", "2000m"}}));
+  EXPECT_EQ(
+      resources.at("requests"),
+      (json::value{
+          {"rdma/hca", "1"}, {"example.com/nic", "2"}, {"cpu", "500m"}, {"memory", "67108864"}}));
 }
 
 TEST(Objects, WhatCannotBeAskedForIsSaid) {
@@ -479,6 +493,21 @@ TEST_F(JobStateTest, ASilentNodesTaskIsLostWhenAnotherStandsInItsPlace) {
   pod["status"] = Ended(137);
   See(pod);
   EXPECT_THAT(events_, SizeIs(3));
+}
+
+// A node says by turns what the registry has answered and that it will ask again.
+TEST_F(JobStateTest, TheRegistrysAnswerIsToldOnce) {
+  const auto see = [&](const char* reason, const char* message) {
+    const json::object waiting{{"waiting", {{"reason", reason}, {"message", message}}}};
+    const json::object task{{"name", "task"}, {"image", "none:1"}, {"state", waiting}};
+    See(Pod(0, 0, "a", {{"phase", "Pending"}, {"containerStatuses", json::array{task}}}));
+  };
+  for (int turn = 0; turn < 2; ++turn) {
+    see("ErrImagePull", "none:1: not found");
+    see("ImagePullBackOff", "Back-off pulling image");
+  }
+  ASSERT_THAT(events_, SizeIs(1));
+  EXPECT_THAT(events_[0].end.reason, HasSubstr("(ErrImagePull: none:1: not found)"));
 }
 
 TEST_F(JobStateTest, ReasonsBecomeSentences) {

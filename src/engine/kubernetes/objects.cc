@@ -119,21 +119,48 @@ json::array Environment(const DesiredJob& job, const DesiredTask& task,
   return env;
 }
 
+// An entry of kubernetes.resources.
+struct FurtherResource {
+  std::string role;  // empty: every role
+  std::string name;
+  std::string quantity;
+};
+
+FurtherResource SplitResource(const std::string& text) {
+  const size_t is = text.rfind('=');
+  const size_t colon = text.find(':');
+  const bool of_role = colon != std::string::npos && colon < is;
+  const size_t begin = of_role ? colon + 1 : 0;
+  FurtherResource resource;
+  if (of_role) resource.role = text.substr(0, colon);
+  if (is == std::string::npos) return resource;
+  resource.name = text.substr(begin, is - begin);
+  resource.quantity = text.substr(is + 1);
+  return resource;
+}
+
+std::string Cores(double cpus) {
+  return std::to_string(std::llround(std::ceil(cpus * 1000))) + "m";
+}
+
 json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
-  json::object wants;
-  const job::Resources& resources = task.resources;
-  if (resources.cpu > 0)
-    wants["cpu"] = std::to_string(std::llround(std::ceil(resources.cpu * 1000))) + "m";
-  if (resources.memory_bytes > 0) wants["memory"] = std::to_string(resources.memory_bytes);
-  if (resources.gpu > 0) wants[job.kubernetes.gpu_resource] = std::to_string(resources.gpu);
-  if (task.role != "coordinator") {
-    for (const std::string& text : job.kubernetes.resources) {
-      const size_t is = text.rfind('=');
-      wants[text.substr(0, is)] = text.substr(is + 1);
-    }
+  const job::Resources& wants = task.resources;
+  json::object limits;
+  if (wants.gpu > 0) limits[job.kubernetes.gpu_resource] = std::to_string(wants.gpu);
+  for (const std::string& text : job.kubernetes.resources) {
+    const FurtherResource further = SplitResource(text);
+    const bool mine = further.role.empty() || further.role == task.role;
+    if (task.role != "coordinator" && mine) limits[further.name] = further.quantity;
   }
-  if (wants.empty()) return {};
-  return {{"requests", wants}, {"limits", wants}};
+  json::object requests = limits;
+  if (wants.cpu > 0) limits["cpu"] = Cores(wants.cpu);
+  if (wants.memory_bytes > 0) limits["memory"] = std::to_string(wants.memory_bytes);
+  if (wants.cpu_reserved() > 0) requests["cpu"] = Cores(wants.cpu_reserved());
+  if (wants.memory_reserved() > 0) requests["memory"] = std::to_string(wants.memory_reserved());
+  json::object resources;
+  if (!requests.empty()) resources["requests"] = std::move(requests);
+  if (!limits.empty()) resources["limits"] = std::move(limits);
+  return resources;
 }
 
 std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
@@ -189,6 +216,12 @@ json::object Labels(const DesiredJob& job, const std::string& role) {
   labels[kJobLabel] = job.job_id;
   if (!role.empty()) labels[kRoleLabel] = role;
   return labels;
+}
+
+json::object Annotations(const DesiredJob& job) {
+  json::object annotations;
+  for (const auto& [name, value] : job.kubernetes.annotations) annotations[name] = value;
+  return annotations;
 }
 
 json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
@@ -300,10 +333,11 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
       return InvalidArgument("kubernetes.volumes: two of them are mounted at " + volume.target);
   }
   for (const std::string& text : job.kubernetes.resources) {
-    const size_t is = text.rfind('=');
-    if (is == std::string::npos || !IsQualified(text.substr(0, is)) ||
-        !ReadQuantity(text.substr(is + 1)))
-      return InvalidArgument("kubernetes.resources: got \"" + text + "\", expected NAME=QUANTITY");
+    const FurtherResource further = SplitResource(text);
+    if (!IsQualified(further.name) || !ReadQuantity(further.quantity)) {
+      return InvalidArgument("kubernetes.resources: got \"" + text +
+                             "\", expected NAME=QUANTITY, or ROLE:NAME=QUANTITY");
+    }
   }
   return CheckPlacement(job);
 }
@@ -336,7 +370,9 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"securityContext", ContainerSecurity(job)}}};
   }
   AddPlacement(job, task, &spec);
-  return {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(spec)}};
+  json::object metadata{{"labels", std::move(labels)}};
+  if (!job.kubernetes.annotations.empty()) metadata["annotations"] = Annotations(job);
+  return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }
 
 std::optional<RoleJob> AsOneJob(const ObjectOptions& options, const DesiredJob& job,
@@ -382,9 +418,11 @@ json::object JobObject(const ObjectOptions& options, const DesiredJob& job, cons
   json::object meta = Meta(role.name, std::move(labels), owner);
   json::object bases;
   for (const auto& [index, base] : role.bases) bases[std::to_string(index)] = base;
-  meta["annotations"] = json::object{{kOrderNote, std::to_string(role.order)},
-                                     {kTemplateNote, role.digest},
-                                     {kBasesNote, ToText(bases)}};
+  json::object annotations = Annotations(job);
+  annotations[kOrderNote] = std::to_string(role.order);
+  annotations[kTemplateNote] = role.digest;
+  annotations[kBasesNote] = ToText(bases);
+  meta["annotations"] = std::move(annotations);
   json::object spec{{"completionMode", "Indexed"},
                     {"completions", role.count},
                     {"parallelism", role.count},

@@ -44,6 +44,7 @@ DesiredJob FullJob() {
   }
   job.seed = {{"token", "t"}, {"job.json", "{}"}};
   job.kubernetes.labels = {{"kueue.x-k8s.io/queue-name", "q"}};
+  job.kubernetes.annotations = {{"sidecar.istio.io/inject", "false"}};
   job.kubernetes.node_selector = {{"zone", "b"}};
   job.kubernetes.tolerations = {"gpu", "gpu=yes", "gpu=yes:NoSchedule"};
   job.kubernetes.service_account = "runner";

@@ -53,6 +53,7 @@ class LocalEngine final : public PublishingEngine {
 
   std::string name() const override { return options_.apart ? "local-apart" : "local"; }
   bool SharesJobDirectory() const override { return !options_.apart; }
+  bool UsesPids() const override { return true; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
   Status Stop(const std::string& job_id, milliseconds grace) override;

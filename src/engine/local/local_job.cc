@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/open_files.h"
 #include "engine/job_files.h"
 #include "engine/local/apart.h"
 #include "engine/own_host.h"
@@ -50,6 +52,14 @@ std::optional<TaskName> ParseTaskVariable(const std::string& text) {
   if (!number(second + 1, text.size(), &name.incarnation)) return std::nullopt;
   if (!CheckName("role", name.role).ok()) return std::nullopt;
   return name;
+}
+
+// A task takes a descriptor, and starting it a few more for a moment.
+void AllowTasks(size_t tasks) {
+  constexpr size_t kOthers = 256;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && 2 * tasks + kOthers > files.rlim_cur)
+    RaiseOpenFiles();
 }
 
 // The launcher or coordinator itself among the processes that have its variables: its init, a
@@ -108,6 +118,7 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
     return it->second;
   };
   if (records.ok() && records->job_id == id) {
+    AllowTasks(records->tasks.size());
     for (const std::string& base : records->group_bases) job->group_bases_.emplace_back(base);
     for (const TaskRecord& record : records->tasks) {
       Task& task = put(record.desired);
@@ -168,6 +179,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     return FailedPrecondition("job " + id_ +
                               " is already run by another shoal process on this machine");
   }
+  AllowTasks(desired.tasks.size());
   if (options_->apart) TRY(MakeApart(desired));
   const TimePoint now = options_->clock->Now();
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
@@ -262,8 +274,10 @@ Result<Spawned> LocalJob::SpawnTask(const Key& key, const Task& task) const {
   } else {
     TRY(CheckOwnHost("local", task.desired));
   }
+  std::vector<std::string> environment = options_->environment;
+  if (std::string entry = OpenFilesEntry(); !entry.empty()) environment.push_back(std::move(entry));
   return Spawn(SpawnSpecOf({id_, dir_, key.first, key.second, task.incarnation}, desired,
-                           options_->environment));
+                           std::move(environment)));
 }
 
 void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {

@@ -15,6 +15,7 @@
 #include "engine/restart_rules.h"
 #include "engine/task_process.h"
 #include "host/cgroup.h"
+#include "host/shared_memory.h"
 #include "host/usage.h"
 
 namespace shoal::engine {
@@ -48,7 +49,10 @@ Status Sweep(const std::string& job_id, const std::vector<std::filesystem::path>
   for (;;) {
     // Anew each time: what was killed may have been starting something.
     const std::vector<pid_t> pids = host::ProcessesWithVariable(kJobVariable, job_id);
-    if (pids.empty()) return host::RemoveCgroupsOf(group_bases, job_id, limit);
+    if (pids.empty()) {
+      (void)host::FindLeftSharedMemory(true);  // of launchers that were killed
+      return host::RemoveCgroupsOf(group_bases, job_id, limit);
+    }
     if (SteadyClock::now() >= deadline) {
       return DeadlineExceeded("process " + std::to_string(pids.front()) + " of job " + job_id +
                               " does not end though it was killed: it belongs to another user, or "

@@ -86,8 +86,10 @@ void AddResources(const std::string& role, const RoleNeed& need, json::object* a
   const bool coordinator = role == kCoordinator;
   const job::Resources& wants = need.resources;
   const int64_t usual = coordinator ? kCoordinatorMemory : kUsualMemory;
-  const int64_t memory = wants.memory_bytes > 0 ? wants.memory_bytes : usual;
-  const double cpus = wants.cpu > 0 ? wants.cpu : coordinator ? kLeastCpus : 1;
+  const int64_t memory =
+      wants.memory_bytes > 0 ? wants.memory_bytes : std::max(usual, wants.memory_request);
+  const double wanted = wants.cpu_reserved();
+  const double cpus = wanted > 0 ? wanted : coordinator ? kLeastCpus : 1;
   (*app)["cpus"] = std::max(cpus, kLeastCpus);
   (*app)["mem"] = (memory + (1 << 20) - 1) >> 20;
   (*app)["disk"] = 0;
@@ -292,6 +294,9 @@ std::map<std::string, RoleNeed> NeedsOf(const DesiredJob& desired) {
     need.resources.cpu = std::max(need.resources.cpu, task.resources.cpu);
     need.resources.memory_bytes =
         std::max(need.resources.memory_bytes, task.resources.memory_bytes);
+    need.resources.cpu_request = std::max(need.resources.cpu_request, task.resources.cpu_request);
+    need.resources.memory_request =
+        std::max(need.resources.memory_request, task.resources.memory_request);
     need.resources.gpu = std::max(need.resources.gpu, task.resources.gpu);
   }
   return needs;

@@ -102,6 +102,8 @@ class MarathonEngine final : public PublishingEngine {
                                   std::vector<std::string>* surplus, bool* group_shrinks);
   void Listen(Cluster* cluster);  // under mu_
   Result<Cluster*> ClusterOf(const job::Marathon& settings);
+  // That of a job of another process of ours, as the job's directory says.
+  Result<Cluster*> ClusterOfRecord(const std::string& job_id);
   Status SendGroup(const std::string& job_id);
   Status RemoveGroup(MarathonApi* api, const std::string& job_id);
   // NotFound with where it is, if that is not here.
@@ -257,6 +259,11 @@ Result<Cluster*> MarathonEngine::ClusterOf(const job::Marathon& settings) {
   return &cluster;
 }
 
+Result<Cluster*> MarathonEngine::ClusterOfRecord(const std::string& job_id) {
+  return ClusterOf(options_.job_dir ? marathon::ReadSettings(options_.job_dir(job_id))
+                                    : job::Marathon());
+}
+
 Result<std::string> MarathonEngine::Describe(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   TRY(marathon::CheckSettings(desired));
@@ -405,7 +412,7 @@ Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   if (cluster == nullptr) {
-    TRY_ASSIGN(cluster, ClusterOf({}));
+    TRY_ASSIGN(cluster, ClusterOfRecord(job_id));
   }
   TRY(RemoveGroup(cluster->api.get(), job_id));
   std::vector<TaskEvent> events;
@@ -484,7 +491,7 @@ Result<std::string> MarathonEngine::TaskLog(const std::string& job_id, const std
 Status MarathonEngine::Elsewhere(const std::string& job_id, const std::string& role, int index,
                                  const Status& here) {
   if (here.code() != Code::kNotFound) return here;
-  const auto cluster = ClusterOf({});
+  const auto cluster = ClusterOfRecord(job_id);
   if (!cluster.ok()) return here;
   const auto apps = (*cluster)->api->AppsOf(job_id);
   if (!apps.ok() || apps->empty()) return here;

@@ -155,7 +155,7 @@ std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks
                                    const std::string& group) {
   // One that overlaps may use all processors of the job on its node: which of them are idle the
   // kernel knows, Slurm does not.
-  const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu)));
+  const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu_reserved())));
   const int64_t mib = (resources.memory_bytes + (1 << 20) - 1) >> 20;
   std::vector<std::string> words = {"srun",
                                     "--label",

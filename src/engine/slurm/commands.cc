@@ -99,6 +99,14 @@ QueuedJob Fold(std::map<int64_t, QueuedJob> components) {
   return job;
 }
 
+// "PATH|COMMENT", either of which may hold a '|'; our own comment holds none.
+void TakePathAndComment(std::string_view text, QueuedJob* job) {
+  size_t mark = text.rfind('|');
+  if (JobOfComment(text.substr(mark + 1)).empty()) mark = text.find('|');
+  job->work_dir = Clean(text.substr(0, mark));
+  job->comment = Clean(text.substr(mark + 1));
+}
+
 }  // namespace
 
 std::vector<QueuedJob> ParseQueue(std::string_view text) {
@@ -119,8 +127,7 @@ std::vector<QueuedJob> ParseQueue(std::string_view text) {
     job.start = Clean(Next(&line, '|'));
     job.nodes = Clean(Next(&line, '|'));
     job.batch_host = Clean(Next(&line, '|'));
-    job.work_dir = Clean(Next(&line, '|'));
-    job.comment = Clean(line);
+    TakePathAndComment(line, &job);
     if (job.state.empty()) continue;
     if (job.heterogeneous) {
       components[job.number].emplace(component, std::move(job));
@@ -130,6 +137,19 @@ std::vector<QueuedJob> ParseQueue(std::string_view text) {
   }
   for (auto& [number, of_one] : components) jobs.push_back(Fold(std::move(of_one)));
   return jobs;
+}
+
+const QueuedJob* FindJob(const std::vector<QueuedJob>& queue, const std::string& job_id,
+                         int64_t number) {
+  const QueuedJob* by_comment = nullptr;
+  for (const QueuedJob& one : queue) {
+    if (!IsActive(one.state)) continue;
+    const std::string named = JobOfComment(one.comment);
+    if (named == job_id) by_comment = &one;
+    // Its comment may be the user's, or a plugin's of the site.
+    if (number != 0 && one.number == number && (named.empty() || named == job_id)) return &one;
+  }
+  return by_comment;
 }
 
 bool IsPending(const std::string& state) {
@@ -144,6 +164,8 @@ bool IsActive(const std::string& state) {
                                                 "STAGE_OUT", "STOPPED",    "RESIZING"};
   return IsPending(state) || kActive.contains(state);
 }
+
+bool IsSuspended(const std::string& state) { return state == "SUSPENDED" || state == "STOPPED"; }
 
 bool IsSlurmsOwnEnd(const std::string& state) {
   return state == "PREEMPTED" || state == "NODE_FAIL" || state == "BOOT_FAIL";

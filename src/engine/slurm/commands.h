@@ -35,8 +35,15 @@ struct QueuedJob {
 inline constexpr const char* kQueueFormat = "%i|%T|%r|%S|%N|%B|%Z|%k";
 std::vector<QueuedJob> ParseQueue(std::string_view text);
 
+// The active job of ours with this id: by the number under which it was submitted (0: not known),
+// else by its comment. Null if there is none.
+const QueuedJob* FindJob(const std::vector<QueuedJob>& queue, const std::string& job_id,
+                         int64_t number);
+
 // Whether a job in this state has, or may get, processes.
 bool IsActive(const std::string& state);
+// Whether its processes are stopped, until somebody has them go on.
+bool IsSuspended(const std::string& state);
 // Whether it waits in the queue.
 bool IsPending(const std::string& state);
 

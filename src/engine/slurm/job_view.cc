@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -146,6 +147,14 @@ std::vector<TaskEvent> JobView::Look(const QueuedJob* job, TimePoint /*now*/) {
   if (is_torn()) return {};
   const bool lost = job->batch_host == head_ && LostItsHead(*job);
   looks_headless_ = lost ? looks_headless_ + 1 : 0;
+  const bool suspended = IsSuspended(job->state);
+  if (suspended != std::exchange(suspended_, suspended)) {
+    TaskEvent event = CoordinatorEvent(
+        TaskPhase::kRunning,
+        suspended ? "Slurm has suspended the job (scontrol suspend)" : "Slurm has resumed the job");
+    event.stopped = suspended;
+    return {event};
+  }
   if (!IsPending(job->state)) {
     waits_.clear();
     looks_delayed_ = 0;

@@ -109,6 +109,7 @@ class JobView {
   bool closed_ = false;
   bool another_ = false;
   bool over_ = false;
+  bool suspended_ = false;
   int looks_without_ = 0;
   int looks_delayed_ = 0;
   int looks_headless_ = 0;

@@ -28,7 +28,7 @@ std::vector<RoleNeed> NeedsOf(const DesiredJob& desired) {
     if (need == needs.end()) {
       RoleNeed fresh;
       fresh.role = task.role;
-      fresh.cpus = std::max(1, static_cast<int>(std::ceil(task.resources.cpu)));
+      fresh.cpus = std::max(1, static_cast<int>(std::ceil(task.resources.cpu_reserved())));
       fresh.mib = (task.resources.memory_bytes + (1 << 20) - 1) >> 20;
       fresh.gpus = task.resources.gpu;
       need = needs.insert(needs.end(), fresh);

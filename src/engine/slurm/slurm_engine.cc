@@ -106,8 +106,13 @@ class SlurmEngine final : public PublishingEngine {
   void EndVanished();
   // At most one question each second, whoever asks.
   Result<std::vector<QueuedJob>> AskQueue();
-  // The active job of that id, whoever submitted it.
-  Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id);
+  // The active job of that id, whoever submitted it. `job_dir` holds the number that Slurm gave it.
+  Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id,
+                                               const std::string& job_dir);
+  // Of a job of another process of ours; empty: not known.
+  std::string RecordedDir(const std::string& job_id) const {
+    return options_.job_dir ? options_.job_dir(job_id) : "";
+  }
   Result<std::string> JobDir(const std::string& job_id);
   Result<slurm::ExecPlace> FindTask(const std::string& job_id, const std::string& role, int index);
   Status EndInSlurm(const std::string& job_id, int64_t number);
@@ -359,13 +364,12 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   return submitted;
 }
 
-Result<std::optional<QueuedJob>> SlurmEngine::FindInQueue(const std::string& job_id) {
+Result<std::optional<QueuedJob>> SlurmEngine::FindInQueue(const std::string& job_id,
+                                                          const std::string& job_dir) {
+  const int64_t number = job_dir.empty() ? 0 : slurm::ReadAllocation(job_dir).number;
   TRY_ASSIGN(const std::vector<QueuedJob> queue, AskQueue());
-  std::optional<QueuedJob> found;
-  for (const QueuedJob& one : queue) {
-    if (slurm::JobOfComment(one.comment) == job_id && slurm::IsActive(one.state)) found = one;
-  }
-  return found;
+  const QueuedJob* const found = slurm::FindJob(queue, job_id, number);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
@@ -375,9 +379,10 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
     std::lock_guard lock(mu_);
     if (const auto known = jobs_.find(job_id); known != jobs_.end()) return known->second->List();
   }
-  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+  const std::string dir = job_dir.empty() ? RecordedDir(job_id) : job_dir;
+  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, dir));
   if (!queued) return std::vector<TaskStatus>();
-  auto found = JobView::Find(job_id, job_dir.empty() ? queued->work_dir : job_dir);
+  auto found = JobView::Find(job_id, dir.empty() ? queued->work_dir : dir);
   if (!found.ok()) return found.status();
   std::lock_guard lock(mu_);
   std::unique_ptr<JobView>& job = jobs_[job_id];
@@ -406,7 +411,7 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   if (number == 0) {
-    TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+    TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, RecordedDir(job_id)));
     if (queued) number = queued->number;
   }
   if (number != 0 && !closed) TRY(EndInSlurm(job_id, number));
@@ -468,9 +473,11 @@ Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::s
 Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const std::string& role,
                                                int index) {
   TRY(CheckName("role", role));
-  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id));
+  const std::string dir = RecordedDir(job_id);
+  TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, dir));
   if (!queued) return NotFound("Slurm has no running job of " + job_id);
-  TRY_ASSIGN(const std::unique_ptr<JobView> view, JobView::Find(job_id, queued->work_dir));
+  TRY_ASSIGN(const std::unique_ptr<JobView> view,
+             JobView::Find(job_id, dir.empty() ? queued->work_dir : dir));
   const JobView::Where where = view->PlaceOf(role, index);
   if (where.node.empty())
     return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +

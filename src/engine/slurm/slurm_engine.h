@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "engine/job_files.h"
 #include "engine/restart_rules.h"
 
 namespace shoal::engine {
@@ -24,6 +25,7 @@ struct SlurmEngineOptions {
   std::vector<std::string> environment;
   // Between SIGTERM and SIGKILL of a task that Apply no longer names.
   std::chrono::milliseconds remove_grace{10'000};
+  FindJobDir job_dir;  // of jobs that this engine has not been told of by Adopt
 };
 
 // Starts two threads. Asks Slurm for nothing yet.

@@ -515,6 +515,23 @@ TEST_F(JobViewTest, WhatIsTornGoesOnInAnotherAllocation) {
   EXPECT_FALSE(view_->wants_another());
 }
 
+TEST_F(JobViewTest, ASuspendedJobIsStoppedAndNotLost) {
+  Begin({7, true});
+  const QueuedJob runs = ParseQueue("7|RUNNING|None|2026|n1|n1|/|c").at(0);
+  const QueuedJob stopped = ParseQueue("7|SUSPENDED|None|2026|n1|n1|/|c").at(0);
+  EXPECT_TRUE(view_->Look(&runs, TimePoint{}).empty());
+  const auto told = view_->Look(&stopped, TimePoint{});
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].stopped, true);
+  EXPECT_EQ(told[0].phase, TaskPhase::kRunning);
+  EXPECT_THAT(told[0].end.reason, HasSubstr("Slurm has suspended the job"));
+  EXPECT_TRUE(view_->Look(&stopped, TimePoint{}).empty()) << "told once";
+  EXPECT_FALSE(view_->vanished());
+  const auto again = view_->Look(&runs, TimePoint{});
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].stopped, false);
+}
+
 TEST(Queue, OnlyANodeThatWasTheJobsOwnCanBeLost) {
   const QueuedJob headless = ParseQueue("8|RUNNING|None|2026|n[2-3]|n1|/|c").at(0);
   // On a front end the batch script's host is never among the allocation's.

@@ -1,8 +1,11 @@
 #include "learn/sparse/dataset.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <thread>
+
+#include "learn/memory.h"
 
 namespace shoal::learn::sparse {
 
@@ -33,20 +36,24 @@ void DropFeaturesFrom(uint64_t end, data::ExampleSet* set) {
   set->feature_end = end;
 }
 
-Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t first,
-                                            uint64_t threads, uint64_t count,
+Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
+                                            uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool normalize) {
   std::vector<std::optional<Result<data::ExampleSet>>> read(threads);
   std::vector<LoadedShard> shards(threads);
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
-      const Result<data::Shard> shard = corpus.Cut(first + i, count);
+      const Result<data::Shard> shard = corpus.CutWithin(part, parts, i, threads);
       read[i] = shard.ok() ? data::ReadExamples(corpus, *shard, options)
                            : Result<data::ExampleSet>(shard.status());
       if (!read[i]->ok()) return;
       shards[i].set = std::move(**read[i]);
-      shards[i].scales = ScalesOf(shards[i].set, normalize);
+      try {
+        shards[i].scales = ScalesOf(shards[i].set, normalize);
+      } catch (const std::bad_alloc&) {
+        read[i] = OutOfMemory();
+      }
     });
   }
   for (std::thread& thread : running) thread.join();

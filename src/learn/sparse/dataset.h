@@ -23,10 +23,10 @@ struct LoadedShard {
   Row RowOf(size_t i) const { return sparse::RowOf(set, i, scales[i]); }
 };
 
-// Parts [first, first + threads) of `count` of the corpus, each read by a thread of its own. Errors
-// as data::ReadExamples.
-Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t first,
-                                            uint64_t threads, uint64_t count,
+// Part `part` of `parts` of the corpus, a shard for each of `threads` threads, which read them.
+// Errors as data::ReadExamples.
+Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t part,
+                                            uint64_t parts, uint64_t threads,
                                             data::ExampleOptions options, bool normalize);
 
 // Factors of one set.

@@ -58,6 +58,7 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
                       {"output", task.output.string()},
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
+  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
   if (!held_out) return result;
   result["log_loss"] = outcome.held_out.log_loss;
   result["accuracy"] = outcome.held_out.accuracy;
@@ -73,6 +74,13 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
   const auto output = job.outputs.find("model");
   if (output == job.outputs.end() || output->second.empty())
     return InvalidArgument("outputs.model: missing; expected the directory for the model");
+  for (const job::DataSource& entry : job.data) {
+    if (entry.name != kTrain && entry.name != kHeldOut) {
+      return InvalidArgument(
+          fmt::format("data.{}: expected data.{}, or data.{} to measure the model with", entry.name,
+                      kTrain, kHeldOut));
+    }
+  }
   TRY_ASSIGN(const Files files, FilesOf(job.data));
   TRY(ValidateData(files, params, algorithm, data));
   return model::CheckModelOutput(output->second);
@@ -96,6 +104,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();
   setup.reporter = &task.reporter();
+  setup.ended = [&task] { return task.EndedWorkers(); };
   setup.stop = &task.stop;
   std::atomic<uint64_t> restarted{0};
   setup.restarted_servers = &restarted;
@@ -104,6 +113,7 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
              ConnectWorker(task, ps::Consistency::Ssp(kStaleness), &restarted));
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  task.cut_short = outcome.drained;
   if (task.index == 0) task.reporter().Result(ResultOf(task, outcome));
   return Status::Ok();
 }

@@ -15,7 +15,8 @@
 
 namespace shoal::learn::sparse {
 
-// The data entry that is held out; all others are trained on.
+// The data entries: what is trained on, and what is held out.
+inline constexpr const char* kTrain = "train";
 inline constexpr const char* kHeldOut = "test";
 
 // Roles, data and output of a job of `algorithm`. InvalidArgument and the like, one sentence.

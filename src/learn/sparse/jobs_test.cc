@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <random>
 #include <thread>
 #include <tuple>
 
 #include "base/file.h"
+#include "data/test_text.h"
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
@@ -178,15 +181,49 @@ class SparseJob : public testing::Test {
                                  : &linear;
     setup.format = format_;
     setup.parameters = {{"label", params_.label}, {"categorical", params_.categorical}};
-    setup.sources = {train_.string()};
+    const auto of_worker = static_cast<size_t>(index);
+    if (of_worker < threads_of_.size()) setup.params.threads = threads_of_[of_worker];
+    setup.sources = of_worker < sources_of_.size() ? sources_of_[of_worker] : sources_;
     setup.held_out = {test_.string()};
     setup.output = dir_.path() / output;
     setup.checkpoints = checkpoints_;
     setup.client = client.get();
     setup.reporter = reporter != nullptr ? reporter : &reporter_;
-    setup.stop = &stop_;
+    setup.stop = &stops_[of_worker];
+    setup.ended = [this] {
+      const std::lock_guard lock(ended_mu_);
+      return ended_;
+    };
+    setup.look = look_;
+    setup.near.keep = cache_data_;
     setup.restarted_servers = &restarted;
     return RunWorker(setup);
+  }
+
+  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
+  std::unique_ptr<ps::Client> Played(int index) {
+    ps::ClientOptions options;
+    options.index = index;
+    options.token = "token";
+    options.hub = hub_;
+    options.consistency = ps::Consistency::Asp();
+    auto client = ps::Client::Connect(std::move(options), &members_).value();
+    const data::Corpus corpus = data::Corpus::Open(sources_).value();
+    const auto part = static_cast<uint64_t>(index);
+    WorkerSetup setup;
+    setup.index = index;
+    setup.workers = 2;
+    setup.client = client.get();
+    setup.share = {corpus.fingerprint(),
+                   1,
+                   part,
+                   2,
+                   corpus.BeginOf(part, 2).value(),
+                   corpus.BeginOf(part + 1, 2).value(),
+                   40,
+                   {301, 0}};
+    EXPECT_TRUE(Announce(setup).ok());
+    return client;
   }
 
   Result<Predictions> PredictTest() {
@@ -209,7 +246,15 @@ class SparseJob : public testing::Test {
   std::filesystem::path checkpoint_dir_;
   data::ExampleFormat format_ = data::ExampleFormat::kLibsvm;
   Reporter reporter_{-1};
-  std::atomic<bool> stop_{false};
+  std::vector<std::string> sources_ = {train_.string()};
+  // By worker; empty: as all.
+  std::vector<std::vector<std::string>> sources_of_;
+  std::vector<int64_t> threads_of_;
+  std::array<std::atomic<bool>, 8> stops_{};
+  CacheData cache_data_ = CacheData::kAuto;
+  Duration look_ = std::chrono::seconds(10);
+  std::mutex ended_mu_;
+  std::vector<int> ended_;  // guarded by ended_mu_; as the coordinator says
 
   std::shared_ptr<ps::InProcessHub> hub_;
   FixedMembers members_;
@@ -268,6 +313,40 @@ TEST_F(SparseJob, FindsThePlantedRuleAndItsModelPredictsTheSame) {
     EXPECT_NEAR(predictions->quality->auc, quality.auc, 1e-6);
     EXPECT_NEAR(predictions->quality->log_loss, quality.log_loss, 1e-5);
     EXPECT_EQ(predictions->probabilities.size(), 2000u);
+  }
+}
+
+TEST_F(SparseJob, AStopBeforeTheFirstExampleLeavesTheOldModel) {
+  ASSERT_TRUE(Run(1, 1)[0].ok());
+  const std::string digest = model::DigestOf(dir_.path() / "model" / "weights.bin").value();
+  for (std::atomic<bool>& stop : stops_) stop = true;
+  for (const int workers : {1, 2})
+    EXPECT_EQ(Run(1, workers)[0].status().code(), Code::kCancelled) << workers;
+  EXPECT_EQ(model::DigestOf(dir_.path() / "model" / "weights.bin").value(), digest);
+}
+
+// The column of labels, which training took from the first place, is missing: its place is not the
+// label's then, and there is no quality to tell.
+TEST_F(SparseJob, CsvWithoutLabelsIsPredictedAsWithThem) {
+  std::string with = "class,a,b\n", without = "a,b\n", bare = "";
+  for (int i = 0; i < 2000; ++i) {
+    const std::string cells = fmt::format("x{},{}\n", i % 7, i % 2);
+    with += fmt::format("{},{}", i % 7 < 3 ? 1 : 0, cells);
+    without += cells;
+    bare += cells;
+  }
+  format_ = data::ExampleFormat::kCsv;
+  ASSERT_TRUE(WriteFileAtomically(train_, with).ok() && WriteFileAtomically(test_, with).ok());
+  ASSERT_TRUE(Run(1, 1)[0].ok());
+  const auto labelled = PredictTest();
+  ASSERT_TRUE(labelled.ok()) << labelled.status().message();
+  ASSERT_TRUE(labelled->quality.has_value());
+  for (const std::string& text : {without, bare}) {
+    ASSERT_TRUE(WriteFileAtomically(test_, text).ok());
+    const auto predicted = PredictTest();
+    ASSERT_TRUE(predicted.ok()) << predicted.status().message();
+    EXPECT_FALSE(predicted->quality.has_value());
+    EXPECT_EQ(predicted->probabilities, labelled->probabilities);
   }
 }
 
@@ -340,9 +419,167 @@ TEST_F(SparseJob, ServersThatComeBackEmptyAreGivenTheStateAgain) {
     second.join();
     for (const auto& outcome : outcomes) ASSERT_TRUE(outcome->ok()) << outcome->status().message();
     EXPECT_EQ((*outcomes[0])->examples + (*outcomes[1])->examples, 6000u * 12);
+    EXPECT_EQ((*outcomes[0])->job.trained, 6000u * 12);
+    EXPECT_EQ((*outcomes[0])->job.counted, 6000u);
     EXPECT_NEAR((*outcomes[0])->held_out.auc, alone[0]->held_out.auc, 0.02) << factorize;
     EXPECT_LT((*outcomes[0])->held_out.log_loss, alone[0]->held_out.log_loss + 0.1) << factorize;
   }
+}
+
+// The border between two parts is near the end of a compressed file: where each worker cut by its
+// own number of threads, examples were left out or trained by both.
+TEST_F(SparseJob, WorkersWithUnlikeThreadsTrainEveryExampleOnce) {
+  const auto large = dir_.path() / "large.gz", small = dir_.path() / "small.gz";
+  ASSERT_TRUE(WriteFileAtomically(large, data::Gzip(PlantedLines(4, 3050))).ok());
+  ASSERT_TRUE(WriteFileAtomically(small, data::Gzip(PlantedLines(5, 2950))).ok());
+  for (const auto& files : {std::vector{large, small}, std::vector{small, large}}) {
+    sources_ = {files[0].string(), files[1].string()};
+    for (const auto& threads : {std::vector<int64_t>{1, 4}, {4, 1}, {2, 8}}) {
+      threads_of_ = threads;
+      const auto outcomes = Run(1, 2);
+      for (const auto& outcome : outcomes) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+      EXPECT_EQ(outcomes[0]->examples + outcomes[1]->examples, 18000u);
+      EXPECT_EQ(outcomes[0]->job.trained, 18000u);
+      EXPECT_EQ(outcomes[0]->job.counted, 6000u);
+      EXPECT_EQ(outcomes[0]->job.epochs, 3u);
+    }
+  }
+}
+
+TEST_F(SparseJob, WorkersThatSeeOtherFilesAreAnError) {
+  const auto other = dir_.path() / "other.svm";
+  ASSERT_TRUE(WriteFileAtomically(other, PlantedLines(2, 5999)).ok());
+  sources_of_ = {{train_.string()}, {other.string()}};
+  for (const int64_t bits : {0, 12}) {
+    params_.hash_bits = bits;
+    for (const auto& outcome : Run(1, 2)) {
+      EXPECT_EQ(outcome.status().code(), Code::kFailedPrecondition);
+      EXPECT_EQ(outcome.status().message().find("workers 0 and 1 see different data"), 0u)
+          << outcome.status().message();
+    }
+  }
+}
+
+// One that was told to end by somebody else than the job: it comes again and does its part.
+TEST_F(SparseJob, AWorkerThatWasToldToEndEarlyIsWaitedFor) {
+  params_.epochs = 100;
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  std::optional<Result<WorkerOutcome>> first, second;
+  std::thread zero([&] { first = One(0, "model"); });
+  std::thread one([&] { second = One(1, "model", &reporter); });
+  epochs.Await(2);
+  stops_[1] = true;
+  one.join();
+  ASSERT_TRUE(second->ok()) << second->status().message();
+  EXPECT_TRUE((*second)->drained);
+  EXPECT_LT((*second)->examples, 3000u * 100);
+  stops_[1] = false;
+  const auto again = One(1, "model");
+  zero.join();
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  ASSERT_TRUE(first->ok()) << first->status().message();
+  EXPECT_FALSE((*first)->drained);
+  EXPECT_EQ((*first)->examples + (*second)->examples + again->examples, 6000u * 100);
+  EXPECT_EQ((*first)->job.trained, 6000u * 100);
+}
+
+TEST_F(SparseJob, AWorkerThatEndedWithoutItsPartFailsTheJob) {
+  params_.epochs = 100;
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  std::optional<Result<WorkerOutcome>> first, second;
+  std::thread zero([&] { first = One(0, "model"); });
+  std::thread one([&] { second = One(1, "model", &reporter); });
+  epochs.Await(2);
+  stops_[1] = true;
+  one.join();
+  {
+    const std::lock_guard lock(ended_mu_);
+    ended_ = {1};
+  }
+  zero.join();
+  EXPECT_EQ(first->status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(first->status().message().find("worker 1 has ended and has trained "), 0u)
+      << first->status().message();
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "model" / "model.json"));
+}
+
+// Its saved position would mean other examples.
+TEST_F(SparseJob, AWorkerThatComesAgainToOtherDataIsAnError) {
+  params_.epochs = 100;
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  std::optional<Result<WorkerOutcome>> first, second;
+  std::thread zero([&] { first = One(0, "model"); });
+  std::thread one([&] { second = One(1, "model", &reporter); });
+  epochs.Await(2);
+  stops_[1] = true;
+  one.join();
+  ASSERT_TRUE(second->ok()) << second->status().message();
+  stops_[1] = false;
+  const auto other = dir_.path() / "other.svm";
+  ASSERT_TRUE(WriteFileAtomically(other, PlantedLines(2, 6100)).ok());
+  sources_of_ = {{train_.string()}, {other.string()}};
+  const auto again = One(1, "model");
+  EXPECT_EQ(again.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(again.status().message().find("the data has changed since worker 1 began"), 0u)
+      << again.status().message();
+  stops_[0] = true;
+  zero.join();
+  EXPECT_TRUE(first->ok()) << first->status().message();
+}
+
+// However long that takes: here for fifty times as long as a wait for it goes without a look.
+TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
+  look_ = std::chrono::milliseconds(1);
+  params_.epochs = 5;
+  params_.rounds = 1;
+  StartServers(1, 2);
+  Epochs epochs;
+  const Reporter reporter(epochs.fd());
+  auto fast = std::async(std::launch::async, [&] { return One(0, "model", &reporter); });
+
+  const auto slow = Played(1);
+  epochs.Await(2);  // it may be no further ahead
+  EXPECT_EQ(fast.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  ASSERT_TRUE(slow->SetProgress(EncodePositions({{5, 0, 200}})).ok());
+  ASSERT_TRUE(slow->Leave().ok());
+  const auto outcome = fast.get();
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->job.trained, outcome->examples + 200);
+}
+
+// It has trained its part and waits for the first worker to hear so.
+TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
+  over_tcp_ = true;
+  cache_data_ = CacheData::kOff;  // each has the part of its own number
+  StartServers(1, 2);
+  const auto first = Played(0);
+  auto waits = std::async(std::launch::async, [&] { return One(1, "model"); });
+  ASSERT_TRUE(first->Clock(1000).ok());  // holds nobody up
+  const auto trained = [&] {
+    const auto bytes = first->GetProgress(1);
+    const auto at = DecodePositions(bytes.ok() ? *bytes : "");
+    return at.ok() ? TrainedBy(*at) : 0;
+  };
+  const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(60);
+  const auto await = [&](uint64_t least) {
+    while (trained() < least && RealClock::Get()->Now() < deadline) std::this_thread::yield();
+    return trained();
+  };
+  ASSERT_GT(await(1), 0u);
+  const uint64_t all = 3 * DecodeShare(first->GetBlob("share/1").value(), "").value().examples;
+  ASSERT_EQ(await(all), all);
+  StartServer(0);  // knows nothing
+  EXPECT_EQ(await(all), all);
+  ASSERT_TRUE(first->Leave().ok());
+  const auto outcome = waits.get();
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->examples, all);
 }
 
 TEST_F(SparseJob, CsvWithNamesAndClasses) {
@@ -475,7 +712,8 @@ TEST(SparseQuality, AgreesWithCountingPairs) {
 }
 
 TEST(SparsePosition, BytesGoBothWays) {
-  const std::vector<Position> positions = {{1, 2}, {3, 4}};
+  const std::vector<Position> positions = {{1, 2, 7}, {3, 4, 8}};
+  EXPECT_EQ(TrainedBy(positions), 15u);
   const std::string bytes = EncodePositions(positions);
   EXPECT_EQ(DecodePositions(bytes).value(), positions);
   for (size_t size = 0; size < bytes.size(); ++size)

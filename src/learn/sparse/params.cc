@@ -49,6 +49,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
                : params.header == "no" ? data::CsvHeader::kNo
                                        : data::CsvHeader::kAuto;
   csv.label_needed = binary_labels;
+  csv.trained = params.trained;
   TRY_ASSIGN(options.csv, data::CsvColumns::Make(corpus, csv));
   return options;
 }

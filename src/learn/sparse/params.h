@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,8 @@ struct CommonParams {
   std::string categorical;
   std::string delimiter = "comma";
   std::string header = "auto";
-  int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
+  std::optional<data::CsvSchema> trained;  // what the four and `label` came to in training
+  int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
   int64_t rounds = 0;  // exchanges with the servers in an epoch; 0: chosen by the number of workers
@@ -74,7 +76,8 @@ std::vector<FieldOf<Params>> CommonFields(std::string_view epochs) {
         "csv: whether the first line names the columns; auto: if none of its cells is a number."},
        &Params::header},
       {{"threads", "", kInt, 0, 1024, false, "", "auto",
-        "Training threads of a worker: the machine's cores divided by the workers on it."},
+        "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
+        "workers."},
        &Params::threads},
       {{"seed", "", kInt, 0, 9e15, false, "", "1", "Start of all random numbers."}, &Params::seed},
       {{"deterministic", "", kBool, 0, 0, false, "", "false",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "learn/sparse/csv_facts.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/params.h"
 
@@ -70,6 +71,9 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   TRY_ASSIGN(const data::ExampleFormat format,
              FormatOf(options.format.empty() ? FormatIn(facts) : options.format));
   CommonParams params = ParamsOf(facts);
+  if (format == data::ExampleFormat::kCsv) {
+    TRY_ASSIGN(params.trained, CsvSchemaIn(facts));
+  }
   params.hash_bits = model.linear.hash_bits;
   params.keep_fields = model.fields > 0;
   params.fields = model.folds_fields ? model.fields : 0;
@@ -93,7 +97,9 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   Predictions predictions;
   predictions.probabilities.reserve(scored.size());
   for (const Scored& one : scored) predictions.probabilities.push_back(Probability(one.margin));
-  if (MakeBinary(scored) && !scored.empty()) predictions.quality = MeasureQuality(scored);
+  const bool labelled = reading.csv == nullptr || reading.csv->label != data::CsvColumns::kNone;
+  if (labelled && MakeBinary(scored) && !scored.empty())
+    predictions.quality = MeasureQuality(scored);
   return predictions;
 }
 

@@ -17,7 +17,8 @@ namespace shoal::learn::sparse {
 
 struct Predictions {
   std::vector<float> probabilities;  // of label 1, in the order of the examples
-  std::optional<Quality> quality;    // absent where a label is none of −1, 0 and 1
+  // Absent where a label is none of −1, 0 and 1, or CSV has no column of labels.
+  std::optional<Quality> quality;
 };
 
 struct PredictOptions {

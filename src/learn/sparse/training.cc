@@ -4,18 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <numeric>
 #include <thread>
 
 #include "base/log.h"
+#include "learn/memory.h"
 
 namespace shoal::learn::sparse {
 namespace {
 
 constexpr auto kReport = std::chrono::milliseconds(200);
 constexpr auto kCheckpointable = std::chrono::seconds(1);  // how old the servers' state may be
-constexpr auto kPatience = std::chrono::seconds(600);
-constexpr uint64_t kStopLook = 64;            // examples
+constexpr uint64_t kStopLook = 64;                         // examples
 constexpr uint64_t kMostFeatures = 1u << 25;  // of a thread's round: a fifth of a second
 constexpr uint64_t kRoundsOfMany = 8;         // ADR 30
 constexpr uint64_t kRoundsOfWide = 4;  // ADR 78: where an exchange takes longer than training
@@ -59,6 +60,13 @@ void InParallel(size_t count, const Work& work) {
 }
 
 }  // namespace
+
+Status Diverged(std::string_view what) {
+  return FailedPrecondition(
+      fmt::format("the training diverged: the {} is not finite; nothing is saved. Use a smaller "
+                  "alpha or a larger beta",
+                  what));
+}
 
 Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& train,
                    const std::vector<LoadedShard>& held_out, StateTable* table)
@@ -115,6 +123,7 @@ void Training::TrainRound(Thread& thread) {
     }
     thread.losses += stop - begin;
     thread.at.example = stop;
+    thread.at.trained += stop - begin;
     trained_.fetch_add(stop - begin, std::memory_order_relaxed);
   }
 }
@@ -160,20 +169,33 @@ Status Training::ExchangeInTurn(Thread& thread) {
     return table_->Exchange(thread.index, threads_.size(), false);
   for (int turn = 0; turn < setup_.workers; ++turn) {
     if (turn == setup_.index) TRY(table_->Exchange(0, 1, false));
-    TRY(setup_.client->Barrier("turn", kPatience));
+    TRY(setup_.client->Barrier("turn", kWhileTheyLive));
   }
   // What those behind it have pushed; nobody pushes anew until everybody has seen that.
   TRY(table_->Exchange(0, 1, false));
-  return setup_.client->Barrier("seen", kPatience);
+  return setup_.client->Barrier("seen", kWhileTheyLive);
 }
 
 // After all parts were exchanged: where the threads are, and that the round is over.
 Status Training::Told() {
+  TRY(setup_.client->SetProgress(EncodePositions(Positions())));
+  if (setup_.workers == 1 || ended_) return Status::Ok();
+  return AwaitSlower(epoch_ * rounds_ + round_ + 1);
+}
+
+std::vector<Position> Training::Positions() const {
   std::vector<Position> at;
   for (const Thread& thread : threads_) at.push_back(thread.at);
-  TRY(setup_.client->SetProgress(EncodePositions(at)));
-  if (setup_.workers == 1 || ended_) return Status::Ok();
-  return setup_.client->Clock(epoch_ * rounds_ + round_ + 1, kPatience);
+  return at;
+}
+
+// As long as they live, unless this worker is to stop.
+Status Training::AwaitSlower(uint64_t clock) {
+  for (;;) {
+    const Status met = setup_.client->Clock(clock, setup_.look);
+    if (met.code() != Code::kDeadlineExceeded || setup_.stop->load())
+      return met.code() == Code::kDeadlineExceeded ? Status::Ok() : met;
+  }
 }
 
 // Goes on to the next round; runs while all threads meet.
@@ -185,12 +207,31 @@ void Training::Plan() {
   EndEpoch();
   ++epoch_;
   for (Thread& thread : threads_) {
-    if (thread.at.epoch < epoch_) thread.at = {epoch_, 0};
+    if (thread.at.epoch < epoch_) thread.at = {epoch_, 0, thread.at.trained};
   }
   ended_ = epoch_ == static_cast<uint64_t>(setup_.params.epochs);
 }
 
+Status Training::CheckEpochs(uint64_t epochs) const {
+  return CheckConservation({TrainedBy(Positions()), setup_.share.examples, epochs, "examples"},
+                           fmt::format("worker {}", setup_.index));
+}
+
+Status Training::CheckStart() const {
+  for (const Thread& thread : threads_) {
+    const uint64_t size = train_[thread.index].set.size();
+    const Position& at = thread.at;
+    if (at.example <= size && at.trained == at.epoch * size + at.example) continue;
+    return FailedPrecondition(fmt::format(
+        "thread {} of worker {} has trained {} examples up to example {} of epoch {}, but its part "
+        "of the data has {}; run the job anew",
+        thread.index, setup_.index, at.trained, at.example, at.epoch + 1, size));
+  }
+  return Status::Ok();
+}
+
 void Training::EndEpoch() {
+  if (const Status conserved = CheckEpochs(epoch_ + 1); !conserved.ok()) Fail(conserved);
   EpochQuality quality;
   quality.epoch = epoch_ + 1;
   double loss = 0;
@@ -200,12 +241,9 @@ void Training::EndEpoch() {
     losses += std::exchange(thread.losses, 0);
   }
   quality.train_loss = losses == 0 ? 0 : loss / static_cast<double>(losses);
-  if (!std::isfinite(quality.train_loss)) {
-    Fail(FailedPrecondition(
-        "the training diverged: the loss is no number any more; nothing is saved. Use a smaller "
-        "alpha or a larger beta"));
-  }
+  if (std::isnan(quality.train_loss)) Fail(Diverged("training loss"));
   if (!held_out_.empty()) quality.held_out = Measure(Model());
+  if (std::isnan(quality.held_out.log_loss)) Fail(Diverged("held-out loss"));
   curve_.push_back(quality);
   json::object event{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
   if (!held_out_.empty()) event["held_out"] = QualityJson(quality.held_out);
@@ -214,10 +252,19 @@ void Training::EndEpoch() {
   reported_ = quality;
 }
 
+template <typename Work>
+void Training::WithinMemory(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    Fail(OutOfMemory());
+  }
+}
+
 void Training::RunThread(Thread& thread) {
   while (!ended_) {
-    TrainRound(thread);
-    meeting_.Meet([this] { EndRound(); });
+    WithinMemory([&] { TrainRound(thread); });
+    meeting_.Meet([this] { WithinMemory([this] { EndRound(); }); });
     if (exchange_) {
       if (!failed_.load()) {
         if (const Status status = ExchangeInTurn(thread); !status.ok()) Fail(status);
@@ -227,7 +274,7 @@ void Training::RunThread(Thread& thread) {
         if (const Status status = Told(); !status.ok()) Fail(status);
       });
     }
-    meeting_.Meet([this] { Plan(); });
+    meeting_.Meet([this] { WithinMemory([this] { Plan(); }); });
   }
   const std::lock_guard lock(mu_);
   if (--running_ == 0) done_.notify_all();
@@ -296,18 +343,15 @@ void Training::Report(bool last) {
 
 Status Training::Monitor() {
   int64_t restarts = setup_.client->server_restarts();
-  int64_t told = restarts;
   std::unique_lock lock(mu_);
   while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
     lock.unlock();
     Report(false);
-    TellPartsAgain(*setup_.client, setup_.part, &told);
     // Not in a round: this worker may be waiting for one that waits to be told.
     if (const int64_t now = setup_.client->server_restarts(); restarts != now) {
       restarts = now;
-      if (const Status status = Announce(setup_, {table_->features(), setup_.learner->fields()});
-          !status.ok())
-        LogWarning("the number of features was not told again: {}", status.message());
+      if (const Status status = Announce(setup_); !status.ok())
+        LogWarning("this worker's share was not told again: {}", status.message());
     }
     lock.lock();
   }
@@ -322,11 +366,12 @@ Status Training::Run(std::vector<Position> from) {
     threads_[i].at = from[i];
     epoch_ = std::min(epoch_, from[i].epoch);
   }
+  TRY(CheckStart());
   ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
   // Nobody pushes before everybody has begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
-    TRY(setup_.client->Barrier("begin", kPatience));
+    TRY(setup_.client->Barrier("begin", kWhileTheyLive));
   running_ = threads_.size();
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });

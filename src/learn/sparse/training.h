@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,6 +30,9 @@ struct EpochQuality {
   Quality held_out;       // examples 0: there are none
 };
 
+// That a training diverged, as `what` shows, which is no finite number.
+Status Diverged(std::string_view what);
+
 class Training {
  public:
   // All outlive it. `held_out` has a shard a thread, or none.
@@ -42,6 +46,10 @@ class Training {
   bool drained() const { return drained_; }
   // Trained by this call.
   uint64_t examples() const { return trained_.load(); }
+  // Where the threads are; not while they run.
+  std::vector<Position> Positions() const;
+  // Trained by this worker in all lives.
+  uint64_t trained() const { return TrainedBy(Positions()); }
   const std::vector<EpochQuality>& curve() const { return curve_; }
 
   // What the state stands for; computed by all threads.
@@ -65,6 +73,9 @@ class Training {
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   void Order(Thread& thread);
   void RunThread(Thread& thread);
+  // A want of memory in it fails the training.
+  template <typename Work>
+  void WithinMemory(const Work& work);
   void TrainRound(Thread& thread);
   void Plan();
   void EndRound();
@@ -72,6 +83,11 @@ class Training {
   Status ExchangeInTurn(Thread& thread);
   Status Told();
   void EndEpoch();
+  // That the threads have trained each of their examples once an epoch, so many epochs long.
+  Status CheckEpochs(uint64_t epochs) const;
+  // That positions of an earlier life are of the shards at hand.
+  Status CheckStart() const;
+  Status AwaitSlower(uint64_t clock);
   void Fail(const Status& status);
   void Report(bool last);
   Status Monitor();

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "learn/memory.h"
+#include "learn/sparse/csv_facts.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
 #include "model/factors.h"
@@ -17,28 +21,19 @@
 namespace shoal::learn::sparse {
 namespace {
 
-constexpr const char* kFeatures = "features/";
-constexpr auto kPoll = std::chrono::milliseconds(2);
-constexpr auto kPatience = std::chrono::minutes(60);  // for the other workers' reading and training
+constexpr auto kPoll = std::chrono::milliseconds(1);
+constexpr auto kSlowPoll = std::chrono::milliseconds(20);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
 constexpr auto kDrainPatience = std::chrono::seconds(4);
+
+constexpr auto kLook = std::chrono::milliseconds(50);  // whether a server came back
+constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
 struct Data {
   std::vector<LoadedShard> train;
   std::vector<LoadedShard> held_out;
-  uint64_t examples = 0;
-  Extent extent;  // of every worker's part
 };
-
-// Nobody needs to be asked.
-bool IsKnown(const CommonParams& params) {
-  return params.hash_bits > 0 && (!params.keep_fields || params.fields > 0);
-}
-
-Extent Larger(const Extent& a, const Extent& b) {
-  return {std::max(a.features, b.features), std::max(a.fields, b.fields)};
-}
 
 // What parameters say, whatever was seen.
 Extent Given(const CommonParams& params, Extent seen) {
@@ -47,13 +42,21 @@ Extent Given(const CommonParams& params, Extent seen) {
   return seen;
 }
 
-Result<Extent> DecodeExtent(std::string_view bytes, const std::string& name) {
-  Extent extent;
-  ByteReader reader(bytes);
-  if (reader.Get(&extent.features).ok() && reader.Get(&extent.fields).ok() &&
-      extent.features <= data::kMaxFeature + 1 && extent.fields <= data::kMaxFields)
-    return extent;
-  return DataLoss(name + " on the servers is no number of features and fields");
+Result<Share> ShareOf(const data::Corpus& corpus, uint64_t part, uint64_t parts,
+                      const std::vector<LoadedShard>& shards) {
+  Share share;
+  share.corpus = corpus.fingerprint();
+  share.files = corpus.files().size();
+  share.part = part;
+  share.parts = parts;
+  TRY_ASSIGN(share.begin, corpus.BeginOf(part, parts));
+  TRY_ASSIGN(share.end, corpus.BeginOf(part + 1, parts));
+  for (const LoadedShard& shard : shards) {
+    share.examples += shard.set.size();
+    share.extent.features = std::max(share.extent.features, shard.set.feature_end);
+    share.extent.fields = std::max(share.extent.fields, shard.set.field_end);
+  }
+  return share;
 }
 
 Result<Data> ReadData(WorkerSetup& setup) {
@@ -66,55 +69,28 @@ Result<Data> ReadData(WorkerSetup& setup) {
                                       .fixed = setup.params.deterministic,
                                       .near = &setup.near,
                                       .client = setup.client,
+                                      .agreements = setup.agreements,
                                       .stop = setup.stop},
                                      whole));
   const uint64_t part = setup.part.own;
   TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, threads, workers},
+             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
                            setup.near, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
+  if (options.csv != nullptr) setup.columns = options.csv->schema;
   Data data;
-  TRY_ASSIGN(data.train, LoadShards(corpus, part * threads, threads, workers * threads, options,
-                                    setup.params.normalize));
-  for (const LoadedShard& shard : data.train) {
-    data.extent = Larger(data.extent, {shard.set.feature_end, shard.set.field_end});
-    data.examples += shard.set.size();
-  }
+  TRY_ASSIGN(data.train,
+             LoadShards(corpus, part, workers, threads, options, setup.params.normalize));
+  TRY_ASSIGN(setup.share, ShareOf(whole, part, workers, data.train));
   if (setup.index != 0 || setup.held_out.empty()) return data;
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
-  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(setup.params, setup.format, held_out, true));
-  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, threads, threads, own, setup.params.normalize));
+  CommonParams as_trained = setup.params;
+  as_trained.trained = setup.columns;
+  TRY_ASSIGN(const data::ExampleOptions own, OptionsOf(as_trained, setup.format, held_out, true));
+  TRY_ASSIGN(data.held_out, LoadShards(held_out, 0, 1, threads, own, setup.params.normalize));
   return data;
-}
-
-// The most features and fields that any worker has seen.
-Result<Extent> Agree(const WorkerSetup& setup, const Extent& own) {
-  if (setup.workers == 1 || IsKnown(setup.params)) return Given(setup.params, own);
-  std::optional<int64_t> restarts;
-  const TimePoint begin = RealClock::Get()->Now();
-  for (;;) {
-    // A server that came back may have forgotten what it was told.
-    if (const int64_t now = setup.client->server_restarts(); restarts != now) {
-      restarts = now;
-      TRY(Announce(setup, own));
-    }
-    TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kFeatures));
-    if (names.size() >= static_cast<size_t>(setup.workers)) {
-      Extent most = own;
-      for (const std::string& name : names) {
-        TRY_ASSIGN(const std::string bytes, setup.client->GetBlob(name));
-        TRY_ASSIGN(const Extent theirs, DecodeExtent(bytes, name));
-        most = Larger(most, theirs);
-      }
-      return Given(setup.params, most);
-    }
-    if (setup.stop->load()) return Cancelled("stopped before the training began");
-    if (RealClock::Get()->Now() - begin > kPatience)
-      return DeadlineExceeded("the other workers have not read their data within an hour");
-    std::this_thread::sleep_for(kPoll);
-  }
 }
 
 // Where the threads begin: where an earlier life of this worker was, or at the start.
@@ -130,6 +106,11 @@ Result<std::vector<Position>> StartingPositions(const WorkerSetup& setup) {
   }
   if (!saved.ok() && saved.status().code() != Code::kNotFound) return saved.status();
   return std::vector<Position>(static_cast<size_t>(setup.params.threads));
+}
+
+bool IsResumed(const std::vector<Position>& from) {
+  return std::any_of(from.begin(), from.end(),
+                     [](const Position& at) { return !(at == Position{}); });
 }
 
 json::object QualityFacts(const Quality& quality) {
@@ -169,10 +150,13 @@ json::object FactsOf(const WorkerSetup& setup, const Training& training,
                      {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
                      {"training",
                       {{"examples_per_second", outcome.examples_per_second},
+                       {"examples", outcome.job.counted},
+                       {"examples_trained", outcome.job.trained},
                        {"workers", setup.workers},
                        {"servers", setup.servers},
                        {"threads", setup.params.threads},
                        {"drained", outcome.drained}}}};
+  if (setup.columns) facts["data"].as_object()["columns"] = ToJson(*setup.columns);
   if (outcome.held_out.examples > 0) facts["held_out"] = QualityFacts(outcome.held_out);
   return facts;
 }
@@ -188,26 +172,176 @@ Status Save(const WorkerSetup& setup, const Training& training, const model::Fac
   return Status::Ok();
 }
 
-// All workers' changes are with the servers, or those are gone who would have brought them.
-Status AwaitOthers(const WorkerSetup& setup, bool drained) {
-  if (setup.workers == 1) return Status::Ok();
-  const Status all =
-      setup.client->Barrier("trained", drained ? Duration(kDrainPatience) : Duration(kPatience));
-  if (!drained || all.code() != Code::kDeadlineExceeded) return all;
-  LogWarning("other workers have not drained within {}; saving without their last examples",
-             FormatDuration(kDrainPatience));
-  return Status::Ok();
+// What all workers have trained, as worker 0 hears it from the servers. A worker that was told to
+// end early comes again, and is waited for; one that ended for good without its part is an error.
+class TrainedByAll {
+ public:
+  TrainedByAll(const WorkerSetup& setup, const Agreement& all)
+      : setup_(setup),
+        epochs_(static_cast<uint64_t>(setup.params.epochs)),
+        examples_(all.examples),
+        heard_(all.examples.size()) {}
+
+  uint64_t trained() const { return std::accumulate(heard_.begin(), heard_.end(), uint64_t{0}); }
+
+  // False as long as a worker has not told that it has trained all of its part.
+  Result<bool> Complete() {
+    const std::vector<int> ended = setup_.ended ? setup_.ended() : std::vector<int>{};
+    TRY(Hear());
+    bool complete = true;
+    for (size_t worker = 0; worker < heard_.size(); ++worker) {
+      const Conservation numbers{heard_[worker], examples_[worker], epochs_, "examples"};
+      if (numbers.trained >= numbers.expected()) continue;
+      complete = false;
+      if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) != ended.end())
+        return CheckConservation(numbers, fmt::format("worker {} has ended and", worker));
+    }
+    return complete;
+  }
+  // Asks about those who have not trained all of their part.
+  Status Hear() {
+    for (size_t worker = 0; worker < heard_.size(); ++worker) {
+      if (heard_[worker] >= examples_[worker] * epochs_) continue;
+      TRY_ASSIGN(heard_[worker], Ask(static_cast<int>(worker), heard_[worker]));
+    }
+    return Status::Ok();
+  }
+
+ private:
+  // A server that came back may know less than was heard before.
+  Result<uint64_t> Ask(int worker, uint64_t before) const {
+    const Result<std::string> bytes = setup_.client->GetProgress(worker);
+    if (bytes.status().code() == Code::kNotFound || (bytes.ok() && bytes->empty())) return before;
+    TRY(bytes.status());
+    TRY_ASSIGN(const std::vector<Position> at, DecodePositions(*bytes));
+    return std::max(before, TrainedBy(at));
+  }
+
+  const WorkerSetup& setup_;
+  const uint64_t epochs_;
+  const std::vector<uint64_t> examples_;  // of one pass, by worker
+  std::vector<uint64_t> heard_;
+};
+
+// Tells the servers where a worker that waits has come to, again whenever one came back, which may
+// have forgotten it. Until destroyed, in a thread of its own.
+class ProgressTeller {
+ public:
+  ProgressTeller(ps::Client* client, std::string progress)
+      : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
+          std::mutex mu;
+          std::condition_variable_any stopped;
+          std::unique_lock lock(mu);
+          std::optional<int64_t> told;
+          while (!stop.stop_requested()) {
+            const int64_t now = client->server_restarts();
+            if (told != now && client->SetProgress(progress).ok()) told = now;
+            stopped.wait_for(lock, stop, kLook, [] { return false; });
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+// Until all workers' changes are with the servers, or, where the job is to stop, for a while. The
+// first worker then knows what all have trained; the others stay until it does.
+Status AwaitOthers(const WorkerSetup& setup, bool drained, const std::vector<Position>& at,
+                   TrainedByAll* all) {
+  if (setup.workers == 1 || (drained && setup.index != 0)) return Status::Ok();
+  const ProgressTeller teller(setup.client, EncodePositions(at));
+  bool complete = drained || setup.index != 0;
+  for (auto pause = kPoll; !complete && !setup.stop->load();
+       pause = std::min(pause * 2, kSlowPoll)) {
+    TRY_ASSIGN(complete, all->Complete());
+    if (!complete) std::this_thread::sleep_for(pause);
+  }
+  const bool stops = drained || !complete;
+  const Status met =
+      setup.client->Barrier("trained", stops ? Duration(kDrainPatience) : Duration(kWhileTheyLive));
+  if (!stops) return met;
+  if (met.code() != Code::kDeadlineExceeded) TRY(met);
+  if (!met.ok()) {
+    LogWarning("other workers have not drained within {}; saving without their last examples",
+               FormatDuration(kDrainPatience));
+  }
+  return all->Hear();
 }
 
-Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
+Status CheckFinite(const model::FactorModel& model) {
+  const auto finite = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+  };
+  if (std::isfinite(model.linear.bias) && finite(model.linear.weights) && finite(model.v))
+    return Status::Ok();
+  return Diverged("model");
+}
+
+// Of the state as the servers have it, or the only worker.
+Status FinishModel(const WorkerSetup& setup, Data& data, const Training& training,
+                   StateTable* table, WorkerOutcome* outcome) {
+  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
+  const model::FactorModel model = training.Model();
+  TRY(CheckFinite(model));
+  if (!data.held_out.empty()) {
+    // With one worker nothing has changed since the last epoch was measured.
+    const bool known = setup.workers == 1 && !outcome->drained && !training.curve().empty();
+    outcome->held_out = known ? training.curve().back().held_out : training.Measure(model);
+    if (std::isnan(outcome->held_out.log_loss)) return Diverged("held-out loss");
+  }
+  return Save(setup, training, model, outcome);
+}
+
+// Pages of the state of features that rows name: others are never written.
+uint64_t PagesOf(const std::vector<LoadedShard>& shards, uint64_t feature_bytes,
+                 uint64_t features) {
+  std::vector<bool> written(features * feature_bytes / kPage + 1);
+  uint64_t pages = 0;
+  for (const LoadedShard& shard : shards) {
+    for (size_t i = 0; i < shard.set.features.size(); ++i) {
+      const uint64_t begin = shard.set.features.data()[i] * feature_bytes;
+      for (uint64_t page = begin / kPage; page <= (begin + feature_bytes - 1) / kPage; ++page) {
+        pages += !written[page];
+        written[page] = true;
+      }
+    }
+  }
+  return pages;
+}
+
+// The state of the features, once more as the servers have it, and the model that is made of it in
+// the end, against the memory that is free. Where all of it does not fit, only what will be written
+// counts: of hashed features most do not exist.
+Status CheckFits(const WorkerSetup& setup, const Data& data) {
+  const uint64_t features = setup.share.extent.features;
+  const uint64_t state = setup.learner->width() * sizeof(float);
+  const bool exchanges = setup.workers > 1 || setup.checkpoints;
+  const uint64_t copies = exchanges ? 2 : 1;
+  const uint64_t weights = features * sizeof(float);
+  const char* const advice = "hash the features to fewer (hash_bits), or take fewer factors";
+  // Half of the state is the optimizer's; the other half makes the model.
+  const uint64_t mapped = copies * features * state + features * state / 2 + weights;
+  TRY(CheckMemory(mapped, FreeAddressSpace(), advice));
+  const uint64_t free = FreeMemory();
+  if (mapped <= free) return Status::Ok();
+  // The last exchange brings all rows of the servers.
+  const bool all = setup.workers > 1 && setup.index == 0;
+  const uint64_t written =
+      all ? features * state
+          : std::min(features * state, PagesOf(data.train, state, features) * kPage);
+  return CheckMemory(copies * written + written / 2 + weights, free, advice);
+}
+
+Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& agreed, Data& data,
                                    std::vector<Position> from) {
+  const uint64_t features = setup.share.extent.features;
+  TRY(CheckFits(setup, data));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, data.extent.features, setup.learner->width()));
+             StateTable::Make(setup.client, features, setup.learner->width()));
   // A life before this one, or the checkpoint, left its state with the servers.
-  const bool resumed =
-      std::any_of(from.begin(), from.end(), [](const Position& at) { return !(at == Position{}); });
+  const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());
-  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(data.extent.features, &shard.set);
+  for (LoadedShard& shard : data.held_out) DropFeaturesFrom(features, &shard.set);
 
   Training training(setup, data.train, data.held_out, table.get());
   const TimePoint begin = RealClock::Get()->Now();
@@ -219,34 +353,30 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, Data& data,
   if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
-  TRY(AwaitOthers(setup, outcome.drained));
+  TrainedByAll heard(setup, agreed);
+  TRY(AwaitOthers(setup, outcome.drained, training.Positions(), &heard));
   if (setup.index != 0) return outcome;
+  // An older model is better than one that has seen nothing.
+  if (outcome.drained && outcome.examples == 0 && !resumed)
+    return Cancelled("stopped before anything was trained; nothing is saved");
 
-  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
-  const model::FactorModel model = training.Model();
-  if (!data.held_out.empty()) {
-    // With one worker nothing has changed since the last epoch was measured.
-    const bool known = setup.workers == 1 && !outcome.drained && !training.curve().empty();
-    outcome.held_out = known ? training.curve().back().held_out : training.Measure(model);
-  }
-  TRY(Save(setup, training, model, &outcome));
+  outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
+  outcome.job.epochs = static_cast<uint64_t>(setup.params.epochs);
+  outcome.job.counted = agreed.total();
+  const Status conserved = CheckConservation(outcome.job, "the job");
+  outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
+  if (!outcome.drained) TRY(conserved);
+  TRY(FinishModel(setup, data, training, table.get(), &outcome));
   return outcome;
 }
 
 }  // namespace
 
-Status Announce(const WorkerSetup& setup, const Extent& own) {
-  if (setup.workers == 1 || IsKnown(setup.params)) return Status::Ok();
-  std::string bytes;
-  ByteWriter writer(&bytes);
-  writer.Put(own.features);
-  writer.Put(own.fields);
-  return setup.client->PutBlob(kFeatures + std::to_string(setup.index), bytes);
-}
-
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  Agreements agreements(setup.client);
+  setup.agreements = &agreements;
   if (setup.params.threads == 0) setup.params.threads = setup.own_threads;
   if (setup.params.deterministic) setup.params.threads = 1;
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
@@ -255,8 +385,9 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(Data data, ReadData(setup));
-  TRY_ASSIGN(data.extent, Agree(setup, data.extent));
-  if (data.extent.features == 0 || (data.examples == 0 && setup.workers == 1)) {
+  TRY_ASSIGN(const Agreement agreed, AgreeOnShares(setup, IsResumed(from)));
+  setup.share.extent = Given(setup.params, agreed.extent);
+  if (setup.share.extent.features == 0 || agreed.total() == 0) {
     return InvalidArgument(
         "the training data holds no example with a feature; libsvm has lines of `LABEL "
         "NUMBER:VALUE …`, "
@@ -264,10 +395,10 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   }
   std::unique_ptr<Learner> own_learner;
   if (setup.params.keep_fields) {
-    TRY_ASSIGN(own_learner, setup.learner->ForFields(data.extent.fields));
+    TRY_ASSIGN(own_learner, setup.learner->ForFields(setup.share.extent.fields));
     setup.learner = own_learner.get();
   }
-  Result<WorkerOutcome> outcome = TrainAndSave(setup, data, std::move(from));
+  Result<WorkerOutcome> outcome = TrainAndSave(setup, agreed, data, std::move(from));
   if (outcome.ok()) TRY(setup.client->Leave());
   return outcome;
 }

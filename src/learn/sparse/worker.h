@@ -6,15 +6,18 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "learn/conservation.h"
 #include "learn/part.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
 #include "learn/sparse/quality.h"
+#include "learn/sparse/share.h"
 #include "learn/task.h"
 #include "ps/client.h"
 
@@ -32,19 +35,26 @@ struct WorkerSetup {
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
   NearOptions near;
-  DataPart part;                            // set by RunWorker
+  DataPart part;                            // set by RunWorker, as the next
+  Share share;                              // what this worker has of the data
+  std::optional<data::CsvSchema> columns;   // likewise, for csv
   std::vector<std::string> held_out;        // read by worker 0; may be empty
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
   ps::Client* client = nullptr;             // not owned
+  Agreements* agreements = nullptr;         // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
+  std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
+  // How often a worker that waits for a slower one looks whether it shall stop.
+  Duration look = std::chrono::seconds(10);
   // Set by the client's on_server_restart: bit s for server s (servers ≥ 64: bit 63).
   std::atomic<uint64_t>* restarted_servers = nullptr;  // not owned; may be null
 };
 
 struct WorkerOutcome {
-  uint64_t examples = 0;  // trained by this worker
+  uint64_t examples = 0;  // trained by this worker in this life
+  Conservation job;       // worker 0: of all workers in all lives
   double examples_per_second = 0;
   double train_loss = 0;  // of the last epoch, each example before it was learnt from
   Quality held_out;       // worker 0; examples 0: there are none
@@ -52,15 +62,9 @@ struct WorkerOutcome {
   std::string digest;  // of the model; worker 0
 };
 
-// How much of what there is: all features and fields are below.
-struct Extent {
-  uint64_t features = 0;
-  uint32_t fields = 0;  // 0 where nobody asks for them
-};
-
-// Tells the servers of how much this worker knows, for workers that begin or begin again. To be
-// repeated when a server came back: it may have forgotten. Nothing where all know it anyway.
-Status Announce(const WorkerSetup& setup, const Extent& own);
+// For waits that end when the others come: workers that are lost are not waited for, and the job's
+// deadline is for those that are stuck. About ten years.
+inline constexpr auto kWhileTheyLive = std::chrono::hours(24 * 365 * 10);
 
 // How far a worker may run ahead of the slowest, in rounds.
 inline constexpr uint32_t kStaleness = 2;

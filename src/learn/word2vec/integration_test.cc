@@ -1,12 +1,8 @@
 // Whole jobs in one process: servers, workers with clients of their own, a text with a planted
 // structure, a model on disk.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <fstream>
 #include <thread>
 
 #include "base/file.h"
@@ -14,6 +10,7 @@
 #include "learn/word2vec/job_progress.h"
 #include "learn/word2vec/planted.h"
 #include "learn/word2vec/row_cache.h"
+#include "learn/word2vec/test_job.h"
 #include "learn/word2vec/worker.h"
 #include "model/save.h"
 #include "model/vectors.h"
@@ -22,193 +19,6 @@
 
 namespace shoal::learn::word2vec {
 namespace {
-
-class FixedMembers final : public ps::Members {
- public:
-  ps::MemberView Current() override {
-    const std::lock_guard lock(mu_);
-    return view_;
-  }
-  void Set(int server, std::string address) {
-    const std::lock_guard lock(mu_);
-    view_.servers.resize(std::max(view_.servers.size(), static_cast<size_t>(server) + 1));
-    view_.servers[static_cast<size_t>(server)] = std::move(address);
-    ++view_.generation;
-  }
-  void SetWorkers(int workers) { view_.workers = workers; }
-
- private:
-  std::mutex mu_;
-  ps::MemberView view_;
-};
-
-// A job: servers, and workers that run until they are done.
-class TestJob {
- public:
-  TestJob(int servers, int workers, bool tcp)
-      : servers_(servers),
-        workers_(workers),
-        tcp_(tcp),
-        reporter_(pipe2(reports_, O_CLOEXEC | O_NONBLOCK) == 0 ? reports_[1] : -1) {
-    members_.SetWorkers(workers);
-    stops_ = std::vector<std::atomic<bool>>(static_cast<size_t>(workers));
-    restarts_ = std::vector<std::atomic<uint64_t>>(static_cast<size_t>(workers));
-    running_.resize(static_cast<size_t>(servers));
-    for (int server = 0; server < servers; ++server) StartServer(server);
-  }
-
-  ~TestJob() {
-    running_.clear();
-    for (const int end : reports_) close(end);
-  }
-
-  // Returns when a worker has reported that it has trained words; false after 30 s.
-  bool AwaitTraining() {
-    const TimePoint deadline = RealClock::Get()->Now() + std::chrono::seconds(30);
-    std::string told;
-    for (;;) {
-      const auto left =
-          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - RealClock::Get()->Now());
-      pollfd wait = {reports_[0], POLLIN, 0};
-      if (left.count() <= 0 || poll(&wait, 1, static_cast<int>(left.count())) <= 0) return false;
-      char bytes[4096];
-      const ssize_t got = read(reports_[0], bytes, sizeof bytes);
-      if (got > 0) told.append(bytes, static_cast<size_t>(got));
-      for (size_t end; (end = told.find('\n')) != std::string::npos; told.erase(0, end + 1)) {
-        const std::string line = told.substr(0, end);
-        if (line.find("\"phase\":\"train\"") != std::string::npos &&
-            line.find("{\"step\":0,") == std::string::npos)
-          return true;
-      }
-    }
-  }
-
-  void StartServer(int index) {
-    ps::ServerOptions options;
-    options.index = index;
-    options.servers = servers_;
-    options.workers = workers_;
-    options.token = "token";
-    options.shards = kShards;
-    options.checkpoint_dir = checkpoint_dir;
-    options.members = &members_;
-    options.life = ++lives_;
-    if (!tcp_) {
-      options.listen_host.clear();
-      options.hub = hub_;
-      options.inproc_name = "server-" + std::to_string(index);
-    }
-    running_[static_cast<size_t>(index)].reset();
-    auto server = ps::Server::Start(std::move(options));
-    ASSERT_TRUE(server.ok()) << server.status().message();
-    members_.Set(index, tcp_ ? (*server)->address() : (*server)->inproc_address());
-    running_[static_cast<size_t>(index)] = std::move(*server);
-  }
-
-  std::unique_ptr<ps::Client> Connect(int index) {
-    ps::ClientOptions options;
-    options.index = index;
-    options.token = "token";
-    options.hub = hub_;
-    if (index >= 0) {
-      std::atomic<uint64_t>& restarted = restarts_[static_cast<size_t>(index)];
-      options.on_server_restart = [&restarted](int server, int64_t) {
-        restarted.fetch_or(uint64_t{1} << server);
-      };
-    }
-    auto client = ps::Client::Connect(std::move(options), &members_);
-    EXPECT_TRUE(client.ok()) << client.status().message();
-    return client.ok() ? std::move(*client) : nullptr;
-  }
-
-  Result<std::unique_ptr<ps::Admin>> ConnectAdmin() {
-    ps::ClientOptions options;
-    options.token = "token";
-    options.hub = hub_;
-    return ps::Admin::Connect(std::move(options), &members_);
-  }
-
-  bool Checkpoint() {
-    auto admin = ConnectAdmin();
-    return admin.ok() && (*admin)->Checkpoint().ok();
-  }
-
-  Result<WorkerOutcome> RunOne(int index) {
-    const std::unique_ptr<ps::Client> client = Connect(index);
-    if (client == nullptr) return Internal("no client");
-    WorkerSetup setup;
-    setup.index = index;
-    setup.workers = workers_;
-    setup.servers = servers_;
-    setup.params = params;
-    setup.sources = sources;
-    setup.output = output;
-    setup.scratch = dir.path();
-    setup.checkpoints = checkpoints;
-    if (near_of) setup.near = near_of(index);
-    setup.client = client.get();
-    setup.reporter = &reporter_;
-    setup.ended = [this] { return ended; };
-    setup.stop = &stops_[static_cast<size_t>(index)];
-    setup.restarted_servers = &restarts_[static_cast<size_t>(index)];
-    return RunWorker(setup);
-  }
-
-  std::vector<Result<WorkerOutcome>> RunAll() {
-    std::vector<std::optional<Result<WorkerOutcome>>> outcomes(static_cast<size_t>(workers_));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < workers_; ++i)
-      threads.emplace_back([&, i] { outcomes[static_cast<size_t>(i)] = RunOne(i); });
-    for (std::thread& thread : threads) thread.join();
-    std::vector<Result<WorkerOutcome>> results;
-    for (auto& outcome : outcomes) results.push_back(std::move(*outcome));
-    return results;
-  }
-
-  void Go(int worker) { stops_[static_cast<size_t>(worker)].store(false); }
-  void Stop(int worker) { stops_[static_cast<size_t>(worker)].store(true); }
-  const std::atomic<uint64_t>* lost(int worker) { return &restarts_[static_cast<size_t>(worker)]; }
-
-  void WriteText(const std::string& name, const std::string& text) {
-    const std::filesystem::path path = dir.path() / name;
-    std::ofstream(path, std::ios::binary) << text;
-    sources.push_back(path.string());
-  }
-
-  TempDir dir = std::move(*TempDir::Create());
-  std::filesystem::path output = dir.path() / "model";
-  std::filesystem::path checkpoint_dir;
-  std::vector<int> ended;  // as the coordinator says; set while nobody runs
-  std::vector<std::string> sources;
-  Params params;
-  bool checkpoints = false;
-  std::function<NearOptions(int index)> near_of;
-
- private:
-  const int servers_;
-  const int workers_;
-  const bool tcp_;
-  std::shared_ptr<ps::InProcessHub> hub_ = std::make_shared<ps::InProcessHub>();
-  FixedMembers members_;
-  int reports_[2] = {-1, -1};
-  Reporter reporter_;
-  std::vector<std::atomic<bool>> stops_;
-  std::vector<std::atomic<uint64_t>> restarts_;
-  std::vector<std::unique_ptr<ps::Server>> running_;
-  int64_t lives_ = 0;
-};
-
-Params SmallParams() {
-  Params params;
-  params.dim = 24;
-  params.sample = 0;
-  params.min_count = 1;
-  params.threads = 1;
-  params.epochs = 5;
-  params.alpha = 0.05;
-  params.min_alpha = 1e-4;
-  return params;
-}
 
 // Mean cosine of words of one group minus that of words of different groups.
 double Contrast(const model::Vectors& vectors) {
@@ -421,6 +231,21 @@ TEST(Worker, ADrainedJobSavesWhatItHas) {
   EXPECT_TRUE(facts->at("training").at("drained").as_bool());
 }
 
+TEST(Worker, AStopBeforeTheFirstWordLeavesTheOldModel) {
+  TestJob job(1, 1, false);
+  job.params = SmallParams();
+  job.WriteText("a.txt", PlantedText(100, 1));
+  ASSERT_TRUE(job.RunOne(0).ok());
+  const std::string digest = model::DigestOf(job.output).value();
+  TestJob again(1, 1, false);
+  again.params = job.params;
+  again.sources = job.sources;
+  again.output = job.output;
+  again.Stop(0);
+  EXPECT_EQ(again.RunOne(0).status().code(), Code::kCancelled);
+  EXPECT_EQ(model::DigestOf(job.output).value(), digest);
+}
+
 TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   TestJob job(1, 1, false);
   job.params = SmallParams();
@@ -500,10 +325,49 @@ TEST(Worker, WhoHasEndedIsTheCoordinatorsWord) {
 
   job.StartServer(0);
   job.Go(0);
-  job.ended = {1};
+  job.SetEnded({1});
   const auto again = job.RunOne(0);  // for ever, if it waited for worker 1
-  ASSERT_TRUE(again.ok()) << again.status().message();
-  ExpectGoodModel(job);
+  // Of worker 1 the servers have what the checkpoint holds: that is no whole training.
+  EXPECT_EQ(again.status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(again.status().message().find("the job has trained "), 0u) << again.status().message();
+  EXPECT_FALSE(std::filesystem::exists(job.output));
+}
+
+// Worker 1 is told to end by somebody else than the job.
+TEST(Worker, OneThatWasToldToEndEarlyIsWaitedForOrFailsTheJob) {
+  for (const bool comes_again : {true, false}) {
+    TestJob job(1, 2, false);
+    job.params = SmallParams();
+    job.params.epochs = 80;
+    job.params.exchange_words = 2000;
+    job.params.stale_words = 60000;
+    job.WriteText("a.txt", PlantedText(2000, 1));
+    std::optional<Result<WorkerOutcome>> first, second;
+    std::thread zero([&] { first = job.RunOne(0); });
+    std::thread one([&] { second = job.RunOne(1); });
+    EXPECT_TRUE(job.AwaitTraining());
+    job.Stop(1);
+    one.join();
+    ASSERT_TRUE(second->ok()) << second->status().message();
+    ASSERT_TRUE((*second)->drained);
+    if (comes_again) {
+      job.Go(1);
+      second = job.RunOne(1);
+      ASSERT_TRUE(second->ok()) << second->status().message();
+    } else {
+      job.SetEnded({1});
+    }
+    zero.join();
+    if (comes_again) {
+      ASSERT_TRUE(first->ok()) << first->status().message();
+      EXPECT_EQ((*first)->job.trained, 2000u * 12 * 80);
+      EXPECT_EQ((*first)->job.counted, 2000u * 12);
+      EXPECT_FALSE((*first)->drained);
+    } else {
+      EXPECT_EQ(first->status().message().find("the job has trained "), 0u)
+          << first->status().message();
+    }
+  }
 }
 
 TEST(Worker, AServerThatComesBackEmptyIsGivenTheRowsAgain) {

@@ -1,6 +1,7 @@
 #include "learn/word2vec/job_progress.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -22,6 +23,7 @@ enum Column : uint8_t {
   kColumns
 };
 constexpr uint64_t kPart = 1u << 22;
+constexpr int kPushes = 3;  // one, and one more for a server that came back, and was lost again
 
 std::vector<float> RowOf(const JobProgress::Mine& mine) {
   std::vector<float> row(kColumns);
@@ -61,13 +63,7 @@ Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int w
 Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
   const std::lock_guard lock(mu_);
   const std::vector<float> row = RowOf(mine);
-  std::vector<float> delta(kColumns);
-  for (size_t i = 0; i < kColumns; ++i) delta[i] = row[i] - seen_[i];
-  const ps::Key key = static_cast<ps::Key>(worker_);
-  TRY_ASSIGN(const ps::Ticket ticket,
-             client_->PushPull(table_, {&key, 1}, ps::ConstRows(delta.data(), kColumns),
-                               ps::Rows(seen_.data(), kColumns)));
-  TRY(client_->Wait(ticket, kServerPatience));
+  TRY(Push(row));
   std::vector<float> rows(static_cast<size_t>(workers_) * kColumns);
   if (workers_ == 1) {
     rows = seen_;
@@ -77,7 +73,8 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
   }
 
   KeepLatest(rows.data());
-  KeepEnded(rows.data());
+  const std::vector<int> ended = ended_ ? ended_() : std::vector<int>{};
+  KeepEnded(ended, rows.data());
   All all;
   uint64_t others = 0;
   uint64_t others_running = 0;
@@ -92,6 +89,8 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
     all.rounds = std::max(all.rounds, Whole(of[kRounds], of[kRoundsHigh]));
     all.running += state == WorkerState::kRunning;
     all.drained += state == WorkerState::kDrained;
+    all.to_come += state == WorkerState::kDrained && worker != worker_ &&
+                   std::find(ended.begin(), ended.end(), worker) == ended.end();
     if (worker == worker_) continue;
     others += words;
     others_running += state == WorkerState::kRunning;
@@ -107,6 +106,23 @@ Result<JobProgress::All> JobProgress::Exchange(const Mine& mine) {
   others_words_.store(others, std::memory_order_relaxed);
   mine_then_.store(mine.words, std::memory_order_relaxed);
   return all;
+}
+
+Status JobProgress::Push(const std::vector<float>& row) {
+  const ps::Key key = static_cast<ps::Key>(worker_);
+  const auto told = [&] {
+    constexpr std::array kExact = {kWordsLow, kWordsHigh, kState};
+    return std::all_of(kExact.begin(), kExact.end(), [&](Column i) { return seen_[i] == row[i]; });
+  };
+  for (int push = 0; push == 0 || (push < kPushes && !told()); ++push) {
+    std::vector<float> delta(kColumns);
+    for (size_t i = 0; i < kColumns; ++i) delta[i] = row[i] - seen_[i];
+    TRY_ASSIGN(const ps::Ticket ticket,
+               client_->PushPull(table_, {&key, 1}, ps::ConstRows(delta.data(), kColumns),
+                                 ps::Rows(seen_.data(), kColumns)));
+    TRY(client_->Wait(ticket, kServerPatience));
+  }
+  return Status::Ok();
 }
 
 // A server that came back from a checkpoint knows less of the others than was heard before; one
@@ -128,9 +144,8 @@ void JobProgress::KeepLatest(float* rows) {
   }
 }
 
-void JobProgress::KeepEnded(float* rows) const {
-  if (!ended_) return;
-  for (const int worker : ended_()) {
+void JobProgress::KeepEnded(const std::vector<int>& ended, float* rows) const {
+  for (const int worker : ended) {
     if (worker < 0 || worker >= workers_ || worker == worker_) continue;
     float& state = rows[static_cast<size_t>(worker) * kColumns + kState];
     if (std::lround(state) == static_cast<long>(WorkerState::kRunning))

@@ -43,7 +43,8 @@ class JobProgress {
     uint64_t rounds = 0;  // the most of any worker
     double bytes = 0;
     int running = 0;  // workers that have not ended
-    int drained = 0;
+    int drained = 0;  // workers that were told to end early
+    int to_come = 0;  // of those, the ones that the coordinator will start again
   };
   // Tells the servers, and asks about everybody. One round trip or two.
   Result<All> Exchange(const Mine& mine);
@@ -61,7 +62,10 @@ class JobProgress {
       : client_(client), worker_(worker), workers_(workers), ended_(std::move(ended)) {}
 
   void KeepLatest(float* rows);
-  void KeepEnded(float* rows) const;
+  void KeepEnded(const std::vector<int>& ended, float* rows) const;
+  // Pushes what the servers lack of this worker's row and pulls it; again where a server that came
+  // back had forgotten what was told before.
+  Status Push(const std::vector<float>& row);
 
   ps::Client* const client_;
   const int worker_;

@@ -47,7 +47,8 @@ const std::array kFields = {
            "Predict by hierarchical softmax, word2vec's Huffman tree, instead of noise words."},
           &Params::hs},
     Field{{"threads", "", kInt, 0, 1024, false, "", "auto",
-           "Training threads of a worker: the machine's cores divided by the workers on it."},
+           "Training threads of a worker: its resources.cpu, else the host's cores divided by its "
+           "workers."},
           &Params::threads},
     Field{{"seed", "", kInt, 0, 9e15, false, "", "1", "Start of all random numbers."},
           &Params::seed},

@@ -27,7 +27,7 @@ struct Params {
   int64_t epochs = 5;
   bool cbow = false;
   bool hs = false;      // hierarchical softmax in place of noise words
-  int64_t threads = 0;  // 0: the machine's cores divided by the workers on it
+  int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
   int64_t group = 3;             // contexts of one window that share negatives; 0: the whole window

@@ -14,6 +14,12 @@ constexpr uint32_t kLossEvery = 1024;
 // Draws of a noise word before a window makes do with fewer; only tiny vocabularies come near.
 constexpr int kNoiseTries = 64;
 constexpr size_t kOutputsTogether = 6;  // of the kernels
+// The most that a row of outputs moves by in one step, in units of what it would move by where the
+// learning rate is 1: alpha × the contexts that are trained at once. The logistic loss curves by at
+// most |x|²/4 along a context x, so a step of s overshoots where s·|x|² > 4 and diverges from twice
+// that on. Ten contexts at the usual rate of 0.025, the widest window of word2vec's defaults, are a
+// step of this size, which leaves vectors longer than any that a text brings about.
+constexpr double kMostStep = 0.25;
 
 }  // namespace
 
@@ -62,9 +68,14 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
   const size_t contexts = 2 * window_;
   const bool whole = set.params.cbow || set.params.hs;
   const auto group = static_cast<uint32_t>(whole ? 0 : set.params.group);
-  for (uint32_t counted = 0; counted <= contexts; ++counted)
-    groups_of_.push_back(group == 0 ? 1 : std::max(1u, (counted + group - 1) / group));
-  const size_t most = std::max<size_t>(groups_of_.back() * (1 + negative_), longest);
+  const auto together = static_cast<uint32_t>(
+      std::clamp(kMostStep / set.params.alpha + 1e-9, 1.0, static_cast<double>(contexts)));
+  for (uint32_t n = 0; n <= contexts; ++n) {
+    groups_of_.push_back(group == 0 ? 1 : std::max(1u, (n + group - 1) / group));
+    groups_at_least_.push_back(set.params.cbow ? 1 : (n + together - 1) / together);
+  }
+  const uint32_t groups = std::max(groups_of_.back(), groups_at_least_.back());
+  const size_t most = std::max<size_t>(groups * (1 + negative_), longest);
   output_rows_.resize(kSteps * most);
   for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
@@ -148,7 +159,7 @@ void Trainer::Prepare(uint32_t position) {
   const uint32_t contexts = step.right - step.left - 1;
   const uint32_t counted = counted_before_[step.right] - counted_before_[step.left] -
                            (counted_before_[position + 1] - counted_before_[position]);
-  step.groups = contexts == 0 ? 0 : groups_of_[counted];
+  step.groups = contexts == 0 ? 0 : std::max(groups_of_[counted], groups_at_least_[contexts]);
   if (position + window_ < kept_.size()) Fetch(kept_rows_[position + window_]);
   if (step.groups == 0) return;
   const uint32_t centre = kept_[position];
@@ -240,7 +251,7 @@ void Trainer::TrainWindow(uint32_t position, float alpha) {
     } else {
       set_.kernels->skipgram(block);
     }
-    block.outputs += block.n;
+    if (!set_.params.hs) block.outputs += block.n;
   }
   ahead_.clear();
 }

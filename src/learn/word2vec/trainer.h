@@ -112,7 +112,8 @@ class Trainer {
     uint32_t right = 0;
     uint32_t groups = 0;        // of contexts, each with noise of its own; 0: there are no contexts
     float** outputs = nullptr;  // [groups × (1 + negative)] rows: the centre's, then its noise,
-                                // distinct within a group; with a tree those of the centre's path
+                                // distinct within a group; with a tree those of the centre's path,
+                                // once
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
@@ -178,7 +179,8 @@ class Trainer {
   Step steps_[kSteps];
   std::vector<float*> ahead_;  // rows of windows prepared, not yet fetched
   std::vector<float*> output_rows_;
-  std::vector<uint32_t> groups_of_;  // by the number of contexts that count
+  std::vector<uint32_t> groups_of_;        // by the number of contexts that count
+  std::vector<uint32_t> groups_at_least_;  // by the number of all contexts
   std::vector<uint32_t> noise_words_;
   NoisePool noise_;
   std::vector<float> labels_;  // of the path at hand

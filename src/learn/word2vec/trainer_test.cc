@@ -133,6 +133,43 @@ TEST(Trainer, ThreadsWithCopiesOfFrequentRowsLearnTheSame) {
   EXPECT_GT(fixture.Contrast(), 0.5);
 }
 
+// Sessions in which one item stands up to 80 times in a row: a wide window is then full of it, and
+// as one step it would throw its row beyond every bound.
+TEST(Trainer, RepeatedItemsInWideWindowsStayFinite) {
+  constexpr uint32_t kItems = 100;
+  std::vector<uint32_t> items;
+  Random random = Random::Of(3, 0);
+  while (items.size() < 30'000) {
+    for (uint32_t n = 1 + random.Below(3); n > 0; --n)
+      items.insert(items.end(), 1 + random.Below(80), random.Below(kItems));
+    items.push_back(data::kSentenceEnd);
+  }
+  for (const bool hs : {false, true}) {
+    for (const float alpha : {0.025f, 0.2f}) {
+      Params params = SmallParams();
+      params.window = 30;
+      params.hs = hs;
+      params.alpha = static_cast<double>(alpha);
+      Fixture fixture(params, std::vector<uint64_t>(kItems, 300));
+      const HuffmanTree tree(std::vector<uint64_t>(kItems, 300));
+      TrainingSet set = fixture.Set();
+      set.tree = &tree;
+      const auto trainer = std::move(*Trainer::Make(
+          set, Random::Of(7, 1), 0, ExchangePolicy(params, 1), ExchangePolicy(params, 1)));
+      for (int epoch = 0; epoch < 3; ++epoch) TrainAll(*trainer, items, alpha);
+      for (uint32_t item = 0; item < kItems; ++item) {
+        for (const Matrix* const rows : {&fixture.input, &fixture.output}) {
+          float square = 0;
+          for (int64_t k = 0; k < params.dim; ++k)
+            square += rows->row(item)[k] * rows->row(item)[k];
+          ASSERT_LT(square, 200) << item << " hs " << hs << " alpha " << alpha;  // also not NaN
+        }
+      }
+      EXPECT_TRUE(std::isfinite(trainer->TakeLoss().sum));
+    }
+  }
+}
+
 TEST(Trainer, SameRandomStateSameModel) {
   Fixture first(SmallParams());
   Fixture second(SmallParams());

@@ -38,6 +38,13 @@ uint32_t WindowsOf(uint64_t words, const Sampler& sampler, const data::Vocabular
 
 }  // namespace
 
+Status Diverged(std::string_view what) {
+  return FailedPrecondition(
+      fmt::format("the training diverged: {} is not finite; nothing is saved. Use fewer workers, a "
+                  "smaller alpha, or exchange more often (exchange_words)",
+                  what));
+}
+
 Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
                    const std::vector<data::EncodedShard>& shards, RowCache* cache,
                    JobProgress* progress)
@@ -156,6 +163,7 @@ Status Training::RoundInTurn(Thread& thread) {
 
 Status Training::Publish(Thread& thread) {
   const Trainer::Loss loss = thread.trainer->TakeLoss();
+  if (!std::isfinite(loss.sum)) return Diverged("the loss");
   {
     const std::lock_guard lock(mu_);
     loss_ += loss.sum;
@@ -281,7 +289,6 @@ Status Training::RepairServers() {
 }
 
 Status Training::Monitor() {
-  int64_t restarts = setup_.client->server_restarts();
   std::unique_lock lock(mu_);
   while (!ended_.wait_for(lock, kMonitor, [this] { return running_ == 0; })) {
     lock.unlock();
@@ -289,7 +296,6 @@ Status Training::Monitor() {
     if (status.ok() && !setup_.params.deterministic) status = Tell(WorkerState::kRunning);
     if (!status.ok()) Fail(status);
     ReportProgress(false);
-    TellPartsAgain(*setup_.client, setup_.part, &restarts);
     lock.lock();
   }
   return status_;
@@ -324,6 +330,11 @@ Status Training::Run(std::vector<Position> from) {
   TRY(trained);
 
   drained_ = setup_.stop->load() && words_.load() < own_total_;
+  if (!drained_ && words_.load() != own_total_) {
+    const auto epochs = static_cast<uint64_t>(setup_.params.epochs);
+    return CheckConservation({words_.load(), own_total_ / epochs, epochs, "words"},
+                             fmt::format("worker {}", setup_.index));
+  }
   TRY(RepairServers());
   TRY(FlushInTurn());
   std::vector<Position> at = positions_->current();

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,9 @@ namespace shoal::learn::word2vec {
 
 // [words of the whole job, loss of the part before].
 using LossCurve = std::vector<std::pair<uint64_t, double>>;
+
+// That a training diverged, as `what` shows, which is no finite number.
+Status Diverged(std::string_view what);
 
 class Training {
  public:

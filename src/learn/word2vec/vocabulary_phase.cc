@@ -14,6 +14,7 @@ namespace {
 constexpr const char* kVocabulary = "vocabulary";
 constexpr const char* kThreads = "threads";
 constexpr const char* kPrefix = "counts/";
+constexpr const char* kAsksThreads = "asks-threads/";  // … and the worker that does not know it
 constexpr auto kPoll = std::chrono::milliseconds(5);
 constexpr auto kSlowPoll = std::chrono::milliseconds(100);
 
@@ -25,18 +26,40 @@ void Pause(int attempt) {
       std::min<std::chrono::milliseconds>(kPoll * (1 + attempt / 4), kSlowPoll));
 }
 
-Status CountOwnPart(const WorkerSetup& setup, const data::Corpus& corpus, std::string* encoded) {
+std::vector<int> EndedOf(const WorkerSetup& setup) {
+  return setup.ended ? setup.ended() : std::vector<int>();
+}
+
+bool MayDecide(const WorkerSetup& setup, const char* prefix,
+               const std::vector<std::string>& names) {
+  const std::vector<int> ended = EndedOf(setup);
+  return Decides(setup.index, ended) && AllAsk(prefix, names, setup.workers, ended);
+}
+
+Result<std::string> CountPart(const WorkerSetup& setup, const data::Corpus& corpus, int worker) {
   const auto threads = static_cast<uint64_t>(setup.params.threads);
-  const uint64_t part = setup.part.own;
+  const uint64_t part = setup.part.Of(worker);
   setup.reporter->Progress({{"phase", "count"}, {"unit", "words"}});
   TRY_ASSIGN(const data::WordCounts counts,
              data::CountShards(corpus, part * threads, (part + 1) * threads,
                                static_cast<uint64_t>(setup.workers) * threads));
-  *encoded = counts.Encode();
-  return setup.client->PutBlob(PartName(setup.index), *encoded);
+  return counts.Encode();
 }
 
-// Worker 0, once all parts are there.
+// A worker that has ended does not count again when servers have come back empty.
+Status CountForEnded(const WorkerSetup& setup, const data::Corpus& corpus,
+                     const std::vector<std::string>& names) {
+  for (const int worker : EndedOf(setup)) {
+    if (worker < 0 || worker >= setup.workers || worker == setup.index ||
+        std::find(names.begin(), names.end(), PartName(worker)) != names.end())
+      continue;
+    TRY_ASSIGN(const std::string counted, CountPart(setup, corpus, worker));
+    TRY(setup.client->PutBlob(PartName(worker), counted));
+  }
+  return Status::Ok();
+}
+
+// Once all parts are there.
 Status Merge(const WorkerSetup& setup) {
   std::vector<data::WordCounts> parts;
   for (int worker = 0; worker < setup.workers; ++worker) {
@@ -54,7 +77,7 @@ Status Merge(const WorkerSetup& setup) {
         "lower min_count or give more text",
         setup.params.min_count));
   }
-  TRY(setup.client->PutBlob(kVocabulary, vocabulary.Encode()));
+  TRY(setup.agreements->Tell(kVocabulary, vocabulary.Encode()));
   for (int worker = 0; worker < setup.workers; ++worker)
     TRY(setup.client->DeleteBlob(PartName(worker)));
   return Status::Ok();
@@ -65,13 +88,19 @@ Status Merge(const WorkerSetup& setup) {
 Result<int64_t> AgreeOnThreads(const WorkerSetup& setup) {
   if (setup.params.deterministic) return 1;
   if (setup.params.threads > 0) return setup.params.threads;
+  const std::string ask = kAsksThreads + std::to_string(setup.index);
   for (int attempt = 0;; ++attempt) {
-    const Result<std::string> agreed = setup.client->GetBlob(kThreads);
+    const Result<std::string> agreed = setup.agreements->Learn(kThreads);
     if (agreed.ok()) return std::clamp<int64_t>(std::atoll(agreed->c_str()), 1, 1024);
     if (agreed.status().code() != Code::kNotFound) return agreed.status();
     if (setup.stop->load()) return Cancelled("stopped before the training began");
-    if (setup.index == 0) {
-      TRY(setup.client->PutBlob(kThreads, std::to_string(setup.own_threads)));
+    TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kAsksThreads));
+    if (std::find(names.begin(), names.end(), ask) == names.end()) {
+      TRY(setup.client->PutBlob(ask, ""));
+    } else if (MayDecide(setup, kAsksThreads, names)) {
+      TRY(setup.agreements->Tell(kThreads, std::to_string(setup.own_threads)));
+      for (const std::string& name : names) TRY(setup.client->DeleteBlob(name));
+      return setup.own_threads;
     } else {
       Pause(attempt);
     }
@@ -81,17 +110,22 @@ Result<int64_t> AgreeOnThreads(const WorkerSetup& setup) {
 Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data::Corpus& corpus) {
   std::string own;
   for (int attempt = 0;; ++attempt) {
-    const Result<std::string> agreed = setup.client->GetBlob(kVocabulary);
+    const Result<std::string> agreed = setup.agreements->Learn(kVocabulary);
     if (agreed.ok()) return data::Vocabulary::Decode(*agreed);
     if (agreed.status().code() != Code::kNotFound) return agreed.status();
     if (setup.stop->load()) return Cancelled("stopped before the training began");
 
-    if (own.empty()) TRY(CountOwnPart(setup, corpus, &own));
-    TRY_ASSIGN(const std::vector<std::string> parts, setup.client->ListBlobs(kPrefix));
-    // A server that came back empty has lost it.
-    if (std::find(parts.begin(), parts.end(), PartName(setup.index)) == parts.end())
+    if (own.empty()) {
+      TRY_ASSIGN(own, CountPart(setup, corpus, setup.index));
+    }
+    TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kPrefix));
+    if (std::find(names.begin(), names.end(), PartName(setup.index)) == names.end()) {
+      // Not told yet, or a server that came back empty has lost it.
       TRY(setup.client->PutBlob(PartName(setup.index), own));
-    if (setup.index == 0 && parts.size() >= static_cast<size_t>(setup.workers)) {
+      continue;
+    }
+    if (MayDecide(setup, kPrefix, names)) {
+      TRY(CountForEnded(setup, corpus, names));
       const Status merged = Merge(setup);
       if (!merged.ok() && merged.code() != Code::kNotFound) return merged;
       continue;

@@ -17,6 +17,11 @@ namespace {
 Status ValidateData(const job::Job& job, DataIs where) {
   std::vector<std::string> sources;
   for (const job::DataSource& data : job.data) {
+    if (data.name != "train") {
+      return InvalidArgument(fmt::format(
+          "{}got data.{}, expected data.train alone: word2vec measures no held-out text",
+          Place(job.file, job.learn.at("algorithm"), "algorithm"), data.name));
+    }
     if (data.format != "text") {
       return InvalidArgument(
           fmt::format("data.{}.format: got {}, expected text: word2vec reads nothing else",
@@ -45,6 +50,7 @@ Status TrainAsWorker(Task& task) {
   setup.index = task.index;
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
+  setup.server_inside = task.servers == 0;
   setup.own_threads = task.OwnThreads();
   setup.sources = task.sources;
   setup.near = task.near;
@@ -60,13 +66,16 @@ Status TrainAsWorker(Task& task) {
   TRY_ASSIGN(const WorkerClient connected, ConnectWorker(task, ps::Consistency::Asp(), &restarted));
   setup.client = connected.client.get();
   TRY_ASSIGN(const WorkerOutcome outcome, RunWorker(setup));
+  task.cut_short = outcome.drained;
   if (task.index != 0) return Status::Ok();
-  task.reporter().Result({{"words_per_second", outcome.words_per_second},
-                          {"loss", outcome.loss},
-                          {"exchanged_bytes", static_cast<uint64_t>(outcome.exchanged_bytes)},
-                          {"output", task.output.string()},
-                          {"digest", outcome.digest},
-                          {"drained", outcome.drained}});
+  json::object result{{"words_per_second", outcome.words_per_second},
+                      {"loss", outcome.loss},
+                      {"exchanged_bytes", static_cast<uint64_t>(outcome.exchanged_bytes)},
+                      {"output", task.output.string()},
+                      {"digest", outcome.digest},
+                      {"drained", outcome.drained}};
+  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
+  task.reporter().Result(result);
   return Status::Ok();
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "data/encoder.h"
+#include "learn/memory.h"
 #include "learn/word2vec/training.h"
 #include "learn/word2vec/vocabulary_phase.h"
 #include "model/save.h"
@@ -86,11 +88,12 @@ Result<const Kernels*> KernelsFor(const Params& params) {
   return common.ok() ? common : ChooseKernels("auto");
 }
 
-// Until every other worker has told that it has ended.
+// Until every other worker has told that it has ended. One that was told to end early comes again,
+// unless this one has been told the same.
 Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState state) {
   const TimePoint begin = RealClock::Get()->Now();
   TimePoint stopped{};
-  while (training.all().running > 0) {
+  while (training.all().running > 0 || (training.all().to_come > 0 && !setup.stop->load())) {
     const TimePoint now = RealClock::Get()->Now();
     if (setup.stop->load() && stopped == TimePoint{}) stopped = now;
     if (stopped != TimePoint{} && now - stopped > kDrainPatience) {
@@ -144,16 +147,29 @@ Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary&
   content.vectors.dim = dim;
   content.vectors.word = [&](uint64_t row) { return vocabulary.word(static_cast<uint32_t>(row)); };
   content.vectors.read = [&](uint64_t first, uint64_t rows, float* to) {
-    return setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience);
+    TRY(setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience));
+    const bool finite = std::all_of(to, to + rows * dim, [](float x) { return std::isfinite(x); });
+    return finite ? Status::Ok() : Diverged("a vector");
   };
   content.count = [&](uint64_t row) { return vocabulary.count(static_cast<uint32_t>(row)); };
   content.facts = std::move(facts);
   return model::SaveModel(setup.output, content);
 }
 
+// Both matrices, as they are trained and as the servers have them; and the servers' own where the
+// only worker has them in its process.
+Status CheckFits(const WorkerSetup& setup, const data::Vocabulary& vocabulary) {
+  const size_t stride = Stride(static_cast<size_t>(setup.params.dim));
+  const uint64_t matrix = uint64_t{vocabulary.size()} * stride * sizeof(float);
+  const uint64_t copies = setup.server_inside ? 3 : 2;
+  return CheckMemory(kTables * copies * matrix, FreeMemory(),
+                     "use a smaller dim or a larger min_count");
+}
+
 // After the vocabulary: tables, shards, training, and for the first worker the model.
 Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus& corpus,
                                    const data::Vocabulary& vocabulary, std::vector<Position> from) {
+  TRY(CheckFits(setup, vocabulary));
   TRY_ASSIGN(const Kernels* kernels, KernelsFor(setup.params));
   ps::TableRef tables[kTables];
   for (const TableKind kind : {kInput, kOutput}) {
@@ -183,14 +199,16 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   const uint64_t all = training.all().words;
   const uint64_t trained = all - std::min(all, training.words_before());
   outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
-  outcome.drained = outcome.drained || training.all().drained > 0;
+  outcome.job = {all, vocabulary.words(), static_cast<uint64_t>(setup.params.epochs), "words"};
+  const Status conserved = CheckConservation(outcome.job, "the job");
+  outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
+  if (!outcome.drained) TRY(conserved);
   outcome.exchanged_bytes = training.all().bytes;
   if (!training.loss_curve().empty()) outcome.loss = training.loss_curve().back().second;
-  if (!std::isfinite(outcome.loss)) {
-    return FailedPrecondition(
-        "the training diverged: the loss is no number any more; nothing is saved. Use fewer "
-        "workers, a smaller alpha, or exchange more often (exchange_words)");
-  }
+  // An older model is better than one that has seen nothing.
+  if (outcome.drained && all == 0)
+    return Cancelled("stopped before anything was trained; nothing is saved");
+  if (!std::isfinite(outcome.loss)) return Diverged("the loss");
   TRY_ASSIGN(const model::SavedModel saved,
              Save(setup, vocabulary, tables[kInput],
                   FactsOf(setup, vocabulary, training, seconds, outcome.words_per_second)));
@@ -203,13 +221,17 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  Agreements agreements(setup.client);
+  setup.agreements = &agreements;
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
   TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
                                       .workers = setup.workers,
                                       .fixed = setup.params.deterministic,
                                       .near = &setup.near,
                                       .client = setup.client,
-                                      .stop = setup.stop},
+                                      .agreements = setup.agreements,
+                                      .stop = setup.stop,
+                                      .ended = setup.ended},
                                      whole));
   TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
   TRY_ASSIGN(const NearCorpus near,

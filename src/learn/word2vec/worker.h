@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/conservation.h"
 #include "learn/part.h"
 #include "learn/task.h"
 #include "learn/word2vec/params.h"
@@ -22,6 +23,7 @@ struct WorkerSetup {
   int index = 0;
   int workers = 1;
   int servers = 1;
+  bool server_inside = false;  // of this process
   Params params;
   int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
@@ -31,6 +33,7 @@ struct WorkerSetup {
   std::filesystem::path scratch;            // an existing directory
   bool checkpoints = false;                 // the job takes some, so rows must reach the servers
   ps::Client* client = nullptr;             // not owned
+  Agreements* agreements = nullptr;         // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
@@ -43,6 +46,7 @@ struct WorkerOutcome {
   double words_per_second = 0;  // of the whole job, training only; worker 0
   double loss = 0;              // of the whole job, last part; worker 0
   double exchanged_bytes = 0;   // rows and keys of all workers while they trained; worker 0
+  Conservation job;             // of all workers in all lives; worker 0
   bool drained = false;
   std::string digest;  // of vectors.bin; worker 0
 };

@@ -1,4 +1,5 @@
-"""kill -9 at seeded random moments: a worker's or server's program, a launcher, the coordinator, the controller.
+"""kill -9 at seeded random moments: a worker's or server's program, a launcher, the coordinator, the controller; and, if
+asked for, SIGTERM by others than the job and SIGSTOP for longer than anybody is waited for.
 
 Every run starts a real job of its own (word2vec on 2 servers and 3 workers, or shell programs that leave orphans), kills
 one process of the chosen role at a moment drawn from the run's seed, and checks that the job ended right and in time and
@@ -8,7 +9,6 @@ import argparse
 import json
 import os
 import random
-import signal
 import statistics
 import sys
 import time
@@ -64,8 +64,8 @@ def calibrate(binary):
                     "generic": measure_baseline(binary, "generic", epochs)}
 
 
-def kill_at(scenario, process, moment, rng):
-    """Kills one victim `moment` seconds after now, or as soon as there is one; (True if one was hit, its name)."""
+def kill_at(scenario, process, moment, rng, pause):
+    """Kills (or terminates, or stops for `pause` seconds) one victim `moment` seconds after now, or as soon as there is one; (True if one was hit, its name)."""
     end = time.monotonic() + moment
     harness.poll_until(lambda: process.poll() is not None, moment)
     harness.poll_until(lambda: time.monotonic() >= end or process.poll() is not None, moment + 1)
@@ -74,7 +74,7 @@ def kill_at(scenario, process, moment, rng):
         return False
     victim = rng.choice(sorted(victims, key=lambda p: p.pid))
     try:
-        os.kill(victim.pid, signal.SIGKILL)
+        scenario.hit(victim, pause)
     except ProcessLookupError:
         return False
     return True
@@ -126,7 +126,9 @@ def one_run(options, seed, kind, victim, epochs, baseline):
         process = scenario.start()
         # A quarter of the kills fall into the gathering, which lasts but a fraction of a second.
         run.moment = rng.uniform(0, 0.3) if rng.random() < 0.25 else rng.uniform(0, 1.05 * baseline["seconds"])
-        run.landed = kill_at(scenario, process, run.moment, rng)
+        if options.within:
+            run.moment = rng.uniform(0, options.within)
+        run.landed = kill_at(scenario, process, run.moment, rng, options.pause)
         killed = time.monotonic()
         ports |= home.ports()
         limit = scenario.allowance(baseline, run.moment) * harness.PATIENCE
@@ -167,7 +169,7 @@ def summary(runs):
     """The table, as Markdown lines."""
     lines = ["| killed | runs | hit | job succeeded | failed, truly told | wrong | left behind | median s | max s |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for victim in scenarios.ROLES:
+    for victim in scenarios.ROLES + scenarios.OTHERS:
         mine = [r for r in runs if r.victim == victim]
         if mine:
             seconds = [r.seconds for r in mine]
@@ -182,7 +184,9 @@ def main():
     parser.add_argument("--shoal", default=harness.DEFAULT_BINARY, help="the binary under test")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others follow")
-    parser.add_argument("--only", choices=scenarios.ROLES, help="kill only this role")
+    parser.add_argument("--only", choices=scenarios.ROLES + scenarios.OTHERS, help="kill only this role, or do only this")
+    parser.add_argument("--within", type=float, help="in the first so many seconds of the job only")
+    parser.add_argument("--pause", type=float, default=40, help="for how many seconds stop-… stops a process")
     parser.add_argument("--kind", choices=("word2vec", "generic"), help="only this kind of job")
     parser.add_argument("--verbose", action="store_true", help="a line for every run")
     parser.add_argument("--record", help="write the table and every run to this JSON file")

@@ -1,11 +1,18 @@
 """The jobs that the fault suite runs, and what a right end of each looks like."""
+import contextlib
 import json
 import os
+import signal
 
 import harness
 import planted
 
 ROLES = ("worker", "server", "launcher", "coordinator", "controller", "controller-keep")
+# Others than the job's own processes stop something: SIGTERM to a launcher, or to all processes of a task, as an engine's
+# eviction or a person sends it; SIGSTOP for longer than anybody is waited for. Only with --only.
+TERMINATED = ("term-launcher", "term-task")
+PAUSED = ("stop-worker", "stop-server", "stop-launcher", "stop-coordinator", "stop-controller")
+OTHERS = TERMINATED + PAUSED
 STOP_GRACE, CONTROLLER_LOSS, COORDINATOR_TIMEOUT, GATHER = 2.0, 5.0, 10.0, 20.0
 CONTROLLER_START = 10.0  # how long a coordinator waits for the first word of its controller
 
@@ -61,15 +68,43 @@ class Scenario:
     def start(self):
         return self.home.start("run", self.file)
 
+    @property
+    def kind_of_victim(self):
+        """What kind of process is hit: worker, server, launcher, …"""
+        if self.victim in OTHERS:
+            return self.victim.split("-")[1].replace("task", "launcher")
+        return self.victim.split("-")[0]
+
     def victims(self):
         """The processes that are what this run kills, now."""
-        kind = self.victim.split("-")[0]
+        kind = self.kind_of_victim
         found = [p for p in self.home.processes() if p.kind == kind]
+        if self.victim in OTHERS and kind == "launcher":
+            # Not the first process of its program's tree, a forked copy.
+            launchers = {p.pid for p in found}
+            return [p for p in found if p.ppid not in launchers]
         if kind in ("worker", "server"):
             # A program is the child of a launcher (or of its namespace's first process), not what it started itself.
             of_kind = {p.pid for p in found}
             found = [p for p in found if p.ppid not in of_kind]
         return found
+
+    def hit(self, victim, seconds):
+        """Does to one of the victims what this run is about; ProcessLookupError if it has ended."""
+        if self.victim in PAUSED:
+            os.kill(victim.pid, signal.SIGSTOP)
+            harness.poll_until(lambda: harness.read_process(victim.pid) is None, seconds, pause=0.1)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim.pid, signal.SIGCONT)
+        elif self.victim in TERMINATED:
+            tree = [victim.pid]
+            for one in sorted(self.home.processes(), key=lambda p: p.pid) if self.victim == "term-task" else ():
+                if one.ppid in tree:
+                    tree.append(one.pid)
+            for pid in reversed(tree):
+                os.kill(pid, signal.SIGTERM)
+        else:
+            os.kill(victim.pid, signal.SIGKILL)
 
     def quality(self):
         """(purity, loss) of the saved model; raises OSError, ValueError, … when it is not whole."""
@@ -82,8 +117,7 @@ class Scenario:
     def is_true_reason(self, verdict):
         """True if a failed job's reason names what was killed or how."""
         reason = str(verdict.get("reason", "")).lower()
-        kind = self.victim.split("-")[0]
-        return any(word in reason for word in (kind, "signal 9", "sigkill", "killed", "lost"))
+        return any(word in reason for word in (self.kind_of_victim, "signal 9", "sigkill", "killed", "lost"))
 
     def judge(self, baseline, exit_code):
         """Sentences about what is wrong with the end of the job, and whether it succeeded."""
@@ -96,7 +130,11 @@ class Scenario:
         if self.victim == "controller" and exit_code == -9:
             return self._judge_loss_of_controller(verdict, baseline), state == "succeeded"
         wrong = []
-        if state == "failed" and not self.is_true_reason(verdict):
+        # A launcher that does not go on before limits.gather has passed is truly missed.
+        missed = self.victim == "stop-launcher" and "did not join within" in str(verdict.get("reason"))
+        if self.victim in PAUSED and state != "succeeded" and not missed:
+            wrong.append(f"{state} though nothing died: {verdict.get('reason')}")
+        if state == "failed" and not missed and not self.is_true_reason(verdict):
             wrong.append(f"failed for another reason than the true one: {verdict.get('reason')}")
         if state == "cancelled":
             wrong.append(f"cancelled: {verdict.get('reason')}")

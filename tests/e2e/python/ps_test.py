@@ -153,6 +153,66 @@ def test_interrupt():
     assert b"KeyboardInterrupt" in child.stderr.read(), child.returncode
 
 
+def stopped_server():
+    """A server in a process of its own that stands still; SIGCONT wakes it."""
+    code = ("import sys; sys.path.insert(0, sys.argv[1])\nimport shoal.ps\n"
+            "s = shoal.ps.Server(token='t', workers=2)\nprint(s.address, flush=True)\nsys.stdin.read()\n")
+    child = subprocess.Popen([sys.executable, "-c", code, sys.path[0]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return child, child.stdout.readline().decode().strip()
+
+
+def test_timeouts_at_a_server_that_stands_still():
+    for shared in (True, False):
+        child, address = stopped_server()
+        try:
+            client = shoal.ps.connect([address], token="t", index=0, shared_memory=shared)
+            table = client.table("t", dim=2, rows=10)
+            table.push([1], np.ones((1, 2), np.float32), timeout=float("inf"))
+            child.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WNOWAIT)
+            began = time.monotonic()
+            expect_error(TimeoutError, "server 0", lambda: table.pull([1], timeout=0.3))
+            expect_error(TimeoutError, "server 0", lambda: client.barrier("b", timeout=0.3))
+            assert time.monotonic() - began < 10, time.monotonic() - began
+            child.send_signal(signal.SIGCONT)
+            assert (table.pull([1]) == 1).all()
+            client.close()
+        finally:
+            child.kill()
+            child.wait()
+
+
+def test_a_barrier_after_its_timeout():
+    _, addresses = cluster(1, workers=2)
+    first = shoal.ps.connect(addresses, token="t", index=0)
+    second = shoal.ps.connect(addresses, token="t", index=1)
+    expect_error(TimeoutError, "worker 1 has not entered", lambda: first.barrier("b", timeout=0.1))
+    expect_error(TimeoutError, "worker 0 has not entered", lambda: second.barrier("b", timeout=0.1))
+    thread = threading.Thread(target=lambda: second.barrier("b", timeout=30))
+    thread.start()
+    first.barrier("b", timeout=30)
+    thread.join()
+    expect_error(ValueError, "nan", lambda: first.barrier("b", timeout=float("nan")))
+
+
+def test_interrupted_waits():
+    for wait in ("c.barrier('b')", "c.clock(1)",
+                 "shoal.ps.connect(['127.0.0.1:1'], token='t', timeout=float('inf'))"):
+        code = ("import sys; sys.path.insert(0, sys.argv[1])\nimport shoal.ps\n"
+                "s = shoal.ps.Server(token='t', workers=2)\n"
+                "c = shoal.ps.connect([s.address], token='t', index=0, consistency='bsp')\n"
+                f"print('waiting', flush=True)\n{wait}\n")
+        child = subprocess.Popen([sys.executable, "-c", code, sys.path[0]], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        try:
+            assert child.stdout.readline() == b"waiting\n"
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=20)
+            assert b"KeyboardInterrupt" in said, (wait, said)
+        finally:
+            child.kill()
+
+
 def test_checkpoint():
     with tempfile.TemporaryDirectory() as directory:
         servers, addresses = cluster(2, checkpoint_dir=directory)

@@ -6,7 +6,11 @@
 //   early    the same a hundred times, each request sent before its receivers can be ready for it
 //   threads  two customers in every worker
 //   slow     workers wait for an answer that servers never give
+//   short    workers pull with room for too few lengths
+//   fork     workers fork children that use what is their parent's, and are refused
 #include <shoal/ps_lite_compat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
@@ -155,6 +159,50 @@ void RunThreads() {
   for (std::thread& thread : threads) thread.join();
 }
 
+// ---- fork ---------------------------------------------------------------------------------------
+
+template <typename Call>
+void ExpectRefused(const Call& call) {
+  try {
+    call();
+  } catch (const shoal::ps::Error& error) {
+    CHECK(std::strstr(error.what(), "a child that it forked") != nullptr) << error.what();
+    return;
+  }
+  CHECK(false) << "a forked child was not refused";
+}
+
+void RunForkWorker() {
+  auto* const kv = new KVWorker<float>(0, 0);
+  const std::vector<Key> keys = {1 + static_cast<Key>(MyRank()), kMaxKey - 5 - MyRank()};
+  const std::vector<float> ones = {1, 1};
+  for (int round = 0; round < 20; ++round) {
+    const int ts = kv->Push(keys, ones);
+    const pid_t child = fork();
+    if (child == 0) {
+      std::vector<float> got;
+      ExpectRefused([&] { kv->Wait(ts); });
+      ExpectRefused([&] { kv->Push(keys, ones); });
+      ExpectRefused([&] { kv->Pull(keys, &got); });
+      ExpectRefused([] { Postoffice::Get()->Barrier(0, kWorkerGroup); });
+      ExpectRefused([] { KVWorker<float> other(0, 1); });
+      ExpectRefused([] { Start(0); });
+      ExpectRefused([] { Finalize(0, true); });
+      delete kv;
+      std::exit(0);
+    }
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    kv->Wait(ts);
+  }
+  std::vector<float> got;
+  kv->Wait(kv->Pull(keys, &got));
+  CHECK_EQ(got[0], 20) << "pushes were lost";
+  CHECK_EQ(got[1], 20) << "pushes were lost";
+  delete kv;
+}
+
 KVServer<float>* MakeServer(const std::string& what) {
   auto* const server = new KVServer<float>(0);
   if (what == "lens") {
@@ -171,6 +219,15 @@ KVServer<float>* MakeServer(const std::string& what) {
 void RunWorker(const std::string& what) {
   if (what == "sum") RunSumWorker(0);
   if (what == "lens") RunLensWorker();
+  if (what == "fork") RunForkWorker();
+  if (what == "short") {
+    KVWorker<float> kv(0, 0);
+    std::vector<Key> keys(100000);
+    for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+    std::vector<float> vals;
+    std::vector<int> lens(1);
+    kv.Wait(kv.Pull(keys, &vals, &lens));
+  }
   if (what == "slow") {
     KVWorker<float> kv(0, 0);
     LL << "waiting";

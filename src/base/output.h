@@ -1,0 +1,50 @@
+// Where a person wants results: standard output, and the file or directory that `--output` names.
+// What stands there already may belong to somebody else, be a device, a FIFO or a symbolic link.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace shoal {
+
+// A stream that a command prints to. Keeps the first error, after which it writes nothing more. A
+// reader that has gone (a closed pipe or terminal) is no error. Not thread-safe.
+class OutputStream {
+ public:
+  // `name` stands in messages.
+  explicit OutputStream(int fd, std::string name = "standard output")
+      : fd_(fd), name_(std::move(name)) {}
+
+  // All of `text`, unbuffered; waits where the descriptor is non-blocking and full. False if
+  // nothing more can be written.
+  bool Write(std::string_view text);
+  bool reader_gone() const { return reader_gone_; }
+  const Status& status() const { return status_; }
+
+ private:
+  const int fd_;
+  const std::string name_;
+  bool reader_gone_ = false;
+  Status status_;
+};
+
+// `path` with the symbolic links at its end followed, also one to what does not exist yet.
+Result<std::filesystem::path> FollowLinks(const std::filesystem::path& path);
+
+// Gives `to`, a new file or directory, the owner, group, mode and access lists of `from`, which it
+// is to replace. An error where one of them cannot be given: then `from` must not be replaced.
+Status CopyAttributes(int from, int to);
+
+// Puts `bytes` into the file that a person named.
+// - A new file appears whole or not at all, with the mode that the umask says.
+// - A regular file is replaced whole and keeps its attributes (CopyAttributes). Where it cannot be
+//   replaced so (another's file, more than one hard link, a directory that may not be written, a
+//   mount point) its content is overwritten in place.
+// - Symbolic links are followed. Devices, FIFOs and descriptors (/dev/stdout) are written to.
+// Errors name the path; InvalidArgument for a directory.
+Status WriteOutputFile(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace shoal

@@ -1,0 +1,64 @@
+#include "controller/engine_calls.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "controller/leftovers.h"
+
+namespace shoal::controller {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kClearGrace{2000};
+constexpr milliseconds kInterruptAgain{100};
+
+// Until the engine has returned: an interrupt ends one wait, and Apply may come to another.
+void Abandon(engine::Engine* engine, const std::string& job, std::future<void> applying) {
+  while (applying.valid() && applying.wait_for(milliseconds(0)) != std::future_status::ready) {
+    engine->Interrupt(job);
+    applying.wait_for(kInterruptAgain);
+  }
+}
+
+}  // namespace
+
+EngineCalls::~EngineCalls() {
+  Abandon(engine_, job_, std::move(applying_));
+  if (clearing_.valid()) clearing_.wait();
+}
+
+void EngineCalls::Apply(engine::DesiredJob desired, Done done) {
+  applying_ =
+      std::async(std::launch::async, [this, desired = std::move(desired), done = std::move(done)] {
+        done(engine_->Apply(desired));
+      });
+}
+
+std::string EngineCalls::LastLine(const std::string& role, int index) {
+  Result<std::string> log = engine_->TaskLog(job_, role, index, 2000);
+  if (!log.ok()) return "";
+  while (!log->empty() && log->back() == '\n') log->pop_back();
+  const size_t line = log->rfind('\n');
+  const std::string last = line == std::string::npos ? *log : log->substr(line + 1);
+  return last.empty() ? "" : "; it said: " + last;
+}
+
+void EngineCalls::Clear(JobState state, Done done) {
+  const auto clear = [this, state](std::future<void> applying, const Done& told) {
+    Abandon(engine_, job_, std::move(applying));
+    Status stopped = engine_->Stop(job_, kClearGrace);
+    RemoveScratch(home_.job_dir(job_), state);
+    if (!stopped.ok()) {
+      const Leftover left{job_, engine_->name(), stopped.message(), clock_->Wall()};
+      const Status recorded = RecordLeftover(home_, left);
+      if (!recorded.ok()) LogWarning("job {}: {}", job_, recorded.message());
+      if (recorded.ok())
+        stopped = Status(stopped.code(), stopped.message() + "; the next command tries again");
+    }
+    told(stopped);
+  };
+  clearing_ = std::async(std::launch::async, clear, std::move(applying_), std::move(done));
+}
+
+}  // namespace shoal::controller

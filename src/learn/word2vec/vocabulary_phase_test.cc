@@ -1,0 +1,114 @@
+// Workers that agree on threads, parts and the vocabulary while the first server comes back empty
+// and workers end or come again.
+#include "learn/word2vec/vocabulary_phase.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "base/clock.h"
+#include "data/counts.h"
+#include "learn/word2vec/planted.h"
+#include "learn/word2vec/test_job.h"
+#include "model/vectors.h"
+
+namespace shoal::learn::word2vec {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+void Prepare(TestJob* job) {
+  job->params = SmallParams();
+  job->params.epochs = 2;
+  job->WriteText("a.txt", PlantedText(400, 1));
+  job->WriteText("b.txt", PlantedText(400, 2));
+}
+
+// Runs a worker; stops it where it does not come to an end by itself.
+std::future<Result<WorkerOutcome>> Begin(TestJob* job, int worker) {
+  return std::async(std::launch::async, [job, worker] { return job->RunOne(worker); });
+}
+
+Result<WorkerOutcome> End(TestJob* job, int worker, std::future<Result<WorkerOutcome>>* run) {
+  if (run->wait_for(kPatience) != std::future_status::ready) {
+    ADD_FAILURE() << "worker " << worker << " waits for ever";
+    job->Stop(worker);
+  }
+  return run->get();
+}
+
+bool Await(const std::function<bool()>& done) {
+  const TimePoint deadline = RealClock::Get()->Now() + kPatience;
+  while (!done()) {
+    if (RealClock::Get()->Now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+// As worker 1 would have left it before it was killed.
+void TellCounts(TestJob* job, ps::Client* client) {
+  const auto corpus = data::Corpus::Open(job->sources);
+  ASSERT_TRUE(corpus.ok());
+  const auto counts = data::CountShards(*corpus, 1, 2, 2);
+  ASSERT_TRUE(counts.ok());
+  ASSERT_TRUE(client->PutBlob("counts/1", counts->Encode()).ok());
+}
+
+// The seeds 981301 and its like: worker 0 has the vocabulary and trains when server 0 comes back
+// empty, worker 1 has not asked for it yet.
+TEST(VocabularyPhase, WhoComesAfterTheServerWasLostIsToldByThoseWhoKnow) {
+  TestJob job(2, 2, false);
+  Prepare(&job);
+  TellCounts(&job, job.Connect(1).get());
+  auto first = Begin(&job, 0);
+  ASSERT_TRUE(job.AwaitTraining());
+  job.StartServer(0);
+  auto second = Begin(&job, 1);
+  const auto outcome = End(&job, 1, &second);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+  const auto all = End(&job, 0, &first);
+  EXPECT_TRUE(all.ok()) << all.status().message();
+}
+
+TEST(VocabularyPhase, TheNumberOfThreadsIsToldAgainToo) {
+  TestJob job(1, 2, false);
+  Prepare(&job);
+  job.params.threads = 0;
+  auto first = Begin(&job, 0);
+  {
+    const auto other = job.Connect(1);  // asks, and dies
+    ASSERT_TRUE(other->PutBlob("asks-threads/1", "").ok());
+    ASSERT_TRUE(Await([&] { return other->GetBlob("threads").ok(); }));
+  }
+  job.StartServer(0);
+  auto second = Begin(&job, 1);
+  EXPECT_TRUE(End(&job, 1, &second).ok());
+  EXPECT_TRUE(End(&job, 0, &first).ok());
+}
+
+// Worker 1 has ended; then server 0 and worker 0 are lost, with all that they knew.
+TEST(VocabularyPhase, WhoHasEndedIsCountedFor) {
+  TestJob job(2, 2, false);
+  Prepare(&job);
+  job.params.threads = 0;
+  job.SetEnded({1});
+  auto alone = Begin(&job, 0);
+  const auto outcome = End(&job, 0, &alone);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  const auto vectors = model::ReadVectors(job.output);
+  ASSERT_TRUE(vectors.ok());
+  EXPECT_EQ(vectors->words.size(), kGroups * kGroupWords) << "the words of both parts";
+}
+
+TEST(VocabularyPhase, TheFirstThatHasNotEndedDecides) {
+  TestJob job(1, 2, false);
+  Prepare(&job);
+  job.SetEnded({0});
+  auto alone = Begin(&job, 1);
+  const auto outcome = End(&job, 1, &alone);
+  EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+}
+
+}  // namespace
+}  // namespace shoal::learn::word2vec

@@ -1,0 +1,103 @@
+"""Somebody else stops a task: its good end is a loss then, and is made good; a job that a person stops is cancelled."""
+import os
+import signal
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness  # noqa: E402
+
+# The first attempt of worker 0 works until it is told to end, saves, and ends well; the others wait for its second.
+SAVER = """\
+name: saver
+roles:
+  worker:
+    replicas: 2
+    restart: {when: transient, limit: 3, backoff: 10ms}
+    command:
+      - sh
+      - -c
+      - |
+        trap 'echo saved; exit 0' TERM
+        echo up $SHOAL_ATTEMPT
+        if [ $SHOAL_INDEX.$SHOAL_ATTEMPT = 0.0 ]; then while :; do sleep 0.02; done; fi
+        while [ ! -e "@DONE@" ]; do [ $SHOAL_INDEX = 0 ] && : > "@DONE@"; sleep 0.02; done
+limits: {stop_grace: 5s, coordinator_timeout: 5s, gather: 20s}
+"""
+
+
+class InterruptedTest(unittest.TestCase):
+    def setUp(self):
+        self.home = harness.Home()
+        self.addCleanup(self.home.__exit__)
+
+    def begin(self, text=SAVER):
+        process = self.home.start("run", self.home.write("job.yaml", text.replace("@DONE@", self.home.path("done"))))
+        self.addCleanup(process.kill)
+        up = harness.poll_until(lambda: harness.said(process).count("up 0") == 2 or process.poll() is not None,
+                                30 * harness.PATIENCE)
+        self.assertTrue(up and process.poll() is None, harness.said(process))
+        return process
+
+    def task(self, index):
+        """(its launcher, the init of its process tree, its program), as processes."""
+        found = [p for p in self.home.processes() if p.environ.get("SHOAL_TASK", "").startswith(f"worker/{index}/") or
+                 (p.kind == "worker" and p.environ.get("SHOAL_INDEX") == str(index))]
+        launchers = [p for p in found if p.kind == "launcher"]
+        of_launchers = {p.pid for p in launchers}
+        launcher = next(p for p in launchers if p.ppid not in of_launchers)
+        init = next(p for p in launchers if p.ppid == launcher.pid)
+        program = next(p for p in found if p.ppid == init.pid)
+        return launcher, init, program
+
+    def check_made_good(self, process):
+        code = process.wait(timeout=30 * harness.PATIENCE)
+        text = harness.said(process)
+        self.assertEqual(code, 0, text)
+        self.assertIn("saved", text)
+        self.assertIn("up 1", text)
+        verdict = self.home.verdict()
+        self.assertEqual(verdict["state"], "succeeded", text)
+        self.assertEqual([t["attempts"] for t in verdict["tasks"]], [2, 1], text)
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_sigterm_to_a_launcher(self):
+        process = self.begin()
+        os.kill(self.task(0)[0].pid, signal.SIGTERM)
+        self.check_made_good(process)
+
+    def test_sigterm_to_all_processes_of_a_task_the_program_first(self):
+        process = self.begin()
+        for one in reversed(self.task(0)):  # as a resource manager signals a step, in any order
+            os.kill(one.pid, signal.SIGTERM)
+        self.check_made_good(process)
+
+    def test_sigterm_to_the_tasks_namespace_alone(self):
+        process = self.begin()
+        _, init, program = self.task(0)
+        os.kill(init.pid, signal.SIGTERM)
+        os.kill(program.pid, signal.SIGTERM)
+        self.check_made_good(process)
+
+    def test_where_nothing_is_restarted_the_job_fails_and_says_who_stopped_it(self):
+        process = self.begin(SAVER.replace("when: transient", "when: never"))
+        os.kill(self.task(0)[0].pid, signal.SIGTERM)
+        self.home.write("done", "")
+        self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 1, harness.said(process))
+        self.assertIn("worker 0 was lost: its launcher was told to stop by a signal", self.home.verdict()["reason"])
+
+    def test_a_job_that_a_person_stops_is_cancelled_with_what_it_saved(self):
+        process = self.begin()
+        code, out, err = self.home.run("stop", "saver")
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"^saver-\S+ cancelled: stopped by `shoal stop`")
+        self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 130)
+        self.assertEqual(harness.said(process).count("| saved"), 2, harness.said(process))
+        verdict = self.home.verdict()
+        self.assertEqual(verdict["state"], "cancelled")
+        self.assertEqual([t["end"]["exit_code"] for t in verdict["tasks"]], [0, 0])
+        self.assertEqual(self.home.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

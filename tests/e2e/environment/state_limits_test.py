@@ -1,0 +1,39 @@
+"""Small limits of open files. SHOAL_BIN names the binary."""
+import os
+import resource
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness  # noqa: E402
+
+SOFT, HARD = 64, 4096
+
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, HARD))
+
+
+class LimitsTest(harness.JobsTest):
+    def test_more_tasks_than_descriptors_and_programs_with_the_users_limit(self):
+        job = self.home.write("job.yaml", "name: many\ncommand: [sh, -c, 'ulimit -Sn; echo \"${SHOAL_OPEN_FILES-none}\"']\n"
+                                          "roles: {worker: {replicas: 80}}\n")
+        code, out, err = self.home.run("run", job, seconds=120, preexec_fn=limit)
+        self.assertEqual(code, 0, out + err)
+        lines = [line.split(" | ")[1] for line in out.splitlines() if " | " in line]
+        self.assertEqual(sorted(set(lines)), [str(SOFT), "none"])
+        self.assertEqual(len(lines), 160)
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_trainers_with_more_workers_than_a_server_has_descriptors(self):
+        text = self.home.write("text.txt", "one two three four five six seven\n" * 400)
+        code, out, err = self.home.run(
+            "train", "word2vec", "--data", text, "--output", self.home.path("vectors"), "--workers", "24", "--servers",
+            "1", "--dim", "4", "--epochs", "1", "--min-count", "1", seconds=180,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, HARD)))
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(self.home.leftovers(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
