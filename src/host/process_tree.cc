@@ -216,13 +216,20 @@ bool TellsCreatorsApart() {
   return tells;
 }
 
+// UCX's shared memory looks for its peer's process number in its own namespace, and gives the
+// connection up where there is no such process: with UCX_TLS all trees count from the same number.
+bool CountsAsItsPeers(const ProcessSpec& spec) {
+  return std::any_of(spec.env.begin(), spec.env.end(),
+                     [](const std::string& variable) { return variable.starts_with("UCX_TLS="); });
+}
+
 // What namespaces of its own change for a program beside its processes.
-void PlanNamespaces(const JobSharedMemory& shared_memory, Plan* plan) {
+void PlanNamespaces(const ProcessSpec& spec, const JobSharedMemory& shared_memory, Plan* plan) {
   InitPlan& init = plan->init;
   if (!init.new_pids) return;
   plan->shared_memory = shared_memory.path();
   if (!plan->shared_memory.empty()) init.shared_memory = plan->shared_memory.c_str();
-  if (const int first = FirstProcessNumber(); first > 0) {
+  if (const int first = FirstProcessNumber(); first > 0 && !CountsAsItsPeers(spec)) {
     plan->last_pid = std::to_string(first);
     init.last_pid = plan->last_pid.c_str();
   }
@@ -406,7 +413,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Start(const ProcessSpec& spec,
   Plan plan;
   TRY(MakePlan(spec, isolation.tree, state->group, &plan));
   state->shared_memory = OpenSharedMemory(spec, isolation.tree);
-  PlanNamespaces(state->shared_memory, &plan);
+  PlanNamespaces(spec, state->shared_memory, &plan);
   int sockets[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
     return ErrnoStatus(errno, "cannot start " + spec.argv[0]);

@@ -201,8 +201,14 @@ TEST_F(AgreeOnPartTest, AnotherNumberOfWorkersIsAnError) {
   options.token = "token";
   options.hub = hub_;
   const auto client = ps::Client::Connect(std::move(options), &members_).value();
-  const auto part = AgreeOnPart(
-      {.index = 0, .workers = 3, .near = &near, .client = client.get(), .stop = &stop_}, *corpus_);
+  Agreements agreements(client.get());
+  const auto part = AgreeOnPart({.index = 0,
+                                 .workers = 3,
+                                 .near = &near,
+                                 .client = client.get(),
+                                 .agreements = &agreements,
+                                 .stop = &stop_},
+                                *corpus_);
   EXPECT_EQ(part.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(part.status().message(),
             "the data is divided among 2 workers, got 3; run the job with as many as before, or "
