@@ -26,7 +26,7 @@ roles:
 TRAINING = """\
 name: training
 framework: shoal
-learn: {algorithm: word2vec, dim: 32, epochs: 60, min_count: 1, seed: 1}
+learn: {algorithm: word2vec, dim: 32, epochs: 240, min_count: 1, seed: 1}
 data: {train: @TEXT@}
 roles: {server: 1, worker: 2}
 checkpoint: {every: 100ms}
