@@ -377,7 +377,8 @@ TEST_P(EngineContract, TaskLogGivesTheTail) {
   ASSERT_TRUE(harness_->Await([&] {
     text = engine().TaskLog(job_, "worker", 0, 20).value_or("");
     return text.ends_with("last words\n");
-  }));
+  })) << "got '"
+      << text << "'; " << engine().TaskLog(job_, "worker", 0, 1 << 20).status().message();
   EXPECT_EQ(text, "ine\nline\nlast words\n");
   EXPECT_EQ(engine().TaskLog(job_, "worker", 0, 1 << 20)->size(), 199 * 5 + 11u);
   EXPECT_EQ(engine().TaskLog(job_, "worker", 9, 100).value_or("?"), "");

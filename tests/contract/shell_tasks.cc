@@ -29,7 +29,9 @@ std::string Script(Kind kind, bool first_process) {
     case Kind::kFailsAlways:
       return "echo no corpus; exit 3";
     case Kind::kTalks:
-      return "i=0; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; echo last words >&2; " +
+      // A container's two outputs are two pipes: what is written to both at once has no order.
+      return "echo line >&2; i=1; while [ $i -lt 199 ]; do echo line; i=$((i+1)); done; "
+             "echo last words; " +
              runs;
     case Kind::kRuns:
     case Kind::kCannotStart:
