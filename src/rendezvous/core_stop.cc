@@ -159,11 +159,13 @@ bool CoordinatorCore::DrainTask(int number, const std::string& why) {
     fact.text = why;
     if (signal != 0) fact.due = now_ + 2 * job_.limits.stop_grace;
     Record(std::move(fact));
-    // A parameter server that is told to end hands its rows over, unless it knows that nobody is
-    // left who needs them: so that comes first.
+    // That the job is ending comes first: a parameter server that is told to end hands its rows
+    // over unless no task is left that needs them, and a worker of ours that saves before it is
+    // done ends well only if the job asked for it.
     const std::string& leader = job_.roles[task.role].follows;
-    if (!leader.empty() && (stop_ != StopMode::kNone || decided_ || RoleEnded(leader)))
-      Do(Kind::kDescribe, number);
+    const bool ending = stop_ != StopMode::kNone || decided_;
+    const bool reads = !leader.empty() || job_.framework == job::Framework::kShoal;
+    if (reads && (ending || (!leader.empty() && RoleEnded(leader)))) Do(Kind::kDescribe, number);
     Action& action = Do(Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = job_.limits.stop_grace;

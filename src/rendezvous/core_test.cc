@@ -153,6 +153,24 @@ TEST(Core, AFollowerIsToldThatTheJobEndsBeforeItIsDrained) {
   }
 }
 
+// So that it can tell a stop that the job asked for from one that others did.
+TEST(Core, AWorkerOfOursIsToldThatTheJobEndsBeforeItIsDrained) {
+  for (const job::Framework framework : {job::Framework::kShoal, job::Framework::kGeneric}) {
+    job::Job job = Make(2, 0);
+    job.framework = framework;
+    Driver d(std::move(job));
+    d.JoinAll();
+    d.Do(Command{StopMode::kStop, "Ctrl-C"});
+    std::vector<Kind> orders;
+    for (const Action& one : d.last) {
+      if (one.task == 0 && one.kind != Kind::kRecord) orders.push_back(one.kind);
+    }
+    const bool reads = framework == job::Framework::kShoal;
+    EXPECT_EQ(orders, reads ? (std::vector<Kind>{Kind::kDescribe, Kind::kDrain})
+                            : (std::vector<Kind>{Kind::kDrain}));
+  }
+}
+
 TEST(Core, AFollowerIsNotStoppedForATaskThatWillBeRestarted) {
   Driver d(Make(1, 1));
   d.JoinAll();

@@ -54,6 +54,23 @@ class Conservation(unittest.TestCase):
         events = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
         return next(e for e in reversed(events) if "drained" in json.dumps(e))
 
+    def interrupt(self, algorithm):
+        def saved():
+            checkpoints = [os.path.join(d, "checkpoints") for d in self.home.job_dirs()]
+            return any(os.path.isdir(c) and os.listdir(c) for c in checkpoints)
+        job = self.home.start("run", self.job(algorithm, 100_000))
+        self.assertTrue(harness.poll_until(saved, 30), harness.said(job))
+        job.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
+        self.assertIn("was stopped by Ctrl-C and has saved", harness.said(job))
+        self.assertIn(f"the model is in {self.model}", harness.said(job))
+
+    def test_word2vec_that_is_interrupted_says_that_it_has_saved(self):
+        self.interrupt("word2vec")
+
+    def test_logistic_that_is_interrupted_says_that_it_has_saved(self):
+        self.interrupt("logistic")
+
     def assert_conserved(self, said, unit, count, epochs):
         text = json.dumps(self.result(said))
         for name, value in ((f"{unit}_trained", count * epochs), (unit, count), ("epochs", epochs)):
