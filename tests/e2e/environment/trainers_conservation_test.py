@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import signal
 import sys
 import unittest
@@ -55,20 +56,17 @@ class Conservation(unittest.TestCase):
         return next(e for e in reversed(events) if "drained" in json.dumps(e))
 
     def interrupt(self, algorithm):
-        def saved():
-            checkpoints = [os.path.join(d, "checkpoints") for d in self.home.job_dirs()]
-            return any(os.path.isdir(c) and os.listdir(c) for c in checkpoints)
-        job = self.home.start("run", self.job(algorithm, 100_000))
-        self.assertTrue(harness.poll_until(saved, 30), harness.said(job))
+        job = self.home.start("run", self.job(algorithm, 100_000), "--json")
+        self.assertTrue(harness.poll_until(lambda: re.search(r'"step": ?[1-9]', harness.said(job)), 60), harness.said(job))
         job.send_signal(signal.SIGINT)
-        self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
-        self.assertIn("was stopped by Ctrl-C and has saved", harness.said(job))
-        self.assertIn(f"the model is in {self.model}", harness.said(job))
+        self.assertEqual(job.wait(timeout=60), 130, harness.said(job))
+        done = json.loads([line for line in harness.said(job).splitlines() if '"done"' in line][-1])
+        self.assertEqual((done["state"], done["stopped_by"], done["output"]), ("cancelled", "Ctrl-C", self.model))
 
-    def test_word2vec_that_is_interrupted_says_that_it_has_saved(self):
+    def test_word2vec_that_is_interrupted_says_where_its_model_is(self):
         self.interrupt("word2vec")
 
-    def test_logistic_that_is_interrupted_says_that_it_has_saved(self):
+    def test_logistic_that_is_interrupted_says_where_its_model_is(self):
         self.interrupt("logistic")
 
     def assert_conserved(self, said, unit, count, epochs):
