@@ -29,6 +29,8 @@ function(shoal_pch_owner NAME KIND)
   target_link_libraries(${NAME} PRIVATE fmt::fmt spdlog::spdlog Boost::json Threads::Threads)
   target_compile_options(${NAME} PRIVATE ${SHOAL_WARNINGS} -fpch-preprocess)
   target_precompile_headers(${NAME} PRIVATE ${ARGN})
+  set_target_properties(${NAME} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/cmake/replace_output.sh;${CMAKE_CXX_COMPILER_LAUNCHER}")
 endfunction()
 
 shoal_pch_owner(shoal_pch library ${SHOAL_PCH_HEADERS})
