@@ -79,15 +79,10 @@ class Scenario:
         """The processes that are what this run kills, now."""
         kind = self.kind_of_victim
         found = [p for p in self.home.processes() if p.kind == kind]
-        if self.victim in OTHERS and kind == "launcher":
-            # Not the first process of its program's tree, a forked copy.
-            launchers = {p.pid for p in found}
-            return [p for p in found if p.ppid not in launchers]
-        if kind in ("worker", "server"):
-            # A program is the child of a launcher (or of its namespace's first process), not what it started itself.
-            of_kind = {p.pid for p in found}
-            found = [p for p in found if p.ppid not in of_kind]
-        return found
+        # A program is the child of a launcher (or of its namespace's first process), not what it started itself; and any
+        # process that has just forked has a copy with its own arguments, whose death changes nothing.
+        of_kind = {p.pid for p in found}
+        return [p for p in found if p.ppid not in of_kind]
 
     def hit(self, victim, seconds):
         """Does to one of the victims what this run is about; ProcessLookupError if it has ended."""
