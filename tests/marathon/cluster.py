@@ -44,11 +44,16 @@ def signal_all(task_id, number):
 
 class Agent:
     def __init__(self, host, number):
-        self.host = host
         self.id = f"agent-{number}"
         self.free = {"cpus": 64.0, "mem": 65536.0, "gpus": 4}
         self.reachable = True
-        self.attributes = {"hostname": host, "@hostname": host, "rack": f"r{number}"}
+        self.attributes = {"rack": f"r{number}"}
+        self.move(host)
+
+    def move(self, host, enter=()):
+        """Its address, and the command by which its tasks are started in a network of its own."""
+        self.host, self.enter = host, enter
+        self.attributes.update({"hostname": host, "@hostname": host})
 
     def take(self, app, sign):
         for name in self.free:
@@ -112,8 +117,8 @@ class Task:
         self.state = "TASK_RUNNING"
         self.fetch()
         with open(self.sandbox / "stdout", "wb") as out, open(self.sandbox / "stderr", "wb") as err:
-            self.process = subprocess.Popen(["/bin/sh", "-c", self.app.definition["cmd"]], cwd=self.sandbox, stdout=out,
-                                            stderr=err, stdin=subprocess.DEVNULL, env=self.environment(),
+            self.process = subprocess.Popen([*self.agent.enter, "/bin/sh", "-c", self.app.definition["cmd"]], cwd=self.sandbox,
+                                            stdout=out, stderr=err, stdin=subprocess.DEVNULL, env=self.environment(),
                                             start_new_session=True)
         threading.Thread(target=self._wait, daemon=True).start()
         for check in self.app.definition.get("healthChecks", ()):

@@ -1,23 +1,51 @@
-"""kill -9 at seeded random moments: a worker's or server's program, a launcher, the coordinator, the controller; and, if
-asked for, SIGTERM by others than the job and SIGSTOP for longer than anybody is waited for.
+"""Faults at seeded random moments: kill -9 of a worker's or server's program, a launcher, the coordinator, the controller;
+and, if asked for, what others than the job do to it, and what happens to its disks and links (disturbances.py).
 
-Every run starts a real job of its own (word2vec on 2 servers and 3 workers, or shell programs that leave orphans), kills
-one process of the chosen role at a moment drawn from the run's seed, and checks that the job ended right and in time and
-that nothing is left: no process, no cgroup, no port, no scratch or half-written file. script/faults runs it.
+Every run starts a real job of its own (word2vec on 2 servers and 3 workers, or shell programs that leave orphans), does one
+thing to it at a moment drawn from the run's seed, and checks that the job ended right and in time and that nothing is left:
+no process, no cgroup, no port, no scratch or half-written file. script/faults runs it.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import random
 import statistics
 import sys
+import tempfile
+import threading
 import time
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
+import disturbances  # noqa: E402
 import harness  # noqa: E402
+import planted  # noqa: E402
 import scenarios  # noqa: E402
 
-TARGET_SECONDS = 3.0  # how long a word2vec job should take, so that kills fall into all of its phases
+# What is drawn without --only.
+USUAL = disturbances.KILLED
+
+
+class Work:
+    """What the word2vec jobs train: a text, and as many epochs as make a job last about `seconds`."""
+
+    def __init__(self, folder, seconds):
+        self.seconds, self.epochs = seconds, 10
+        self.corpus = os.path.join(folder, "corpus.txt")
+        planted.write_corpus(self.corpus, 400_000 if seconds >= 3 else 200_000)
+
+
+class Pace:
+    """How long jobs of a kind take now, without faults: on a machine with other work not always what the baseline says.
+    Shorter after a fault that came too late, longer after one that did not."""
+
+    def __init__(self, seconds):
+        self.seconds, self.least, self.most = seconds, seconds / 8, seconds * 4
+        self.lock = threading.Lock()
+
+    def learn(self, landed):
+        with self.lock:
+            self.seconds = min(self.most, max(self.least, self.seconds * (1.02 if landed else 0.85)))
 
 
 class Run:
@@ -25,9 +53,12 @@ class Run:
 
     def __init__(self, seed, kind, victim):
         self.seed, self.kind, self.victim = seed, kind, victim
-        self.landed = self.succeeded = False
-        self.seconds = 0.0       # from the kill to the end of everything
-        self.moment = 0.0        # of the kill, seconds after the start
+        self.landed = ""         # what was done; empty if the job was over before
+        self.succeeded = False
+        self.reason = ""         # of a job that did not succeed
+        self.seconds = 0.0       # from the fault to the end of everything
+        self.moment = 0.0        # of the fault, seconds after the start
+        self.loss = None         # of the model
         self.wrong, self.leftovers = [], []
 
     @property
@@ -35,17 +66,16 @@ class Run:
         return not self.wrong and not self.leftovers
 
 
-def measure_baseline(binary, kind, epochs):
+def measure_baseline(options, kind, work):
     """Runs the job without faults: its seconds, purity and loss."""
-    with harness.Home(binary) as home:
-        scenario = scenarios.Scenario(kind, home, "worker", epochs)
+    with harness.Home(options.shoal) as home:
+        scenario = scenarios.Scenario(kind, home, "worker", work)
         begin = time.monotonic()
         process = scenario.start()
         code = process.wait(timeout=120 * harness.PATIENCE)
         seconds = time.monotonic() - begin
         if code != 0:
-            with open(process.log, encoding="utf-8", errors="replace") as f:
-                raise SystemExit(f"the {kind} job fails without any fault (exit {code}):\n{f.read()[-3000:]}")
+            raise SystemExit(f"the {kind} job fails without any fault (exit {code}):\n{harness.said(process)[-3000:]}")
         purity, loss = scenario.quality() if kind == "word2vec" else (None, None)
         left = home.leftovers(outputs=[scenario.output] if scenario.output else [])
         if left:
@@ -53,28 +83,31 @@ def measure_baseline(binary, kind, epochs):
         return {"seconds": seconds, "purity": purity, "loss": loss}
 
 
-def calibrate(binary):
-    """(epochs, baselines): as many epochs as make the word2vec job last about TARGET_SECONDS."""
-    epochs = 10
-    short = measure_baseline(binary, "word2vec", epochs)
-    longer = measure_baseline(binary, "word2vec", 2 * epochs)
-    per_epoch = max(0.01, (longer["seconds"] - short["seconds"]) / epochs)
-    epochs = min(300, max(epochs, round(epochs + (TARGET_SECONDS - short["seconds"]) / per_epoch)))
-    return epochs, {"word2vec": measure_baseline(binary, "word2vec", epochs),
-                    "generic": measure_baseline(binary, "generic", epochs)}
+def calibrate(options, work):
+    """Sets the epochs; the baselines are those of as many jobs at once as there will be, as far as they would compete."""
+    short = measure_baseline(options, "word2vec", work)
+    work.epochs = 20
+    longer = measure_baseline(options, "word2vec", work)
+    per_epoch = max(0.01, (longer["seconds"] - short["seconds"]) / 10)
+    work.epochs = min(300, max(10, round(10 + (options.seconds - short["seconds"]) / per_epoch)))
+    crowd = min(options.parallel, 2 * (os.cpu_count() or 1))
+    with concurrent.futures.ThreadPoolExecutor(crowd) as pool:
+        measured = list(pool.map(lambda _: measure_baseline(options, "word2vec", work), range(max(3, crowd))))
+    baselines = {"word2vec": {name: statistics.median(one[name] for one in measured) for name in measured[0]},
+                 "generic": measure_baseline(options, "generic", work)}
+    for baseline in baselines.values():
+        baseline["pace"] = Pace(baseline["seconds"])
+    return baselines
 
 
-def kill_at(scenario, process, moment, rng, pause):
-    """Kills (or terminates, or stops for `pause` seconds) one victim `moment` seconds after now, or as soon as there is one; (True if one was hit, its name)."""
-    end = time.monotonic() + moment
+def do_at(fault, process, moment, rng):
+    """Does it to one target `moment` seconds after now, or as soon as there is one; False if there was none any more."""
     harness.poll_until(lambda: process.poll() is not None, moment)
-    harness.poll_until(lambda: time.monotonic() >= end or process.poll() is not None, moment + 1)
-    victims = harness.poll_until(lambda: scenario.victims() or process.poll() is not None, 20)
-    if victims is True or not victims:
+    targets = harness.poll_until(lambda: fault.targets(process) or process.poll() is not None, 20 * harness.PATIENCE)
+    if targets is True or not targets:
         return False
-    victim = rng.choice(sorted(victims, key=lambda p: p.pid))
     try:
-        scenario.hit(victim, pause)
+        fault.strike(rng.choice(targets))
     except ProcessLookupError:
         return False
     return True
@@ -116,104 +149,140 @@ def _objects(text):
     return found
 
 
-def one_run(options, seed, kind, victim, epochs, baseline):
-    """One job, one kill, all checks."""
-    run = Run(seed, kind, victim)
+def one_run(options, seed, work, baselines):
+    """One job, one fault, all checks."""
+    victim = options.only or USUAL[seed % len(USUAL)]
+    kind = options.kind or ("generic" if (seed // len(USUAL)) % 4 == 3 else "word2vec")
+    run, baseline = Run(seed, kind, victim), baselines[kind]
     rng = random.Random(seed)
     with harness.Home(options.shoal, keep=False) as home:
-        scenario = scenarios.Scenario(kind, home, victim, epochs)
-        ports = set()
-        process = scenario.start()
-        # A quarter of the kills fall into the gathering, which lasts but a fraction of a second.
-        run.moment = rng.uniform(0, 0.3) if rng.random() < 0.25 else rng.uniform(0, 1.05 * baseline["seconds"])
+        fault = disturbances.make(victim, home, rng, options.pause)
+        # A quarter of the faults fall into the gathering, which lasts but a fraction of a second.
+        run.moment = rng.uniform(0, 0.3) if rng.random() < 0.25 else rng.uniform(0, 1.05 * baseline["pace"].seconds)
         if options.within:
             run.moment = rng.uniform(0, options.within)
-        run.landed = kill_at(scenario, process, run.moment, rng, options.pause)
-        killed = time.monotonic()
-        ports |= home.ports()
-        limit = scenario.allowance(baseline, run.moment) * harness.PATIENCE
-        # The job is over when the command has ended and, where that was the victim, when the job's own processes have.
-        harness.poll_until(lambda: process.poll() is not None and not home.processes(), limit)
-        run.seconds = time.monotonic() - killed
-        if process.poll() is None:
-            run.wrong.append(f"not over {limit:.0f} s after the kill")
-            process.kill()
-        code = process.wait()
-        run.leftovers = home.leftovers(0.5, [scenario.output] if scenario.output else [])
-        wrong, run.succeeded = scenario.judge(baseline, code)
-        # A controller that was killed before it had written the job down has no job, and so no verdict.
-        if not (victim.startswith("controller") and run.landed and not home.job_dirs()):
-            run.wrong += wrong
-            check_store(home, run)
-        run.leftovers += [f"port {p} is still taken" for p in sorted(ports) if not harness.bindable(p) and
-                          p in home.ports()]
-        if not run.ok:
-            home.keep = True
-            report(run, home, process, options)
+        try:
+            fault.prepare()
+            observe(options, run, fault, scenarios.Scenario(kind, home, victim, work), baseline)
+        finally:
+            fault.close()
+    if not options.within:
+        baseline["pace"].learn(run.landed)
     return run
 
 
-def report(run, home, process, options):
+def observe(options, run, fault, scenario, baseline):
+    """The job from its start to its judgement."""
+    home = fault.home
+    process = fault.start(scenario)
+    run.landed = fault.landed if do_at(fault, process, run.moment, fault.rng) else ""
+    struck = time.monotonic()
+    ports = home.ports()
+    crowd = max(1, options.parallel / (2 * (os.cpu_count() or 1)))
+    limit = (scenario.allowance(baseline, run.moment) * crowd + fault.extra_seconds) * harness.PATIENCE
+    # The job is over when the command has ended and, where that was the victim, when the job's own processes have.
+    harness.poll_until(lambda: process.poll() is not None and not home.processes(), limit, pause=0.02)
+    run.seconds = time.monotonic() - struck
+    if process.poll() is None:
+        run.wrong.append(f"not over {limit:.0f} s after the fault")
+        process.kill()
+    code = process.wait()
+    run.leftovers = home.leftovers(0.5, [scenario.output] if scenario.output else [])
+    wrong, run.succeeded = scenario.judge(baseline, code, fault, harness.said(process))
+    run.loss = scenario.loss
+    # A controller that was killed before it had written the job down has no job, and so no verdict.
+    if not (run.victim.startswith("controller") and run.landed and not home.job_dirs()):
+        run.wrong += wrong + fault.check()
+        if home.job_dirs():
+            check_store(home, run)
+    run.reason = "" if run.succeeded else str(home.verdict().get("reason", harness.said(process)[-300:]))
+    run.leftovers += [f"port {p} is still taken" for p in sorted(ports) if not harness.bindable(p) and p in home.ports()]
+    if not run.ok:
+        home.keep = True
+        report(run, home, process)
+
+
+_report_lock = threading.Lock()
+
+
+def report(run, home, process):
     """Says at once what was wrong with a run and how to repeat it."""
-    print(f"\nFAILED seed {run.seed} ({run.kind}, {run.victim}, killed after {run.moment:.2f} s, landed: {run.landed})")
-    for sentence in run.wrong + run.leftovers:
-        print(f"  {sentence}")
-    print(f"  verdict: {json.dumps(home.verdict())[:600]}")
-    with open(process.log, encoding="utf-8", errors="replace") as f:
-        print("  the command said: " + "\n    ".join(f.read()[-1200:].splitlines()))
-    print(f"  kept: {home.root}")
-    print(f"  repeat: script/faults --runs 1 --seed {run.seed} --only {run.victim} --kind {run.kind}", flush=True)
+    with _report_lock:
+        print(f"\nFAILED seed {run.seed} ({run.kind}, {run.victim}, after {run.moment:.2f} s: {run.landed or 'missed'})")
+        for sentence in run.wrong + run.leftovers:
+            print(f"  {sentence}")
+        print(f"  verdict: {json.dumps(home.verdict())[:600]}")
+        print("  the command said: " + "\n    ".join(harness.said(process)[-1200:].splitlines()))
+        print(f"  kept: {home.root}")
+        print(f"  repeat: script/faults --runs 1 --seed {run.seed} --only {run.victim} --kind {run.kind}", flush=True)
 
 
 def summary(runs):
     """The table, as Markdown lines."""
-    lines = ["| killed | runs | hit | job succeeded | failed, truly told | wrong | left behind | median s | max s |",
+    lines = ["| fault | runs | hit | job succeeded | ended otherwise, truly told | wrong | left behind | median s | max s |",
              "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for victim in scenarios.ROLES + scenarios.OTHERS:
+    for victim in disturbances.ALL:
         mine = [r for r in runs if r.victim == victim]
         if mine:
             seconds = [r.seconds for r in mine]
-            lines.append(f"| {victim} | {len(mine)} | {sum(r.landed for r in mine)} | {sum(r.succeeded for r in mine)} | "
+            lines.append(f"| {victim} | {len(mine)} | {sum(bool(r.landed) for r in mine)} | {sum(r.succeeded for r in mine)} | "
                          f"{sum(r.ok and not r.succeeded for r in mine)} | {sum(bool(r.wrong) for r in mine)} | "
                          f"{sum(bool(r.leftovers) for r in mine)} | {statistics.median(seconds):.1f} | {max(seconds):.1f} |")
     return lines
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--shoal", default=harness.DEFAULT_BINARY, help="the binary under test")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others follow")
-    parser.add_argument("--only", choices=scenarios.ROLES + scenarios.OTHERS, help="kill only this role, or do only this")
+    parser.add_argument("--only", choices=disturbances.ALL, help="this fault alone")
     parser.add_argument("--within", type=float, help="in the first so many seconds of the job only")
     parser.add_argument("--pause", type=float, default=40, help="for how many seconds stop-… stops a process")
     parser.add_argument("--kind", choices=("word2vec", "generic"), help="only this kind of job")
+    parser.add_argument("--seconds", type=float, default=3, help="how long a job should take")
+    parser.add_argument("--parallel", type=int, default=1, help="how many runs go on at once")
     parser.add_argument("--verbose", action="store_true", help="a line for every run")
-    parser.add_argument("--record", help="write the table and every run to this JSON file")
-    options = parser.parse_args()
+    parser.add_argument("--record", help="write the table and every run to this JSON file, now and then and at the end")
+    return parser.parse_args()
 
-    epochs, baselines = calibrate(options.shoal)
-    print(f"without faults: word2vec {baselines['word2vec']['seconds']:.1f} s ({epochs} epochs, purity "
-          f"{baselines['word2vec']['purity']:.3f}), generic {baselines['generic']['seconds']:.1f} s", flush=True)
-    runs, begin = [], time.monotonic()
-    for i in range(options.runs):
-        seed = options.seed + i
-        victim = options.only or scenarios.ROLES[seed % len(scenarios.ROLES)]
-        kind = options.kind or ("generic" if (seed // len(scenarios.ROLES)) % 4 == 3 else "word2vec")
-        runs.append(one_run(options, seed, kind, victim, epochs, baselines[kind]))
-        if options.verbose:
-            r = runs[-1]
-            print(f"seed {seed} {kind} {victim}: at {r.moment:.2f} s {'hit' if r.landed else 'missed'}, "
-                  f"{'succeeded' if r.succeeded else 'ended'} {r.seconds:.1f} s later", flush=True)
-        else:
-            print("." if runs[-1].ok else "F", end="" if (i + 1) % 50 else "\n", flush=True)
-    lines = summary(runs)
-    print("\n" + "\n".join(lines))
-    bad = [r for r in runs if not r.ok]
-    print(f"{len(runs)} runs in {time.monotonic() - begin:.0f} s, seeds {options.seed}–{options.seed + options.runs - 1}")
+
+def record(options, baselines, runs):
     if options.record:
         with open(options.record, "w", encoding="utf-8") as f:
-            json.dump({"table": lines, "baselines": baselines, "runs": [vars(r) for r in runs]}, f, indent=1)
+            told = {kind: {k: v for k, v in one.items() if k != "pace"} for kind, one in baselines.items()}
+            json.dump({"table": summary(runs), "baselines": told, "runs": [vars(r) for r in runs]}, f, indent=1)
+
+
+def show(options, run, count):
+    if options.verbose:
+        print(f"seed {run.seed} {run.kind} {run.victim}: at {run.moment:.2f} s {run.landed or 'missed'}, "
+              f"{'succeeded' if run.succeeded else 'ended'} {run.seconds:.1f} s later", flush=True)
+    else:
+        print("." if run.ok else "F", end="" if count % 50 else "\n", flush=True)
+
+
+def main():
+    options = parse()
+    runs, begin = [], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="shoal-faults-") as folder:
+        work = Work(folder, options.seconds)
+        baselines = calibrate(options, work)
+        print(f"without faults: word2vec {baselines['word2vec']['seconds']:.1f} s ({work.epochs} epochs, purity "
+              f"{baselines['word2vec']['purity']:.3f}), generic {baselines['generic']['seconds']:.1f} s", flush=True)
+        with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
+            seeds = range(options.seed, options.seed + options.runs)
+            going = [pool.submit(one_run, options, seed, work, baselines) for seed in seeds]
+            for done in concurrent.futures.as_completed(going):
+                runs.append(done.result())
+                show(options, runs[-1], len(runs))
+                if len(runs) % 20 == 0:
+                    record(options, baselines, runs)
+    runs.sort(key=lambda r: r.seed)
+    print("\n" + "\n".join(summary(runs)))
+    bad = [r for r in runs if not r.ok]
+    print(f"{len(runs)} runs in {time.monotonic() - begin:.0f} s, seeds {options.seed}–{options.seed + options.runs - 1}")
+    record(options, baselines, runs)
     print(f"faults: {len(runs) - len(bad)} passed, {len(bad)} failed")
     return 1 if bad else 0
 
