@@ -143,10 +143,19 @@ job::TaskEnd CoordinatorCore::EndThatCounts(const Task& task, const ProgramEnded
   if (suspending() || (draining && (recalled || !end.ok()))) {
     return job::CancelledEnd(job::Describe(end));
   }
+  // A server of ours ends only when it is told to. Where the signal came from outside and reached
+  // the program before its launcher, nothing else says so, and the workers would wait for it.
+  const job::Role& role = job_.roles[task.role];
+  const bool serves = job_.framework == job::Framework::kShoal && !role.follows.empty();
+  if (serves && !draining && !task.retired && end.ok() && how.interrupted.empty() &&
+      stop_ == StopMode::kNone && !decided_ && !RoleEnded(role.follows)) {
+    return job::Lost("it ended well before " + role.follows +
+                     " had, and the coordinator had not told it to");
+  }
   // An exit code tells nothing once somebody else has told the program to stop: the engine evicts
   // it, or a person stops its container. But the file may have a rule for just this code.
   if (draining || how.interrupted.empty() || end.kind != job::EndKind::kExit) return end;
-  const auto& rules = job_.roles[task.role].on_exit;
+  const auto& rules = role.on_exit;
   const bool ruled = std::any_of(rules.begin(), rules.end(), [&](const job::ExitRule& rule) {
     const auto match = job::ParseExitMatch(rule.code);
     return match && job::Matches(*match, end);

@@ -522,6 +522,27 @@ TEST(Core, AnEndThatOthersCausedFailsTheJobWhereNothingIsRestarted) {
                         "coordinator had not sent; that it then ended well does not count"));
 }
 
+// SIGTERM reached its program, and not yet its launcher: the workers would wait for it for ever.
+TEST(Core, AServerOfOursThatEndsBeforeItsWorkersIsALoss) {
+  for (const job::Framework framework : {job::Framework::kShoal, job::Framework::kGeneric}) {
+    job::Job job = Make(1, 1);
+    job.framework = framework;
+    Driver d(job);
+    d.JoinAll();
+    d.End(2, job::Exited(0));
+    EXPECT_EQ(d.core.state_of(1) == TaskState::kEnded, framework == job::Framework::kGeneric);
+    d.Pass(Millis(1'500));
+    if (framework == job::Framework::kShoal) {
+      EXPECT_EQ(d.core.state_of(1), TaskState::kRunning);
+      EXPECT_EQ(d.core.attempt_of(1), 1);
+    }
+    d.End(1, job::Exited(0));
+    if (framework == job::Framework::kShoal) d.End(2, job::Exited(0));
+    ASSERT_TRUE(d.core.verdict());
+    EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
+  }
+}
+
 TEST(Core, ARuleForTheCodeComesBeforeWhoCausedTheEnd) {
   job::Job job = Make(1, 0);
   job.roles[0].on_exit.push_back({"3", job::EndAction::kIgnore});

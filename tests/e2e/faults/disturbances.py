@@ -12,9 +12,9 @@ import harness
 import hosts
 
 KILLED = ("worker", "server", "launcher", "coordinator", "controller", "controller-keep")
-# Others than the job's own processes stop something: SIGTERM to a launcher, or to all processes of a task, as an engine's
-# eviction or a person sends it; SIGSTOP for longer than anybody is waited for; `shoal stop`.
-TERMINATED = ("term-launcher", "term-task")
+# Others than the job's own processes stop something: SIGTERM to a launcher, to all processes of a task, or to a server's
+# program alone, as an engine's eviction or a person sends it; SIGSTOP for longer than anybody is waited for; `shoal stop`.
+TERMINATED = ("term-launcher", "term-task", "term-server")
 PAUSED = ("stop-worker", "stop-server", "stop-launcher", "stop-coordinator", "stop-controller")
 FULL_SECONDS = ERROR_SECONDS = 0.4
 SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "io_shim.c")
@@ -82,8 +82,9 @@ class OnProcess(Disturbance):
             for one in sorted(self.home.processes(), key=lambda p: p.pid) if self.victim == "term-task" else ():
                 if one.ppid in tree:
                     tree.append(one.pid)
-            for pid in reversed(tree):
-                os.kill(pid, signal.SIGTERM)
+            for pid in reversed(tree):  # the program may have ended, and its launcher with it, before all have been told
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
         else:
             os.kill(target.pid, signal.SIGKILL)
 

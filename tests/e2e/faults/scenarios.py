@@ -64,8 +64,9 @@ class Scenario:
         with open(os.path.join(self.output, "model.json"), encoding="utf-8") as f:
             model = json.load(f)
         vectors = harness.read_vectors(os.path.join(self.output, "vectors.bin"))
-        curve = model.get("loss")  # [[words, loss], …]
-        return planted.purity(vectors), float(curve[-1][1]) if curve else None
+        curve = [float(loss) for _, loss in model.get("loss") or ()]  # each point is of some thousand words, and as uncertain
+        last = curve[-max(3, len(curve) // 4):]
+        return planted.purity(vectors), sum(last) / len(last) if last else None
 
     def judge(self, baseline, exit_code, fault, said):
         """Sentences about what is wrong with the end of the job, and whether it succeeded. `said`: what the command printed."""
