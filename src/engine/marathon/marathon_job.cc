@@ -119,9 +119,12 @@ void MarathonJob::Take(const Line& line, const Key& key, Place* place,
   const TaskEvent& told = line.event;
   if (line.sign != Sign::kTask || told.role != key.first || told.index != key.second) return;
   mesos_tasks_.insert(line.node);
-  // Its loss was told on Marathon's word, or its end at a stop.
-  const bool known =
-      place->seen && place->seen->incarnation == told.incarnation && !Runs(place->seen->phase);
+  // Its loss was told on Marathon's word, or its end at a stop. One that was only cut off may end
+  // later by itself: nobody makes it again then, and its end is news.
+  const bool cut_off = place->seen && place->seen->phase == TaskPhase::kLost &&
+                       place->seen->mesos_task == line.node && told.phase == TaskPhase::kEnded;
+  const bool known = place->seen && place->seen->incarnation == told.incarnation &&
+                     !Runs(place->seen->phase) && !cut_off;
   place->seen = Seen{told.incarnation, told.phase, line.node};
   if (known && told.phase != TaskPhase::kRefused) return;
   events->push_back(told);

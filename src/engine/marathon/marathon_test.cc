@@ -251,6 +251,18 @@ TEST_F(JobTest, AMesosTaskThatIsGoneIsALossOnce) {
   EXPECT_EQ(read[0].incarnation, 1);
 }
 
+// Its agent was out of reach: its end is the only word that will come of it.
+TEST_F(JobTest, AnEndAfterALossOnMarathonsWordIsTold) {
+  Order(1);
+  Write("coordinator", 0, 0, TaskPhase::kRunning, "c.a");
+  EXPECT_EQ(job_->Read().size(), 1u);
+  EXPECT_EQ(job_->Look({WorkerApp(1, {})}, job_->Running(), {}).size(), 1u);
+  Write("coordinator", 0, 0, TaskPhase::kEnded, "c.a");
+  const auto read = job_->Read();
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].phase, TaskPhase::kEnded);
+}
+
 TEST_F(JobTest, ItShrinksByTasksThatNobodyNeeds) {
   Order(3);
   for (int i = 0; i < 3; ++i) Write("worker", i, 0, TaskPhase::kRunning, "w." + std::to_string(i));

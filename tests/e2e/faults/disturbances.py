@@ -46,6 +46,9 @@ class Disturbance:
         """ProcessLookupError where there was nothing to hit any more."""
         raise NotImplementedError
 
+    def recover(self):
+        """Called when the command has ended."""
+
     def check(self):
         """Sentences about what else went wrong."""
         return []
@@ -176,6 +179,7 @@ class LinkDown(Disturbance):
     """The job's tasks are on hosts of their own (network namespaces, of which a double of Marathon knows); one host's link
     passes nothing for up to 8 s, or never again."""
     arguments = ("--engine", "marathon")
+    lost = None           # the host
     true_words = ("lost", "heartbeat", "heard", "reach", "connection", "coordinator", "gather", "did not join")
 
     def prepare(self):
@@ -200,7 +204,14 @@ class LinkDown(Disturbance):
             threading.Event().wait(self.seconds)
             self.hosts.set_link(target, True)
         else:
-            self.hosts.tell_unreachable(target)
+            self.lost = target
+            self.hosts.tell(target, "lost")
+
+    def recover(self):
+        """What waits on an agent that cannot be reached goes when that is back."""
+        if self.lost is not None:
+            self.hosts.set_link(self.lost, True)
+            self.hosts.tell(self.lost, "back")
 
     def close(self):
         self.hosts.close()

@@ -181,7 +181,9 @@ def observe(options, run, fault, scenario, baseline):
     crowd = max(1, options.parallel / (2 * (os.cpu_count() or 1)))
     limit = (scenario.allowance(baseline, run.moment) * crowd + fault.extra_seconds) * harness.PATIENCE
     # The job is over when the command has ended and, where that was the victim, when the job's own processes have.
-    harness.poll_until(lambda: process.poll() is not None and not home.processes(), limit, pause=0.02)
+    harness.poll_until(lambda: process.poll() is not None, limit, pause=0.02)
+    fault.recover()
+    harness.poll_until(lambda: not home.processes(), max(0, struck + limit - time.monotonic()), pause=0.02)
     run.seconds = time.monotonic() - struck
     if process.poll() is None:
         run.wrong.append(f"not over {limit:.0f} s after the fault")

@@ -1,6 +1,6 @@
 """Hosts for jobs of one machine: network namespaces with a link to a switch each, and a double of Marathon whose agents they
-are. Needs root. As a program: hosts.py NAMESPACE ADDRESS …: the double, in its own network; prints its URL, reads names of
-agents that Mesos no longer hears, and ends with its standard input."""
+are. Needs root. As a program: hosts.py NAMESPACE ADDRESS …: the double, in its own network; prints its URL, reads lines
+"AGENT lost" and "AGENT back", and ends with its standard input."""
 import os
 import subprocess
 import sys
@@ -50,8 +50,9 @@ class Hosts:
         """Neither end sees that its link passes nothing."""
         ip(f"link set port{index} master br0" if passes else f"link set port{index} nomaster", namespace=self.switch)
 
-    def tell_unreachable(self, index):
-        self.double.stdin.write(self.address(index) + "\n")
+    def tell(self, index, word):
+        """Mesos no longer hears the agent ("lost"), or does again ("back") and ends what it has given up meanwhile."""
+        self.double.stdin.write(f"{self.address(index)} {word}\n")
         self.double.stdin.flush()
 
     def close(self):
@@ -72,7 +73,8 @@ def main(agents):
             agent.move(address, ["nsenter", f"--net=/run/netns/{name}"])
         print(marathon.url, flush=True)
         for line in sys.stdin:
-            marathon.scheduler.set_reachable(line.strip(), False)
+            agent, word = line.split()
+            marathon.scheduler.set_reachable(agent, word == "back")
         marathon.close()
 
 
