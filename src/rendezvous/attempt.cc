@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "host/activity.h"
@@ -27,6 +28,9 @@ namespace {
 using Millis = std::chrono::milliseconds;
 
 constexpr auto kSampleEvery = std::chrono::seconds(1);
+// How long a program that cannot start because the disk is full is tried again.
+constexpr auto kWaitForRoom = std::chrono::minutes(1);
+constexpr auto kRoomPause = std::chrono::milliseconds(100);
 
 std::vector<std::string> WatchedLines(const StartMessage& start) {
   std::vector<std::string> lines = start.on_log;
@@ -49,10 +53,20 @@ class TaskAttempt final : public Attempt {
   ~TaskAttempt() override {
     *alive_ = false;
     loop_->Cancel(sample_timer_);
+    loop_->Cancel(start_timer_);
   }
 
-  void Start() override {
-    const Status status = Spawn();
+  void Start() override { TryToStart(Now() + kWaitForRoom); }
+
+  void TryToStart(TimePoint until) {
+    const bool again = std::exchange(start_timer_, 0) != 0;
+    Status status = Prepare();
+    if (status.code() == Code::kResourceExhausted && Now() < until) {
+      if (!again) LogWarning("{}; tried again until there is room", status.message());
+      start_timer_ = loop_->After(kRoomPause, [this, until] { TryToStart(until); });
+      return;
+    }
+    if (status.ok()) status = Spawn();
     if (status.ok()) return;
     RemoveTaskDirectories(Place());
     program_.reset();
@@ -62,25 +76,28 @@ class TaskAttempt final : public Attempt {
   void Drain(Duration grace, int signal) override {
     ordered_ = true;
     if (program_) program_->Drain(grace, signal);
+    StopWaiting();
   }
   void Drain() override { Drain(grace_, 0); }
   void Interrupt(const std::string& by) override {
     if (!ordered_) interrupted_ = by;
     if (program_) program_->Drain(grace_, 0);
+    StopWaiting();
   }
   void Kill() override {
     ordered_ = true;
     if (program_) program_->Kill();
+    StopWaiting();
   }
   void Resume() override {
     if (program_) program_->Resume();
   }
   Status Describe(std::string cluster) override {
     spec_.cluster = std::move(cluster);
-    return running() ? WriteClusterFile() : Status::Ok();
+    return program_ && !ended_ ? WriteClusterFile() : Status::Ok();
   }
 
-  bool running() const override { return program_ != nullptr && !ended_; }
+  bool running() const override { return (program_ || start_timer_ != 0) && !ended_; }
   bool ready() const override { return ready_; }
   const std::string& stolen() const override { return stolen_; }
   bool believed() const override { return believed_; }
@@ -91,7 +108,7 @@ class TaskAttempt final : public Attempt {
   }
   json::object Inspect() const override {
     json::object body;
-    if (running()) body = CollectEvidence(program_->Pids());
+    if (program_ && !ended_) body = CollectEvidence(program_->Pids());
     body["cpu_seconds"] = usage_.cpu_seconds;
     if (printed_) {
       body["last_line"] = CleanText(output_.last_line(last_printed_), 200);
@@ -147,9 +164,23 @@ class TaskAttempt final : public Attempt {
     return process;
   }
 
-  Status Spawn() {
+  // What the program finds on disk.
+  Status Prepare() {
+    TRY(FaultPoint("launcher.prepare"));
     TRY(MakeTaskDirectories(Place()));
-    TRY(WriteClusterFile());
+    return WriteClusterFile();
+  }
+
+  // Told to end while it waits for room.
+  void StopWaiting() {
+    if (start_timer_ == 0) return;
+    loop_->Cancel(std::exchange(start_timer_, 0));
+    ended_ = true;
+    RemoveTaskDirectories(Place());
+    Finish(job::CancelledEnd("it was stopped while it waited for room on the disk"));
+  }
+
+  Status Spawn() {
     ProgramCallbacks calls;
     calls.on_output = [this](int process, std::string_view bytes) {
       Printed(process);
@@ -326,6 +357,7 @@ class TaskAttempt final : public Attempt {
   std::optional<TimePoint> printed_;  // last
   int last_printed_ = 0;              // by this of its processes
   net::Loop::Id sample_timer_ = 0;
+  net::Loop::Id start_timer_ = 0;  // while the disk is full
   std::unique_ptr<Program> program_;
   std::unique_ptr<ReadyCheck> ready_check_;
   std::unique_ptr<PortWatch> port_watch_;

@@ -136,6 +136,18 @@ TEST(Faults, AtFullSpeedNothingIsLostAndOffsetsAreExactWhileCoordinatorsDie) {
   EXPECT_TRUE(bench.logs_contiguous);
 }
 
+TEST(Faults, AProgramWhoseDirectoriesFindNoRoomIsTriedAgain) {
+  Bench bench(JobOf({ShellRole("worker", 1, "echo ran")}));
+  bench.StartController();
+  ::setenv("SHOAL_FAULTS", "launcher.prepare=ENOSPC@1", 1);
+  bench.SpawnLauncher("worker", 0);
+  ::unsetenv("SHOAL_FAULTS");
+  bench.SpawnCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
+  EXPECT_EQ(bench.verdict->tasks[0].attempts, 1);
+  EXPECT_EQ(bench.LogOf("worker", 0), "ran\n");
+}
+
 // Runs the bench for so long.
 void Pass(Bench* bench, Duration time) {
   const TimePoint until = RealClock::Get()->Now() + time;

@@ -172,13 +172,11 @@ class Home:
                 return {}
         return {}
 
-    def stored_reason(self):
-        """Why the newest job ended, as a new process reads (and first repairs) the store; "" where it is not ended."""
+    def stored_end(self):
+        """State and reason of the newest job, as a new process reads (and first repairs) the store; {} if it is not ended."""
         code, out, _ = self.run("jobs", "--json", seconds=20)
-        if code != 0 or not out.strip():
-            return ""
-        last = json.loads(out.splitlines()[-1])
-        return last.get("reason", "") if last.get("ended") else ""
+        last = json.loads(out.splitlines()[-1]) if code == 0 and out.strip() else {}
+        return last if last.get("ended") else {}
 
     def ports(self):
         """The ports on which processes of this home listen now."""

@@ -24,6 +24,7 @@ class Disturbance:
     """`landed` says of the strike what a person needs to repeat it by hand."""
     must_succeed = False  # nothing was lost
     true_words = ()       # one of them is in the reason of a job that failed
+    journal_counts = False  # where verdict.json could not be written (docs/adr/0141)
     refusal = ()          # one of them is said by a command that could not make a job
     arguments = ()        # of `shoal run`
     extra_seconds = 0     # how much longer than otherwise the job may take
@@ -107,7 +108,7 @@ class FrozenCommand(Disturbance):
 
 class FullDisk(Disturbance):
     """The disk of the state home, a tmpfs, has no room for 0.4 s."""
-    must_succeed = True
+    must_succeed = journal_counts = True
     extra_seconds = 10
     refusal = ("No space left on device", "disk is full")
 
@@ -136,6 +137,7 @@ class IoError(Disturbance):
     """Calls on files of the state home fail with EIO, once or for 0.4 s, in processes of a drawn kind. The engine gives its
     processes a clean environment, so the loader takes the library from an /etc of the job's own."""
     extra_seconds = 20
+    journal_counts = True
     true_words = refusal = ("input/output error", "i/o error")
     KINDS = ("controller", "coordinator", "launcher", "worker", "server", "any", "any")
     CALLS = ("open", "read", "write", "sync", "rename", "any", "any")

@@ -71,6 +71,8 @@ class Scenario:
     def judge(self, baseline, exit_code, fault, said):
         """Sentences about what is wrong with the end of the job, and whether it succeeded. `said`: what the command printed."""
         verdict = self.home.verdict()
+        if not verdict and fault.journal_counts:
+            verdict = self.home.stored_end()
         state, reason = verdict.get("state"), str(verdict.get("reason"))
         if state is None:
             return self._judge_no_verdict(exit_code, fault, said), False
@@ -96,7 +98,7 @@ class Scenario:
     def _judge_no_verdict(self, exit_code, fault, said):
         """Right where the command could not make a job, or was killed before its coordinator had started: then the store's
         next reader ends the job."""
-        if self.victim.startswith("controller") and "controller was killed" in self.home.stored_reason():
+        if self.victim.startswith("controller") and "controller was killed" in self.home.stored_end().get("reason", ""):
             return []
         if exit_code > 0 and any(word.lower() in said.lower() for word in fault.refusal):
             return []
