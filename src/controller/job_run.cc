@@ -13,7 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
+#include <functional>
 #include <optional>
 
 #include "base/log.h"
@@ -25,6 +25,7 @@
 #include "controller/process_identity.h"
 #include "controller/reconcile.h"
 #include "controller/recorder.h"
+#include "controller/shown_logs.h"
 #include "controller/task_waits.h"
 #include "job/json.h"
 #include "rendezvous/file_giver.h"
@@ -57,6 +58,7 @@ class Run final : public JobRun {
         job_(std::move(job)),
         observer_(std::move(observer)),
         recorder_(options.store, options.clock, loop, id_),
+        logs_(LogStore(dir_), observer_.on_log),
         policy_(queue::MakeFifo()),
         calls_(options.engine, options.home, options.clock, id_) {}
 
@@ -141,6 +143,7 @@ class Run final : public JobRun {
   job::Job job_;       // constant once it is admitted
   const Observer observer_;
   Recorder recorder_;
+  ShownLogs logs_;
   const std::unique_ptr<queue::Admission> policy_;
 
   Phase phase_ = Phase::kWaiting;
@@ -153,10 +156,9 @@ class Run final : public JobRun {
   bool applying_ = false;     // it is asked to, on a thread of its own
   bool apply_again_ = false;  // the tasks have changed since that began
   bool connected_once_ = false;
-  bool queued_ = true;    // where the engine has a queue: the coordinator does not run yet
-  bool between_ = false;  // the coordinator has ended, to go on in another allocation
-  int64_t last_seq_ = 0;  // of the coordinator's events
-  std::map<rendezvous::LogKey, int64_t> log_offsets_;
+  bool queued_ = true;          // where the engine has a queue: the coordinator does not run yet
+  bool between_ = false;        // the coordinator has ended, to go on in another allocation
+  int64_t last_seq_ = 0;        // of the coordinator's events
   int coordinator_deaths_ = 0;  // since it was last heard
   std::vector<std::function<void(rendezvous::Client*)>> pending_commands_;
   std::vector<net::Loop::Id> timers_;
@@ -253,6 +255,7 @@ void Run::StartTasks() {
 
 Status Run::MakeTasks() {
   TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
+  TRY(logs_.Begin());
   TRY(WatchForCoordinator());
   engine_watch_ = options_.engine->Watch(
       id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
@@ -329,13 +332,13 @@ void Run::ConnectClient() {
     TRY_ASSIGN(const engine::Endpoint endpoint, options_.engine->Dial(id_));
     return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
   };
-  options.logs = observer_.on_log != nullptr;
+  options.logs = logs_.wanted();
   if (!shared_) options.keep = dir_.string();
   const Duration patience = shared_ ? job_.limits.coordinator_timeout
                                     // until its host has it, or another host
                                     : std::max(job_.limits.coordinator_timeout, job_.limits.gather);
   options.after_seq = last_seq_;
-  options.log_offsets = log_offsets_;
+  options.log_offsets = logs_.offsets();
   // Where tasks are placed one by one others of the job may hold what they have: that has an end.
   options.give_up_after = shared_ && options_.engine->QueuesItself() ? kQueuePatience : patience;
   rendezvous::ClientCallbacks callbacks;
@@ -345,13 +348,7 @@ void Run::ConnectClient() {
     coordinator_deaths_ = 0;
   };
   callbacks.on_event = [this](const rendezvous::JobEvent& event) { OnEvent(event); };
-  if (options.logs) {
-    callbacks.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
-                              std::string_view bytes) {
-      log_offsets_[key] = offset + static_cast<int64_t>(bytes.size());
-      observer_.on_log(key, offset, bytes);
-    };
-  }
+  if (options.logs) callbacks.on_log = std::bind_front(&ShownLogs::Take, &logs_);
   callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
   if (!shared_) OpenLines(options);
   client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
@@ -573,7 +570,7 @@ void Run::End(JobState state, const std::string& reason) {
       if (!stopped.ok() && applied_)
         Note("something of the job may be left: " + stopped.message());
       else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
-        LogInfo("job {}: {}", id_, stopped.message());
+        Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
       Clear();
     });
   });
@@ -585,6 +582,8 @@ void Run::Clear() {
   client_.reset();
   fetch_.reset();
   giver_.reset();
+  if (const Status shown = logs_.ShowRest(); !shown.ok())
+    Note("not all lines of the tasks are shown: " + shown.message());
   if (observer_.on_end) observer_.on_end(recorder_.record());
 }
 

@@ -51,8 +51,7 @@ class CoordinatorCore {
   std::optional<int> Find(const std::string& role, int index) const;
   int64_t generation() const { return generation_; }
   dialect::ClusterDescription Cluster() const;  // O(tasks)
-  // Changes whenever who has ended well, or is there, or whether the job is ending changes;
-  // generation and this name a description.
+  // Changes with who has ended well, who is there, and whether the job is ending.
   int64_t ends_version() const { return ends_version_; }
   std::optional<int> TaskOf(MemberId member) const;
   MemberId MemberOf(int task) const;  // 0: not connected
@@ -62,6 +61,7 @@ class CoordinatorCore {
   job::JobState job_state() const { return job_state_; }
   const std::optional<Verdict>& verdict() const { return verdict_; }
   int64_t last_seq() const { return seq_; }
+  bool has_controller() const { return controllers_ > 0; }
 
  private:
   struct Holder {

@@ -46,12 +46,13 @@ Status RunCoordinator(CoordinatorOptions options) {
   if (!coordinator.ok()) return coordinator.status();
   for (const int signal : {SIGTERM, SIGINT}) {
     loop.WatchSignal(signal, [&, batch, apart] {
-      if (apart) {
-        // Its host wants to be rid of it, not the user of the job: the next one goes on.
-        end = Unavailable("it was told to end, and goes on elsewhere");
+      if (apart || (!batch && (*coordinator)->core().has_controller())) {
+        // Its host or another process ends this process, the user of the job does not end the job:
+        // that the controller tells. The next coordinator goes on from the journal.
+        end = Unavailable("it was told to end by a signal, and the next one goes on");
         loop.Stop();
       } else if (!batch) {
-        (*coordinator)->Stop("the coordinator was told to stop");
+        (*coordinator)->Stop("the coordinator was told to stop, and the job has no controller");
       }
     });
   }
