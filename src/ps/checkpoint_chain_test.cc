@@ -11,7 +11,10 @@
 #include <fstream>
 #include <random>
 
+#include "base/bytes.h"
 #include "base/fault.h"
+#include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "ps/spec_codec.h"
 #include "ps/test_checkpoint.h"
@@ -244,6 +247,48 @@ TEST(PsChain, ADamagedBaseLeavesAnOlderChain) {
   }
   FlipByte(job.FileOf(16), 200);
   EXPECT_EQ(job.Restart(), 15);
+}
+
+// As a later version of this program would write the manifest.
+void WriteLaterFormat(const std::filesystem::path& manifest) {
+  json::object object = ParseJsonObject(ReadFile(manifest, 1 << 20).value()).value();
+  object["format"] = 3;
+  object["news"] = "unknown here";
+  object.erase("crc32c");
+  const std::string text = ToText(object);
+  object["crc32c"] = Crc32c(text.data(), text.size());
+  ASSERT_OK(WriteFileAtomically(manifest, ToText(object), 0600));
+}
+
+// An older one must not be restored in its place, and the next commit must not remove it.
+TEST(PsChain, ACheckpointOfALaterVersionIsNotTakenForDamage) {
+  Trained job;
+  ASSERT_EQ(job.Take(), 1);
+  const auto& root = job.cluster.checkpoint_dir();
+  ASSERT_NO_FATAL_FAILURE(WriteLaterFormat(CheckpointPath(root, 1) / "manifest.json"));
+  std::set<int64_t> damaged;
+  const Status later = NewestWhole(root, &damaged).status();
+  EXPECT_EQ(later.code(), Code::kUnimplemented) << later.message();
+  EXPECT_NE(later.message().find("start a newer one"), std::string::npos) << later.message();
+  EXPECT_TRUE(damaged.empty());
+  // A manifest whose byte was flipped says the same, but not its checksum.
+  const auto path = CheckpointPath(root, 0) / "manifest.json";
+  std::string flipped = ReadFile(path, 1 << 20).value();
+  flipped.replace(flipped.find("\"format\": 2"), 11, "\"format\": 3");
+  ASSERT_OK(WriteFileAtomically(path, flipped, 0600));
+  EXPECT_EQ(ReadManifest(root, 0).status().code(), Code::kDataLoss);
+}
+
+TEST(PsChain, AFileOfALaterVersionIsNotTakenForDamage) {
+  std::string head(
+      "SHOALPSC\3\0\0\0\0\0\0\0"
+      "\10\0\0\0\0\0\0\0\377\377\377\377\377\377\377\377\0\0\0\0",
+      36);
+  Sum sum;
+  EXPECT_EQ(ReadCheckpointBytes(head + "none", 8, &sum).code(), Code::kDataLoss);
+  ByteWriter(&head).Put(Crc32c(head.data(), head.size()));
+  const Status later = ReadCheckpointBytes(head + "records of another kind", 8, &sum);
+  EXPECT_EQ(later.code(), Code::kUnimplemented) << later.message();
 }
 
 // The example of docs/formats/checkpoint.md.

@@ -61,7 +61,7 @@ Status CheckSize(const std::filesystem::path& root, const ChainLink& link) {
 }
 
 // Whether an error says that a checkpoint is damaged or incomplete. Any other (EIO, EACCES, no
-// memory) says only that it could not be read now.
+// memory, a later version of the format) says only that it could not be read now and here.
 bool IsDamage(const Status& status) {
   return status.code() == Code::kDataLoss || status.code() == Code::kNotFound;
 }
@@ -250,13 +250,17 @@ std::string EncodeManifest(const Manifest& manifest) {
 Result<Manifest> DecodeManifest(std::string_view text) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(text));
   TRY_ASSIGN(const int64_t format, GetInt(object, "format"));
-  if (format < 1 || format > kFormat) {
-    return InvalidArgument(fmt::format(
-        "format: got {}, this program reads 1 to {}: use a newer one", format, kFormat));
-  }
+  if (format < 1) return InvalidArgument(fmt::format("format: got {}", format));
   if (format > 1 || object.contains("crc32c")) {
     TRY_ASSIGN(const int64_t sum, GetInt(object, "crc32c"));
     if (sum != int64_t{SumOf(object)}) return InvalidArgument("crc32c: it does not match");
+  }
+  // The checksum is the same in all formats, so this is no damaged byte.
+  if (format > kFormat) {
+    return Unimplemented(fmt::format(
+        "format: got {}, this program reads 1 to {}: start a newer one, or move the checkpoint "
+        "away",
+        format, kFormat));
   }
   Manifest manifest;
   TRY_ASSIGN(manifest.checkpoint, GetInt(object, "checkpoint"));
@@ -287,6 +291,8 @@ Result<Manifest> ReadManifest(const std::filesystem::path& root, int64_t id) {
   TRY(FaultPoint("ps.checkpoint.manifest").With(path.string()));
   TRY_ASSIGN(const std::string text, ReadFile(path, kMaxManifestBytes));
   auto manifest = DecodeManifest(text);
+  if (manifest.status().code() == Code::kUnimplemented)
+    return manifest.status().With(path.string());
   if (!manifest.ok()) return DataLoss(manifest.status().message()).With(path.string());
   if (manifest->checkpoint != id) {
     return DataLoss(fmt::format("{}: it is of checkpoint {}", path.string(), manifest->checkpoint));

@@ -118,10 +118,7 @@ class Reader {
     if (magic != std::string_view(kCheckpointMagic, sizeof kCheckpointMagic)) {
       return DataLoss("this is no checkpoint: its first bytes are wrong");
     }
-    if (version < 1 || version > kCheckpointVersion || zero != 0) {
-      return DataLoss(fmt::format("it has version {}, this program reads 1 to {}", version,
-                                  kCheckpointVersion));
-    }
+    if (version < 1 || zero != 0) return DataLoss(fmt::format("it has version {}", version));
     if (version == 1) return Status::Ok();
     TRY(source_->Read(bytes + kHeadBytes, kHeadRestBytes));
     ByteReader rest(std::string_view(bytes + kHeadBytes, kHeadRestBytes));
@@ -131,6 +128,13 @@ class Reader {
     TRY(rest.Get(&crc));
     if (crc != Crc32c(bytes, sizeof bytes - sizeof crc)) {
       return DataLoss("its head does not match its checksum");
+    }
+    // The head and its checksum are the same in all versions, so this is no damaged byte.
+    if (version > kCheckpointVersion) {
+      return Unimplemented(fmt::format(
+          "it has version {}, this program reads 1 to {}: start a newer one, or move the "
+          "checkpoint away",
+          version, kCheckpointVersion));
     }
     if (head->base < -1 || head->base >= head->checkpoint) {
       return DataLoss(fmt::format("it continues checkpoint {}, expected one before {}", head->base,

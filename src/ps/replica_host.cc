@@ -23,9 +23,11 @@ constexpr int kEntriesARound = 32;
 // After a checkpoint could not be read.
 constexpr Duration kRestoreEvery = std::chrono::seconds(1);
 
-// Whether restoring may work at another time: what is damaged, or missing, stays so.
+// Whether restoring may work at another time: what is damaged, missing, or of a later version of
+// the format, stays so.
 bool MayPass(const Status& restored) {
-  return !restored.ok() && restored.code() != Code::kDataLoss && restored.code() != Code::kNotFound;
+  return !restored.ok() && restored.code() != Code::kDataLoss &&
+         restored.code() != Code::kNotFound && restored.code() != Code::kUnimplemented;
 }
 
 }  // namespace
