@@ -138,6 +138,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
     if (role.elastic()) desired.most[role.name] = role.most();
     if (role.health.by != job::ReadyBy::kStart) desired.health[role.name] = role.health;
     desired.slurm_asks.emplace_back(role.name, role.slurm);
+    if (role.kubernetes != job::PodAsk()) desired.pod_asks[role.name] = role.kubernetes;
   }
   if (std::all_of(job.roles.begin(), job.roles.end(),
                   [](const job::Role& role) { return role.slurm == job::SlurmAsk(); }))

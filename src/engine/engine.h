@@ -85,6 +85,7 @@ struct DesiredJob {
   // All roles in the file's order with what they ask Slurm for; empty where no role asks.
   std::vector<std::pair<std::string, job::SlurmAsk>> slurm_asks = {};
   job::Kubernetes kubernetes = {};
+  std::map<std::string, job::PodAsk> pod_asks = {};  // of roles that ask Kubernetes for something
   job::Marathon marathon = {};
   std::map<std::string, job::Health> health = {};  // of roles that have one
   // Where controller and tasks share no directory: small files, by name, which every task of the

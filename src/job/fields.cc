@@ -28,16 +28,6 @@ void SetReady(Check* check, ReadyBy by, const std::string& port) {
   check->port = port;
 }
 
-// "NAME=VALUE" each.
-std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) {
-  std::map<std::string, std::string> pairs;
-  for (const std::string& text : texts) {
-    const size_t is = std::min(text.find('='), text.size());
-    pairs[text.substr(0, is)] = text.substr(std::min(is + 1, text.size()));
-  }
-  return pairs;
-}
-
 using V = const Value&;
 using T = const Target&;
 
@@ -517,78 +507,33 @@ constexpr Field kFields[] = {
    .doc = "Variables of what runs the job each time, and where the cluster's secret store has them: "
           "{SHOAL_MARATHON_TOKEN: ml/marathon-token}. The job's tasks do not get them.",
    .apply = [](V v, T t) { t.job->schedule.secrets = v.map; }},
-
-  {.path = "kubernetes", .type = Type::kSection, .fallback = "see its fields",
-   .doc = "What `--engine kubernetes` asks for beyond the roles' resources (docs/engines/kubernetes.md); others ignore it."},
-  {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current one",
-   .doc = "Which cluster, and as whom: a context of the kubeconfig.",
-   .apply = [](V v, T t) { t.job->kubernetes.context = v.text; }},
-  {.path = "kubernetes.namespace", .type = Type::kText, .most = 63, .fallback = "the context's",
-   .doc = "The namespace that everything of the job is in.",
-   .apply = [](V v, T t) { t.job->kubernetes.name_space = v.text; }},
-  {.path = "kubernetes.launcher", .type = Type::kText, .most = 1024, .fallback = "the published image",
-   .doc = "An image that holds /shoal-task, from which each pod takes the launcher.",
-   .apply = [](V v, T t) { t.job->kubernetes.launcher = v.text; }},
-  {.path = "kubernetes.labels", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "NAME=VALUE on each Job and pod: [kueue.x-k8s.io/queue-name=research].",
-   .apply = [](V v, T t) { t.job->kubernetes.labels = Pairs(v.texts); }},
-  {.path = "kubernetes.annotations", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "NAME=VALUE on each Job and pod: [sidecar.istio.io/inject=false].",
-   .apply = [](V v, T t) { t.job->kubernetes.annotations = Pairs(v.texts); }},
-  {.path = "kubernetes.node_selector", .type = Type::kTexts, .most = 256, .fallback = "any node",
-   .doc = "NAME=VALUE of labels that the nodes must have: [topology.kubernetes.io/zone=b].",
-   .apply = [](V v, T t) { t.job->kubernetes.node_selector = Pairs(v.texts); }},
-  {.path = "kubernetes.tolerations", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "Taints that the pods bear: KEY or KEY=VALUE, with :EFFECT behind it or not.",
-   .apply = [](V v, T t) { t.job->kubernetes.tolerations = v.texts; }},
-  {.path = "kubernetes.service_account", .type = Type::kText, .most = 253, .fallback = "the namespace's default",
-   .doc = "The service account of the pods. Its token is not put into them.",
-   .apply = [](V v, T t) { t.job->kubernetes.service_account = v.text; }},
-  {.path = "kubernetes.image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none", .doc = "Secrets with which images are pulled.",
-   .apply = [](V v, T t) { t.job->kubernetes.image_pull_secrets = v.texts; }},
-  {.path = "kubernetes.priority_class", .type = Type::kText, .most = 253, .fallback = "the cluster's default",
-   .doc = "The priority class of the pods.",
-   .apply = [](V v, T t) { t.job->kubernetes.priority_class = v.text; }},
-  {.path = "kubernetes.volumes", .type = Type::kTexts, .most = 64, .fallback = "none",
-   .doc = "`pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET` or `empty:SIZE:/TARGET`; `:ro` behind: read only.",
-   .apply = [](V v, T t) { t.job->kubernetes.volumes = v.texts; }},
-  {.path = "kubernetes.affinity", .type = Type::kPodValue, .choices = "Affinity", .fallback = "none",
-   .doc = "By which nodes and pods the pods run, in Kubernetes' words; `{{shoal.job}}` is the job's ID, as in `shoal.dev/job`.",
-   .apply = [](V v, T t) { t.job->kubernetes.affinity = v.text; }},
-  {.path = "kubernetes.topology_spread", .type = Type::kPodValue, .choices = "[TopologySpreadConstraint]", .fallback = "none",
-   .doc = "How the pods are spread over nodes and zones: Kubernetes' `topologySpreadConstraints`.",
-   .apply = [](V v, T t) { t.job->kubernetes.topology_spread = v.text; }},
-  {.path = "kubernetes.security_context", .type = Type::kPodValue, .choices = "PodSecurityContext", .fallback = "container.user",
-   .doc = "As whom the pods run, in Kubernetes' words: `{runAsNonRoot: true, runAsUser: 1000, fsGroup: 100}`.",
-   .apply = [](V v, T t) { t.job->kubernetes.security_context = v.text; }},
-  {.path = "kubernetes.container_security_context", .type = Type::kPodValue, .choices = "SecurityContext", .fallback = "no gain of privileges",
-   .doc = "Likewise of each container: `{readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}`.",
-   .apply = [](V v, T t) { t.job->kubernetes.container_security_context = v.text; }},
-  {.path = "kubernetes.host_network", .type = Type::kChoice, .choices = "true|false", .fallback = "false",
-   .doc = "Whether the pods use their nodes' network, as RDMA often needs it.",
-   .apply = [](V v, T t) { t.job->kubernetes.host_network = v.text == "true"; }},
-  {.path = "kubernetes.gpu_resource", .type = Type::kText, .most = 253, .fallback = "nvidia.com/gpu",
-   .doc = "What the cluster calls a GPU.",
-   .apply = [](V v, T t) { t.job->kubernetes.gpu_resource = v.text; }},
-  {.path = "kubernetes.resources", .type = Type::kTexts, .most = 32, .fallback = "none",
-   .doc = "More that each task's pod needs, or those of one role: [rdma/hca=1, \"worker:google.com/tpu=8\"].",
-   .apply = [](V v, T t) { t.job->kubernetes.resources = v.texts; }},
 };
 // clang-format on
 
 }  // namespace
 
-std::span<const Field> Fields() { return kFields; }
+std::span<const Field> Fields() {
+  static const std::vector<Field> fields = [] {
+    std::vector<Field> all(std::begin(kFields), std::end(kFields));
+    const std::vector<Field> of_roles = RoleKubernetesFields();
+    const auto place = std::ranges::find(all, std::string_view("roles.*.health"), &Field::path);
+    all.insert(place, of_roles.begin(), of_roles.end());
+    const std::vector<Field> of_jobs = KubernetesFields();
+    all.insert(all.end(), of_jobs.begin(), of_jobs.end());
+    return all;
+  }();
+  return fields;
+}
 
 const Field* FindField(std::string_view path) {
-  const auto found = std::ranges::find(kFields, path, &Field::path);
-  return found == std::end(kFields) ? nullptr : &*found;
+  const auto found = std::ranges::find(Fields(), path, &Field::path);
+  return found == Fields().end() ? nullptr : &*found;
 }
 
 std::vector<std::string> FieldsBelow(std::string_view section) {
   std::vector<std::string> names;
   const std::string prefix = section.empty() ? std::string() : std::string(section) + ".";
-  for (const Field& field : kFields) {
+  for (const Field& field : Fields()) {
     if (!field.path.starts_with(prefix)) continue;
     const std::string_view rest = field.path.substr(prefix.size());
     if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);

@@ -70,6 +70,10 @@ struct Field {
   void (*apply)(const Value& value, const Target& target) = nullptr;  // nullptr for sections
 };
 
+// The section `kubernetes` of jobs, and of roles (kubernetes_fields.cc).
+std::vector<Field> KubernetesFields();
+std::vector<Field> RoleKubernetesFields();
+
 // In the order of the reference page; a section before its fields.
 std::span<const Field> Fields();
 

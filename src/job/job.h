@@ -120,6 +120,7 @@ struct Role {
   std::vector<LogRule> on_log;
   int checkpoint_signal = 0;  // before SIGTERM when the job is suspended; 0: none
   SlurmAsk slurm;             // where it wants other nodes than the job's `slurm` does
+  PodAsk kubernetes;  // where its pods ask for other things than the job's `kubernetes` does
 
   int least() const { return min_replicas.value_or(replicas); }
   int most() const { return max_replicas.value_or(replicas); }

@@ -73,6 +73,25 @@ json::object EncodeAsk(const SlurmAsk& slurm) {
           {"options", Texts(slurm.options)}};
 }
 
+// Likewise of Kubernetes.
+json::object EncodePodAsk(const PodAsk& ask) {
+  json::object object{{"labels", TextMap(ask.labels)},
+                      {"annotations", TextMap(ask.annotations)},
+                      {"node_selector", TextMap(ask.node_selector)},
+                      {"tolerations", Texts(ask.tolerations)},
+                      {"service_account", ask.service_account},
+                      {"image_pull_secrets", Texts(ask.image_pull_secrets)},
+                      {"priority_class", ask.priority_class},
+                      {"runtime_class", ask.runtime_class},
+                      {"volumes", Texts(ask.volumes)},
+                      {"affinity", ask.affinity},
+                      {"topology_spread", ask.topology_spread},
+                      {"security_context", ask.security_context},
+                      {"container_security_context", ask.container_security_context}};
+  if (ask.host_network) object["host_network"] = *ask.host_network;
+  return object;
+}
+
 json::object Encode(const Role& role) {
   json::object object;
   object["name"] = role.name;
@@ -109,6 +128,7 @@ json::object Encode(const Role& role) {
   object["on_log"] = Rules(role.on_log, "line", &LogRule::line);
   object["checkpoint_signal"] = NameIn(kCheckpointSignals, role.checkpoint_signal);
   if (role.slurm != SlurmAsk()) object["slurm"] = EncodeAsk(role.slurm);
+  if (role.kubernetes != PodAsk()) object["kubernetes"] = EncodePodAsk(role.kubernetes);
   return object;
 }
 
@@ -236,6 +256,29 @@ Status DecodeAsk(const json::object& fields, SlurmAsk* slurm) {
   return GetTexts(fields, "options", &slurm->options);
 }
 
+Status DecodePodAsk(const json::object& fields, PodAsk* ask) {
+  TRY(GetTextMap(fields, "labels", &ask->labels));
+  if (fields.contains("annotations")) {
+    TRY(GetTextMap(fields, "annotations", &ask->annotations));
+  }
+  TRY(GetTextMap(fields, "node_selector", &ask->node_selector));
+  TRY(GetTexts(fields, "tolerations", &ask->tolerations));
+  TRY_ASSIGN(ask->service_account, GetString(fields, "service_account"));
+  TRY(GetTexts(fields, "image_pull_secrets", &ask->image_pull_secrets));
+  TRY_ASSIGN(ask->priority_class, GetString(fields, "priority_class"));
+  TRY(GetTexts(fields, "volumes", &ask->volumes));
+  if (fields.contains("host_network")) {
+    TRY_ASSIGN(ask->host_network, GetBool(fields, "host_network"));
+  }
+  // Jobs of earlier versions have not all of these.
+  ask->runtime_class = GetStringOr(fields, "runtime_class", "");
+  ask->affinity = GetStringOr(fields, "affinity", "");
+  ask->topology_spread = GetStringOr(fields, "topology_spread", "");
+  ask->security_context = GetStringOr(fields, "security_context", "");
+  ask->container_security_context = GetStringOr(fields, "container_security_context", "");
+  return Status::Ok();
+}
+
 Status Decode(const json::object& object, Role* role) {
   TRY_ASSIGN(role->name, GetString(object, "name"));
   TRY(GetIn(object, "replicas", 0, kMaxReplicas, &role->replicas));
@@ -262,6 +305,10 @@ Status Decode(const json::object& object, Role* role) {
   if (object.contains("slurm")) {
     TRY_ASSIGN(const json::object* slurm, GetObject(object, "slurm"));
     TRY(DecodeAsk(*slurm, &role->slurm).With("slurm"));
+  }
+  if (object.contains("kubernetes")) {
+    TRY_ASSIGN(const json::object* kubernetes, GetObject(object, "kubernetes"));
+    TRY(DecodePodAsk(*kubernetes, &role->kubernetes).With("kubernetes"));
   }
   TRY_ASSIGN(const json::object* restart, GetObject(object, "restart"));
   return Decode(*restart, &role->restart).With("restart");
@@ -399,49 +446,23 @@ Status DecodeMarathon(const json::object& object, Marathon* marathon) {
 }
 
 json::object Encode(const Kubernetes& kubernetes) {
-  return {{"context", kubernetes.context},
-          {"namespace", kubernetes.name_space},
-          {"launcher", kubernetes.launcher},
-          {"labels", TextMap(kubernetes.labels)},
-          {"annotations", TextMap(kubernetes.annotations)},
-          {"node_selector", TextMap(kubernetes.node_selector)},
-          {"tolerations", Texts(kubernetes.tolerations)},
-          {"service_account", kubernetes.service_account},
-          {"image_pull_secrets", Texts(kubernetes.image_pull_secrets)},
-          {"priority_class", kubernetes.priority_class},
-          {"volumes", Texts(kubernetes.volumes)},
-          {"host_network", kubernetes.host_network},
-          {"gpu_resource", kubernetes.gpu_resource},
-          {"affinity", kubernetes.affinity},
-          {"topology_spread", kubernetes.topology_spread},
-          {"security_context", kubernetes.security_context},
-          {"container_security_context", kubernetes.container_security_context},
-          {"resources", Texts(kubernetes.resources)}};
+  json::object object = EncodePodAsk(kubernetes);
+  object["context"] = kubernetes.context;
+  object["namespace"] = kubernetes.name_space;
+  object["launcher"] = kubernetes.launcher;
+  object["gpu_resource"] = kubernetes.gpu_resource;
+  object["resources"] = Texts(kubernetes.resources);
+  return object;
 }
 
 Status DecodeKubernetes(const json::object& object, Kubernetes* kubernetes) {
   if (!object.contains("kubernetes")) return Status::Ok();  // nothing was asked for
   TRY_ASSIGN(const json::object* fields, GetObject(object, "kubernetes"));
+  TRY(DecodePodAsk(*fields, kubernetes));
   TRY_ASSIGN(kubernetes->context, GetString(*fields, "context"));
   TRY_ASSIGN(kubernetes->name_space, GetString(*fields, "namespace"));
   TRY_ASSIGN(kubernetes->launcher, GetString(*fields, "launcher"));
-  TRY(GetTextMap(*fields, "labels", &kubernetes->labels));
-  if (fields->contains("annotations")) {
-    TRY(GetTextMap(*fields, "annotations", &kubernetes->annotations));
-  }
-  TRY(GetTextMap(*fields, "node_selector", &kubernetes->node_selector));
-  TRY(GetTexts(*fields, "tolerations", &kubernetes->tolerations));
-  TRY_ASSIGN(kubernetes->service_account, GetString(*fields, "service_account"));
-  TRY(GetTexts(*fields, "image_pull_secrets", &kubernetes->image_pull_secrets));
-  TRY_ASSIGN(kubernetes->priority_class, GetString(*fields, "priority_class"));
-  TRY(GetTexts(*fields, "volumes", &kubernetes->volumes));
-  TRY_ASSIGN(kubernetes->host_network, GetBool(*fields, "host_network"));
   TRY_ASSIGN(kubernetes->gpu_resource, GetString(*fields, "gpu_resource"));
-  // Of jobs that were stored before these were there: nothing.
-  kubernetes->affinity = GetStringOr(*fields, "affinity", "");
-  kubernetes->topology_spread = GetStringOr(*fields, "topology_spread", "");
-  kubernetes->security_context = GetStringOr(*fields, "security_context", "");
-  kubernetes->container_security_context = GetStringOr(*fields, "container_security_context", "");
   return GetTexts(*fields, "resources", &kubernetes->resources);
 }
 

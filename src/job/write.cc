@@ -203,6 +203,44 @@ Node AskNode(const SlurmAsk& slurm) {
   return node;
 }
 
+// As the file has them: "NAME=VALUE".
+std::vector<std::string> Joined(const std::map<std::string, std::string>& pairs) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : pairs) texts.push_back(name + "=" + value);
+  return texts;
+}
+
+// What a role and a job both ask Kubernetes for.
+void AddPods(const PodAsk& ask, Node* node) {
+  const auto add_list = [&](const char* name, const std::vector<std::string>& texts) {
+    if (!texts.empty()) AddField(node, name, TextList(texts));
+  };
+  add_list("labels", Joined(ask.labels));
+  add_list("annotations", Joined(ask.annotations));
+  add_list("node_selector", Joined(ask.node_selector));
+  add_list("tolerations", ask.tolerations);
+  AddUnlessEmpty(node, "service_account", ask.service_account);
+  add_list("image_pull_secrets", ask.image_pull_secrets);
+  AddUnlessEmpty(node, "priority_class", ask.priority_class);
+  AddUnlessEmpty(node, "runtime_class", ask.runtime_class);
+  add_list("volumes", ask.volumes);
+  if (ask.host_network) AddField(node, "host_network", Plain(*ask.host_network ? "true" : "false"));
+  const auto add_pod_value = [&](const char* name, const std::string& text) {
+    const Result<json::value> value = ParseJson(text.empty() ? "null" : text);
+    if (value.ok() && !value->is_null()) AddField(node, name, FromJson(*value));
+  };
+  add_pod_value("affinity", ask.affinity);
+  add_pod_value("topology_spread", ask.topology_spread);
+  add_pod_value("security_context", ask.security_context);
+  add_pod_value("container_security_context", ask.container_security_context);
+}
+
+Node PodsNode(const PodAsk& ask) {
+  Node node;
+  AddPods(ask, &node);
+  return node;
+}
+
 Node RoleNode(const Role& role, const Role& base) {
   Node node;
   AddField(&node, "replicas", Number(role.replicas));
@@ -227,6 +265,7 @@ Node RoleNode(const Role& role, const Role& base) {
   AddUnlessEmpty(&node, "ready", ReadyNode(role.ready));
   AddUnlessEmpty(&node, "health", HealthNode(role.health));
   AddUnlessEmpty(&node, "slurm", AskNode(role.slurm));
+  AddUnlessEmpty(&node, "kubernetes", PodsNode(role.kubernetes));
   return node;
 }
 
@@ -360,41 +399,15 @@ Node ScheduleNode(const Schedule& schedule) {
   return node;
 }
 
-// As the file has them: "NAME=VALUE".
-std::vector<std::string> Joined(const std::map<std::string, std::string>& pairs) {
-  std::vector<std::string> texts;
-  for (const auto& [name, value] : pairs) texts.push_back(name + "=" + value);
-  return texts;
-}
-
 Node KubernetesNode(const Kubernetes& kubernetes) {
   Node node;
-  const auto add_list = [&](const char* name, const std::vector<std::string>& texts) {
-    if (!texts.empty()) AddField(&node, name, TextList(texts));
-  };
   AddUnlessEmpty(&node, "context", kubernetes.context);
   AddUnlessEmpty(&node, "namespace", kubernetes.name_space);
   AddUnlessEmpty(&node, "launcher", kubernetes.launcher);
-  add_list("labels", Joined(kubernetes.labels));
-  add_list("annotations", Joined(kubernetes.annotations));
-  add_list("node_selector", Joined(kubernetes.node_selector));
-  add_list("tolerations", kubernetes.tolerations);
-  AddUnlessEmpty(&node, "service_account", kubernetes.service_account);
-  add_list("image_pull_secrets", kubernetes.image_pull_secrets);
-  AddUnlessEmpty(&node, "priority_class", kubernetes.priority_class);
-  add_list("volumes", kubernetes.volumes);
-  if (kubernetes.host_network) AddField(&node, "host_network", Plain("true"));
   if (kubernetes.gpu_resource != Kubernetes().gpu_resource)
     AddField(&node, "gpu_resource", Text(kubernetes.gpu_resource));
-  const auto add_pod_value = [&](const char* name, const std::string& text) {
-    const Result<json::value> value = ParseJson(text.empty() ? "null" : text);
-    if (value.ok() && !value->is_null()) AddField(&node, name, FromJson(*value));
-  };
-  add_pod_value("affinity", kubernetes.affinity);
-  add_pod_value("topology_spread", kubernetes.topology_spread);
-  add_pod_value("security_context", kubernetes.security_context);
-  add_pod_value("container_security_context", kubernetes.container_security_context);
-  add_list("resources", kubernetes.resources);
+  if (!kubernetes.resources.empty()) AddField(&node, "resources", TextList(kubernetes.resources));
+  AddPods(kubernetes, &node);
   return node;
 }
 

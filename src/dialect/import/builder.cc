@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dialect/import/importer.h"
+#include "dialect/import/pod_wishes.h"
 #include "job/fields.h"
 #include "job/framework.h"
 
@@ -172,31 +173,9 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
   }
 }
 
-void JobBuilder::Wish(const std::string& what, const Section& from, const std::string& field) {
-  if (draft_.job.roles.empty()) return;
-  Wished& wished = wishes_[what];
-  if (wished.roles.empty()) wished = {from.PlaceOf(field), from.PathOf(field), {}};
-  wished.roles.insert(draft_.job.roles.back().name);
-}
-
-// Rights and places of one role's pods are those of all, which must not go unsaid.
-void JobBuilder::TellWishes() {
-  for (const auto& [_, wished] : wishes_) {
-    if (wished.roles.size() == draft_.job.roles.size()) continue;
-    std::string list;
-    for (const std::string& role : wished.roles) list += (list.empty() ? "" : ", ") + role;
-    notes_->Lose(
-        wished.place, wished.field,
-        "only the pods of " + list +
-            " have it there; with --engine kubernetes those of all roles have it, as a job "
-            "has one for all: take it out of `kubernetes` if the others must not",
-        "kubernetes");
-  }
-}
-
 job::Job JobBuilder::Take() {
   job::Job& job = draft_.job;
-  TellWishes();
+  ShareWishes(&job);
   if (!job.image.empty()) {
     notes_->Lose(image_place_, image_field_,
                  "the program ran in the image " + job::Shown(job.image) +

@@ -178,26 +178,36 @@ TEST(Kubernetes, WhatPodsAskOfTheClusterIsKeptForIt) {
            "volumes: [{name: data, persistentVolumeClaim: {claimName: corpus}}, "
            "{name: tmp, emptyDir: {sizeLimit: 2Gi}}]}}}\n";
   };
-  const job::Kubernetes wishes =
-      Import(
-          "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x, namespace: team}\n"
-          "spec:\n  tfReplicaSpecs:\n" +
-          pod("Worker",
-              "nodeSelector: {pool: gpu}, priorityClassName: high, hostNetwork: true, "
-              "serviceAccountName: trainer, imagePullSecrets: [{name: registry}], "
-              "tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}, "
-              "{key: team, value: ml}]") +
-          pod("PS", "nodeSelector: {pool: gpu}"))
-          .kubernetes;
+  const job::Job job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: x, namespace: team}\n"
+      "spec:\n  tfReplicaSpecs:\n" +
+      pod("Worker",
+          "nodeSelector: {pool: gpu}, priorityClassName: high, hostNetwork: true, "
+          "serviceAccountName: trainer, imagePullSecrets: [{name: registry}], "
+          "runtimeClassName: nvidia, "
+          "tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}, "
+          "{key: team, value: ml}]") +
+      pod("PS", "nodeSelector: {pool: gpu}"));
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(wishes.name_space, "team");
-  EXPECT_EQ(wishes.node_selector, (std::map<std::string, std::string>{{"pool", "gpu"}}));
-  EXPECT_EQ(wishes.tolerations, (Texts{"nvidia.com/gpu:NoSchedule", "team=ml"}));
-  EXPECT_EQ(wishes.service_account, "trainer");
-  EXPECT_EQ(wishes.priority_class, "high");
-  EXPECT_EQ(wishes.image_pull_secrets, Texts{"registry"});
-  EXPECT_EQ(wishes.volumes, (Texts{"pvc:corpus:/data:ro", "empty:2Gi:/tmp/x"}));
-  EXPECT_TRUE(wishes.host_network);
+  EXPECT_EQ(job.kubernetes.name_space, "team");
+  // What all say.
+  EXPECT_EQ(job.kubernetes.node_selector, (std::map<std::string, std::string>{{"pool", "gpu"}}));
+  job::PodAsk rest = job.kubernetes;
+  rest.node_selector.clear();
+  EXPECT_EQ(rest, job::PodAsk());
+  const job::PodAsk& worker = job.FindRole("worker")->kubernetes;
+  EXPECT_EQ(worker.tolerations, (Texts{"nvidia.com/gpu:NoSchedule", "team=ml"}));
+  EXPECT_EQ(worker.service_account, "trainer");
+  EXPECT_EQ(worker.priority_class, "high");
+  EXPECT_EQ(worker.runtime_class, "nvidia");
+  EXPECT_EQ(worker.image_pull_secrets, Texts{"registry"});
+  EXPECT_EQ(worker.host_network, true);
+  // The coordinator mounts no claim, of which there may be one place only.
+  const job::PodAsk& ps = job.FindRole("ps")->kubernetes;
+  EXPECT_EQ(ps.volumes, (Texts{"pvc:corpus:/data:ro", "empty:2Gi:/tmp/x"}));
+  rest = ps;
+  rest.volumes.clear();
+  EXPECT_EQ(rest, job::PodAsk());
 }
 
 TEST(TfJob, WhatRunsOnAfterTheEndIsToldUnlessItWasStopped) {
@@ -314,7 +324,7 @@ TEST(Kubernetes, LabelsAndAnnotationsGoToThePods) {
   EXPECT_EQ(wishes.annotations, (Map{{"a", "1"}, {"b", "2"}}));
 }
 
-TEST(Kubernetes, RightsOfOneRoleThatAllGetAreTold) {
+TEST(Kubernetes, WhatOneRoleAsksIsItsOwn) {
   const auto pod = [](const std::string& spec, const std::string& container) {
     return "{template: {spec: {" + spec + "containers: [{name: tensorflow, command: [a]" +
            container + "}]}}}";
@@ -328,10 +338,45 @@ TEST(Kubernetes, RightsOfOneRoleThatAllGetAreTold) {
   for (const std::string& worker :
        {pod("hostNetwork: true, ", ""), pod("serviceAccountName: admin, ", ""),
         pod("nodeSelector: {a: b}, ", ""), pod("", privileged)}) {
-    EXPECT_NE(Told(job(worker, pod("", ""))).find("only the pods of worker"), std::string::npos)
-        << worker;
-    EXPECT_EQ(Told(job(worker, worker)), "");
+    const std::string one = job(worker, pod("", ""));
+    EXPECT_EQ(Told(one), "");
+    EXPECT_NE(Import(one).FindRole("worker")->kubernetes, job::PodAsk());
+    EXPECT_EQ(Import(one).FindRole("ps")->kubernetes, job::PodAsk());
+    EXPECT_EQ(Import(one).kubernetes, job::Kubernetes());
   }
+  // Nodes for all are for the coordinator too; rights are not.
+  const job::Job nodes =
+      Import(job(pod("nodeSelector: {a: b}, ", ""), pod("nodeSelector: {a: c}, ", "")));
+  EXPECT_EQ(nodes.FindRole("worker")->kubernetes.node_selector.at("a"), "b");
+  EXPECT_EQ(nodes.FindRole("ps")->kubernetes.node_selector.at("a"), "c");
+  for (const std::string& both : {pod("hostNetwork: true, ", ""),
+                                  pod("serviceAccountName: admin, ", ""), pod("", privileged)}) {
+    EXPECT_EQ(Import(job(both, both)).kubernetes, job::Kubernetes());
+    EXPECT_NE(Import(job(both, both)).FindRole("ps")->kubernetes, job::PodAsk());
+  }
+}
+
+TEST(Kubernetes, SharedMemoryIsWhatTheFileSays) {
+  const auto job = [](const std::string& empty) {
+    return Import(
+        "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: x}\nspec: "
+        "{pytorchReplicaSpecs: {Master: {template: {spec: {volumes: [{name: shm, emptyDir: " +
+        empty +
+        "}], containers: [{name: pytorch, command: [a], volumeMounts: [{name: shm, "
+        "mountPath: /dev/shm}]}]}}}}}\n");
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(job("{medium: Memory, sizeLimit: 16Gi}").roles[0].kubernetes.volumes,
+            Texts{"memory:16Gi:/dev/shm"});
+  EXPECT_EQ(job("{medium: Memory, sizeLimit: 16Gi}").container.shm_bytes, int64_t{16} << 30);
+  EXPECT_EQ(job("{medium: Memory}").roles[0].kubernetes.volumes, Texts{"memory:/dev/shm"});
+  EXPECT_EQ(job("{}").roles[0].kubernetes.volumes, Texts{"empty:/dev/shm"});
+}
+
+TEST(Kubernetes, LabelsThatAClusterSetsOnJobsAreLeftOut) {
+  const std::string text = TfJobWith(", labels: {job-name: x, team: y}", "", "");
+  EXPECT_EQ(Import(text).kubernetes.labels, (std::map<std::string, std::string>{{"team", "y"}}));
+  EXPECT_NE(Told(text).find("Kubernetes itself sets"), std::string::npos);
 }
 
 TEST(TfJob, OverridesChangeWhatItIsImportedAs) {

@@ -30,10 +30,6 @@ class JobBuilder {
   void SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count = 0);
   // The job has one image; a second one is a loss.
   void SetImage(const std::string& image, Section* from);
-  // What the pods of the role that is being read ask of the cluster, for which a job has one value
-  // for all its tasks: told if not all roles ask it. `what` is the same for the same wish of
-  // several.
-  void Wish(const std::string& what, const Section& from, const std::string& field);
   // An environment variable of a role; those that Shoal or the framework sets itself are losses,
   // told by `from`.
   void SetVariable(job::Role* role, const std::string& name, const std::string& value,
@@ -52,17 +48,8 @@ class JobBuilder {
     std::string names;
   };
 
-  struct Wished {
-    job::Place place;
-    std::string field;
-    std::set<std::string> roles;
-  };
-
-  void TellWishes();
-
   job::Draft draft_;
   job::Role beyond_;
-  std::map<std::string, Wished> wishes_;
   std::map<std::string, Refused> refused_;  // role → what of its environment
   Notes* const notes_;
   job::Place image_place_;

@@ -52,7 +52,6 @@ constexpr Unkept kPod[] = {
     {"priority", "how important the pods are", "set priority"},
     {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
     {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
-    {"runtimeClassName", "which container runtime runs the pods", kEngine},
     {"schedulingGroup", "with which pods it is placed", "all tasks of a job start together", true},
     {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
     {"schedulingGates", "what the pods wait for", "the queue decides"},
@@ -150,7 +149,8 @@ void TellVolume(Section* mount, const std::string& path, Section* volume, bool k
     mount->Lose("mountPath", there + "; not kept: no volume of that name is in the file");
     return;
   }
-  const std::string but = kept ? "; kept in kubernetes.volumes, and elsewhere " : "; not kept: ";
+  const std::string but =
+      kept ? "; kept in the role's kubernetes.volumes, and elsewhere " : "; not kept: ";
   if (auto host = volume->Sub("hostPath")) {
     const std::string source = host->Text("path").value_or("");
     host->Rest(kHostPath);
@@ -171,7 +171,7 @@ void TellVolume(Section* mount, const std::string& path, Section* volume, bool k
 }
 
 void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at,
-                JobBuilder* builder) {
+                job::Role* role, JobBuilder* builder) {
   std::map<std::string, Section*> by_name;
   for (Section& volume : *volumes) by_name[volume.Text("name").value_or("")] = &volume;
   for (Section& mount : container->Subs("volumeMounts")) {
@@ -182,7 +182,8 @@ void ReadMounts(Section* container, std::vector<Section>* volumes, const std::st
     Section* const volume = found == by_name.end() ? nullptr : found->second;
     const bool part = mount.Has("subPath") || mount.Has("subPathExpr");
     const bool read_only = mount.Flag("readOnly").value_or(false);
-    const bool kept = volume != nullptr && !part && KeepVolume(volume, path, read_only, builder);
+    const bool kept =
+        volume != nullptr && !part && KeepVolume(volume, path, read_only, role, builder);
     TellVolume(&mount, path, volume, kept);
     mount.Rest(kMount);
   }
@@ -236,10 +237,10 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
   ReadPodResources(chosen, role, builder);
   ReadPorts(chosen, options, role);
-  ReadMounts(chosen, &volumes, at + ".command", builder);
+  ReadMounts(chosen, &volumes, at + ".command", role, builder);
   ReadCommand(chosen, options, role);
   chosen->set_at(at);
-  KeepContainerWishes(chosen, builder);
+  KeepContainerWishes(chosen, role);
   chosen->Rest(kContainer);
 }
 
@@ -272,7 +273,7 @@ void ReadMetadata(Section* document, JobBuilder* builder) {
   if (!metadata) return;
   if (const auto name = metadata->Text("name")) builder->SetName(*name);
   builder->job()->kubernetes.name_space = metadata->Text("namespace").value_or("");
-  KeepPodMetadata(&*metadata, builder);
+  KeepPodMetadata(&*metadata, &builder->job()->kubernetes);
   metadata->Rest(kMetadata);
 }
 
@@ -281,7 +282,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
   Pod pod;
   if (auto metadata = pod_template->Sub("metadata")) {
     metadata->Take("name");
-    KeepPodMetadata(&*metadata, builder);
+    KeepPodMetadata(&*metadata, &role->kubernetes);
     metadata->Rest(kMetadata);
   }
   auto spec = pod_template->Sub("spec");
@@ -303,7 +304,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
                       "at the beginning of the command");
   }
   ReadContainers(&*spec, options, role, builder);
-  KeepPodWishes(&*spec, builder);
+  KeepPodWishes(&*spec, role);
   spec->Rest(kPod);
   return pod;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dialect/import/kubernetes.h"
 #include "job/pod_fields.h"
 #include "job/yaml_tree.h"
 
@@ -18,20 +19,16 @@ void AddUnique(const std::string& text, std::vector<std::string>* list) {
     list->push_back(text);
 }
 
-void ReadNodeSelector(Section* spec, job::Kubernetes* wishes) {
+void ReadNodeSelector(Section* spec, job::PodAsk* wishes) {
   auto selector = spec->Sub("nodeSelector");
   if (!selector) return;
   for (const auto& [key, node] : selector->All()) {
-    if (node->kind != Node::Kind::kScalar || wishes->node_selector.size() >= kMost) continue;
-    const auto [there, fresh] = wishes->node_selector.try_emplace(key.text, node->text);
-    if (fresh || there->second == node->text) continue;
-    selector->Lose(key.text, "these pods ran on nodes where it is " + job::Shown(node->text) +
-                                 "; not kept: all tasks of a job run on nodes where it is " +
-                                 job::Shown(there->second));
+    if (node->kind == Node::Kind::kScalar && wishes->node_selector.size() < kMost)
+      wishes->node_selector[key.text] = node->text;
   }
 }
 
-void ReadTolerations(Section* spec, job::Kubernetes* wishes) {
+void ReadTolerations(Section* spec, job::PodAsk* wishes) {
   for (Section& one : spec->Subs("tolerations")) {
     const std::string key = one.Text("key").value_or("");
     const bool exists = one.Choice("operator", {"Exists", "Equal"}).value_or("Equal") == "Exists";
@@ -53,19 +50,7 @@ void ReadTolerations(Section* spec, job::Kubernetes* wishes) {
   }
 }
 
-// One that the whole job has.
-void KeepOne(Section* spec, const std::string& field, std::string* kept) {
-  const auto said = spec->Text(field);
-  if (!said || said->empty() || *kept == *said) return;
-  if (kept->empty()) {
-    *kept = *said;
-    return;
-  }
-  spec->Lose(field, "got " + job::Shown(*said) + "; not kept: all tasks of a job have " +
-                        job::Shown(*kept));
-}
-
-// One that the whole job has, in Kubernetes' own words.
+// In Kubernetes' own words.
 void KeepPodValue(Section* section, const std::string& field, std::string_view type,
                   std::string* kept) {
   const Node* node = section->Take(field);
@@ -78,10 +63,7 @@ void KeepPodValue(Section* section, const std::string& field, std::string_view t
         section->notes()->Wrong(place, path, sentence);
       });
   if (!value) return;
-  const std::string said = ToText(*value);
-  if (kept->empty()) *kept = said;
-  if (*kept != said)
-    section->Lose(field, "not kept: all tasks of a job have what the first pods have");
+  const std::string& said = *kept = ToText(*value);
   // Selectors by what another system's controller writes on its pods would find none.
   for (const char* domain : {"kubeflow.org/", "volcano.sh/", "mpi-job", "tf-job", "pytorch-job"}) {
     if (said.find(domain) == std::string::npos) continue;
@@ -92,7 +74,13 @@ void KeepPodValue(Section* section, const std::string& field, std::string_view t
   }
 }
 
-// Labels or annotations, which all pods of a job have alike.
+// On pods of a Job they are the cluster's own.
+bool IsLabelOfJobs(const std::string& key) {
+  return key == "job-name" || key == "controller-uid" || key == "batch.kubernetes.io/job-name" ||
+         key == "batch.kubernetes.io/controller-uid";
+}
+
+// Labels or annotations.
 void KeepTexts(Section* metadata, const std::string& field,
                std::map<std::string, std::string>* kept) {
   auto texts = metadata->Sub(field);
@@ -102,20 +90,20 @@ void KeepTexts(Section* metadata, const std::string& field,
     // Notes of kubectl and controllers to themselves.
     if (key.text.starts_with("kubectl.kubernetes.io/last-applied")) continue;
     if (node->kind != Node::Kind::kScalar) continue;
-    if (kept->size() >= kMost) {
+    if (field == "labels" && IsLabelOfJobs(key.text)) {
+      texts->Lose(key.text,
+                  "not kept: on the pods of a Job, which they are here, Kubernetes itself "
+                  "sets this label");
+    } else if (kept->size() >= kMost) {
       texts->Lose(key.text, "not kept: a job has at most " + std::to_string(kMost));
-      continue;
+    } else {
+      (*kept)[key.text] = node->text;
     }
-    const auto [there, fresh] = kept->try_emplace(key.text, node->text);
-    if (fresh || there->second == node->text) continue;
-    texts->Lose(key.text, "got " + job::Shown(node->text) +
-                              "; not kept: on all pods of a job it is " +
-                              job::Shown(there->second));
   }
 }
 
 // What is mounted at the path already; empty: nothing.
-std::string At(const std::string& target, const job::Kubernetes& wishes) {
+std::string At(const std::string& target, const job::PodAsk& wishes) {
   for (const std::string& volume : wishes.volumes) {
     for (const char* end : {"", ":ro"}) {
       if (volume.ends_with(":" + target + end)) return volume;
@@ -130,34 +118,60 @@ std::string SourceOf(Section* volume, bool* read_only) {
     *read_only = *read_only || claim->Flag("readOnly").value_or(false);
     return "pvc:" + claim->Text("claimName").value_or("");
   }
-  if (auto host = volume->Sub("hostPath")) return "host:" + host->Text("path").value_or("");
+  if (auto host = volume->Sub("hostPath")) {
+    const std::string path = host->Text("path").value_or("");
+    return path.find(':') == std::string::npos ? "host:" + path : "";
+  }
   if (auto nfs = volume->Sub("nfs")) {
     *read_only = *read_only || nfs->Flag("readOnly").value_or(false);
     return "nfs:" + nfs->Text("server").value_or("") + ":" + nfs->Text("path").value_or("");
   }
   if (auto empty = volume->Sub("emptyDir")) {
     const std::string size = empty->Text("sizeLimit").value_or("");
-    return size.empty() ? "" : "empty:" + size;
+    const std::string medium = empty->Text("medium").value_or("");
+    if (!medium.empty() && medium != "Memory") return "";
+    return (medium.empty() ? "empty" : "memory") + (size.empty() ? "" : ":" + size);
   }
   return "";
 }
 
+// To the job, where all roles say the same.
+template <typename Member>
+void Share(Member job::PodAsk::*member, job::Job* job) {
+  const Member first = job->roles.front().kubernetes.*member;
+  const bool same = std::ranges::all_of(
+      job->roles, [&](const job::Role& role) { return role.kubernetes.*member == first; });
+  if (!same || first == Member()) return;
+  for (job::Role& role : job->roles) role.kubernetes.*member = {};
+  job->kubernetes.*member = first;
+}
+
+// One by one.
+void ShareTexts(std::map<std::string, std::string> job::PodAsk::*member, job::Job* job) {
+  const std::map<std::string, std::string> first = job->roles.front().kubernetes.*member;
+  for (const auto& [name, value] : first) {
+    const bool same = std::ranges::all_of(job->roles, [&](const job::Role& role) {
+      const auto& texts = role.kubernetes.*member;
+      const auto found = texts.find(name);
+      return found != texts.end() && found->second == value;
+    });
+    if (!same) continue;
+    for (job::Role& role : job->roles) (role.kubernetes.*member).erase(name);
+    (job->kubernetes.*member)[name] = value;
+  }
+}
+
 }  // namespace
 
-void KeepPodWishes(Section* spec, JobBuilder* builder) {
-  job::Kubernetes& wishes = builder->job()->kubernetes;
+void KeepPodWishes(Section* spec, job::Role* role) {
+  job::PodAsk& wishes = role->kubernetes;
   const std::string at = spec->at();
-  spec->set_at("kubernetes");
-  for (const char* field :
-       {"nodeSelector", "tolerations", "serviceAccountName", "priorityClassName", "affinity",
-        "topologySpreadConstraints", "securityContext", "hostNetwork"}) {
-    const Node* said = spec->Has(field) ? spec->Take(field) : nullptr;
-    if (said != nullptr && said->text != "false") builder->Wish(field, *spec, field);
-  }
+  spec->set_at("roles." + role->name + ".kubernetes");
   ReadNodeSelector(spec, &wishes);
   ReadTolerations(spec, &wishes);
-  KeepOne(spec, "serviceAccountName", &wishes.service_account);
-  KeepOne(spec, "priorityClassName", &wishes.priority_class);
+  wishes.service_account = spec->Text("serviceAccountName").value_or("");
+  wishes.priority_class = spec->Text("priorityClassName").value_or("");
+  wishes.runtime_class = spec->Text("runtimeClassName").value_or("");
   for (Section& secret : spec->Subs("imagePullSecrets")) {
     const std::string name = secret.Text("name").value_or("");
     secret.Rest({});
@@ -168,40 +182,62 @@ void KeepPodWishes(Section* spec, JobBuilder* builder) {
   KeepPodValue(spec, "topologySpreadConstraints", "[TopologySpreadConstraint]",
                &wishes.topology_spread);
   KeepPodValue(spec, "securityContext", "PodSecurityContext", &wishes.security_context);
-  wishes.host_network = spec->Flag("hostNetwork").value_or(false) || wishes.host_network;
+  if (spec->Flag("hostNetwork").value_or(false)) wishes.host_network = true;
   spec->set_at(at);
 }
 
-void KeepContainerWishes(Section* container, JobBuilder* builder) {
+void KeepContainerWishes(Section* container, job::Role* role) {
   const std::string at = container->at();
-  container->set_at("kubernetes");
-  if (container->Has("securityContext")) {
-    builder->Wish("container's securityContext", *container, "securityContext");
-  }
+  container->set_at("roles." + role->name + ".kubernetes");
   KeepPodValue(container, "securityContext", "SecurityContext",
-               &builder->job()->kubernetes.container_security_context);
+               &role->kubernetes.container_security_context);
   container->set_at(at);
 }
 
-void KeepPodMetadata(Section* metadata, JobBuilder* builder) {
-  job::Kubernetes& wishes = builder->job()->kubernetes;
-  KeepTexts(metadata, "labels", &wishes.labels);
-  KeepTexts(metadata, "annotations", &wishes.annotations);
+void KeepPodMetadata(Section* metadata, job::PodAsk* ask) {
+  KeepTexts(metadata, "labels", &ask->labels);
+  KeepTexts(metadata, "annotations", &ask->annotations);
 }
 
-bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobBuilder* builder) {
-  job::Kubernetes& wishes = builder->job()->kubernetes;
+bool KeepVolume(Section* volume, const std::string& target, bool read_only, job::Role* role,
+                JobBuilder* builder) {
+  job::PodAsk& wishes = role->kubernetes;
   const std::string source = SourceOf(volume, &read_only);
   const bool plain = source.find_first_of(" ,\n") == std::string::npos &&
                      target.find_first_of(":,\n") == std::string::npos;
   if (source.empty() || source.ends_with(':') || target.empty() || target[0] != '/' || !plain)
     return false;
   const std::string entry = source + ":" + target + (read_only ? ":ro" : "");
-  builder->Wish(entry, *volume, "");
   const std::string there = At(target, wishes);
   if (!there.empty() || wishes.volumes.size() >= 64) return there == entry;
   wishes.volumes.push_back(entry);
+  // A container's shared memory, where there is no cluster.
+  if (target == "/dev/shm" && source.starts_with("memory:")) {
+    int64_t& size = builder->job()->container.shm_bytes;
+    const auto wanted = ParseQuantity(source.substr(7)).value_or(0);
+    if (wanted >= 1 << 20 && wanted <= static_cast<double>(job::kMaxMemoryBytes))
+      size = std::max(size, static_cast<int64_t>(wanted));
+  }
   return true;
+}
+
+void ShareWishes(job::Job* job) {
+  if (job->roles.empty()) return;
+  using job::PodAsk;
+  Share(&PodAsk::node_selector, job);
+  Share(&PodAsk::tolerations, job);
+  Share(&PodAsk::image_pull_secrets, job);
+  Share(&PodAsk::priority_class, job);
+  Share(&PodAsk::affinity, job);
+  Share(&PodAsk::topology_spread, job);
+  Share(&PodAsk::security_context, job);
+  // Rights stay with whom the file gives them, whatever roles a framework adds.
+  const std::string& first = job->roles.front().kubernetes.container_security_context;
+  const bool rights = first.find("\"privileged\":true") != std::string::npos ||
+                      first.find("\"add\":") != std::string::npos;
+  if (!rights) Share(&PodAsk::container_security_context, job);
+  ShareTexts(&PodAsk::labels, job);
+  ShareTexts(&PodAsk::annotations, job);
 }
 
 }  // namespace shoal::dialect

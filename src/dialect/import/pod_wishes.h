@@ -1,5 +1,5 @@
-// What pods of a foreign file ask of the cluster itself: kept in the job file's section
-// `kubernetes`, which other engines ignore. Used by kubernetes.cc.
+// What pods of a foreign file ask of the cluster itself: kept in the section `kubernetes` of the
+// role, which other engines ignore. Used by kubernetes.cc.
 #pragma once
 
 #include <string>
@@ -9,19 +9,24 @@
 namespace shoal::dialect {
 
 // Where pods may run and as whom: nodeSelector, tolerations, serviceAccountName, imagePullSecrets,
-// priorityClassName, hostNetwork, affinity, topologySpreadConstraints, securityContext. A job has
-// one of each for all its tasks: what roles say differently is a loss.
-void KeepPodWishes(Section* spec, JobBuilder* builder);
+// priorityClassName, runtimeClassName, hostNetwork, affinity, topologySpreadConstraints,
+// securityContext.
+void KeepPodWishes(Section* spec, job::Role* role);
 
 // The container's own securityContext, likewise.
-void KeepContainerWishes(Section* container, JobBuilder* builder);
+void KeepContainerWishes(Section* container, job::Role* role);
 
-// The labels and annotations of a pod, or of the job itself.
-void KeepPodMetadata(Section* metadata, JobBuilder* builder);
+// The labels and annotations of a role's pods, or of the job itself.
+void KeepPodMetadata(Section* metadata, job::PodAsk* ask);
 
-// A volume of the pod's as an entry of kubernetes.volumes, for all tasks of the job: a claim, a
-// path of the host, NFS, or an empty directory of a size. False if it is none of these, or another
-// volume is at that path. `volume`: of the pod; reads the fields that it keeps.
-bool KeepVolume(Section* volume, const std::string& target, bool read_only, JobBuilder* builder);
+// A volume of the pod's as an entry of the role's kubernetes.volumes: a claim, a path of the host,
+// NFS, or an empty directory, in memory or not. False if it is none of these, or another volume is
+// at that path. `volume`: of the pod; reads the fields that it keeps.
+bool KeepVolume(Section* volume, const std::string& target, bool read_only, job::Role* role,
+                JobBuilder* builder);
+
+// What all roles ask alike becomes what the job asks, as far as its coordinator may have it too:
+// where pods run and what they are called, but no account, no volume and no network of the nodes.
+void ShareWishes(job::Job* job);
 
 }  // namespace shoal::dialect

@@ -288,6 +288,110 @@ TEST(Objects, WhatCannotBeAskedForIsSaid) {
   EXPECT_THAT(CheckObjects(kOptions, job).message(), HasSubstr("names no image"));
 }
 
+TEST(Objects, ARoleHasPodsOfItsOwn) {
+  DesiredJob job = SomeJob();
+  const std::string role = job.tasks[1].role;
+  job.kubernetes.node_selector = {{"disk", "ssd"}};
+  job.kubernetes.tolerations = {"cpu"};
+  job.kubernetes.labels = {{"team", "x"}};
+  job::PodAsk& ask = job.pod_asks[role];
+  ask.node_selector = {{"gpu", "a100"}};
+  ask.labels = {{"part", "y"}};
+  ask.service_account = "admin";
+  ask.host_network = true;
+  ask.volumes = {"pvc:data:/data"};
+  ask.runtime_class = "nvidia";
+  ask.container_security_context = R"({"privileged":true})";
+  ASSERT_TRUE(CheckObjects(kOptions, job).ok()) << CheckObjects(kOptions, job).message();
+  const json::object mine = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  const json::value& spec = mine.at("spec");
+  EXPECT_EQ(spec.at("nodeSelector"), (json::value{{"gpu", "a100"}}));
+  EXPECT_EQ(spec.at("tolerations").as_array().size(), 3u);
+  EXPECT_EQ(mine.at("metadata").at("labels").at("team"), "x");
+  EXPECT_EQ(mine.at("metadata").at("labels").at("part"), "y");
+  EXPECT_EQ(spec.at("serviceAccountName"), "admin");
+  EXPECT_EQ(spec.at("runtimeClassName"), "nvidia");
+  EXPECT_EQ(spec.at("hostNetwork"), true);
+  const json::value& container = spec.at("containers").at(0);
+  EXPECT_EQ(container.at("securityContext"), (json::value{{"privileged", true}}));
+  for (const json::value& init : spec.as_object().contains("initContainers")
+                                     ? spec.at("initContainers").as_array()
+                                     : json::array())
+    EXPECT_EQ(init.at("securityContext"), (json::value{{"allowPrivilegeEscalation", false}}));
+  const std::string others = ToText(PodTemplate(kOptions, job, job.tasks[0], "team", true));
+  for (const char* word :
+       {"a100", "admin", "hostNetwork", "pvc", "privileged\":true", "nvidia", "\"part\""})
+    EXPECT_EQ(others.find(word), std::string::npos) << word;
+  EXPECT_THAT(others, HasSubstr(R"("nodeSelector":{"disk":"ssd"})"));
+}
+
+TEST(Objects, TheCoordinatorHasNoRights) {
+  DesiredJob job = SomeJob();
+  job.kubernetes.container_security_context =
+      R"({"privileged":true,"readOnlyRootFilesystem":true,"capabilities":{"add":["SYS_ADMIN"],"drop":["ALL"]}})";
+  ASSERT_EQ(job.tasks[0].role, "coordinator");
+  const json::object pod = PodTemplate(kOptions, job, job.tasks[0], "team", true);
+  EXPECT_EQ(pod.at("spec").at("containers").at(0).at("securityContext"),
+            (json::value{{"allowPrivilegeEscalation", false},
+                         {"readOnlyRootFilesystem", true},
+                         {"capabilities", {{"drop", json::array{"ALL"}}}}}));
+  const json::object worker = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  EXPECT_EQ(worker.at("spec").at("containers").at(0).at("securityContext").at("privileged"), true);
+}
+
+TEST(Objects, AVolumeOfTheJobMayBeTheSharedMemory) {
+  DesiredJob job = SomeJob();
+  job.container.shm_bytes = 1 << 30;
+  job.kubernetes.volumes = {"memory:16Gi:/dev/shm/", "empty:/a", "memory:/b"};
+  ASSERT_TRUE(CheckObjects(kOptions, job).ok());
+  const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  const json::value& spec = pod.at("spec");
+  std::multiset<std::string> targets;
+  for (const json::value& mount : spec.at("containers").at(0).at("volumeMounts").as_array())
+    targets.emplace(mount.at("mountPath").as_string());
+  EXPECT_EQ(targets.count("/dev/shm"), 1u);
+  const std::string volumes = ToText(spec.at("volumes"));
+  EXPECT_THAT(volumes, HasSubstr(R"("emptyDir":{"medium":"Memory","sizeLimit":"16Gi"})"));
+  EXPECT_THAT(volumes, HasSubstr(R"("emptyDir":{},"name":"volume-1")"));
+  EXPECT_THAT(volumes, HasSubstr(R"("emptyDir":{"medium":"Memory"},"name":"volume-2")"));
+}
+
+TEST(Objects, PodsThatNoClusterTakesAreRefusedHere) {
+  const auto refused = [](const std::function<void(job::PodAsk*)>& change) {
+    DesiredJob job = SomeJob();
+    change(&job.pod_asks[job.tasks[1].role]);
+    return CheckObjects(kOptions, job).message();
+  };
+  EXPECT_THAT(refused([](job::PodAsk* ask) {
+                ask->volumes = {"empty:1Gi:/a", "empty:1Gi:/a/"};
+              }),
+              HasSubstr("two of them are mounted at /a"));
+  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"empty:/.shoal/job"}; }),
+              HasSubstr("neither / nor below /.shoal"));
+  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"host:/a/../etc:/a"}; }),
+              HasSubstr("got \"host:/a/../etc:/a\""));
+  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"nfs::/a:/a"}; }),
+              HasSubstr("expected pvc"));
+  EXPECT_THAT(refused([](job::PodAsk* ask) {
+                ask->labels = {{"job-name", "x"}};
+              }),
+              HasSubstr("got job-name"));
+  EXPECT_THAT(refused([](job::PodAsk* ask) {
+                ask->container_security_context =
+                    R"({"privileged":true,"allowPrivilegeEscalation":false})";
+              }),
+              HasSubstr("allowPrivilegeEscalation: false beside"));
+  EXPECT_THAT(refused([](job::PodAsk* ask) {
+                ask->security_context = R"({"runAsUser":0,"runAsNonRoot":true})";
+              }),
+              HasSubstr("the user 0"));
+  EXPECT_EQ(refused([](job::PodAsk* ask) {
+              ask->security_context = R"({"runAsUser":0,"runAsNonRoot":true})";
+              ask->container_security_context = R"({"runAsUser":7})";
+            }),
+            "");
+}
+
 TEST(Objects, ThePlanShowsNoSecret) {
   DesiredJob job = SomeJob();
   job.tasks[1].env["MY_PASSWORD"] = "hunter2";

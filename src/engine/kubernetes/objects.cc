@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "engine/kubernetes/kube_config.h"
 #include "engine/kubernetes/placement.h"
+#include "engine/kubernetes/pod_volumes.h"
 #include "engine/restart_rules.h"
 #include "engine/task_process.h"
 
@@ -174,7 +175,8 @@ struct Mounted {
   json::array mounts;
 };
 
-Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
+Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::PodAsk& ask,
+                const DesiredTask& task) {
   Mounted all;
   const auto add = [&](const std::string& name, json::object source, const std::string& target,
                        bool read_only) {
@@ -197,44 +199,48 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const Desir
         kSeedPath, true);
   }
   add("job", {{"emptyDir", json::object()}}, kDirPath, false);
-  json::object memory{{"medium", "Memory"}};
-  if (job.container.shm_bytes > 0) memory["sizeLimit"] = std::to_string(job.container.shm_bytes);
-  add("shm", {{"emptyDir", std::move(memory)}}, "/dev/shm", false);
-  int number = 0;
-  for (const std::string& text : job.kubernetes.volumes) {
-    const auto volume = ParsePodVolume(text);  // CheckObjects has seen it
-    if (volume.ok())
-      add("volume-" + std::to_string(number++), volume->source, volume->target, volume->read_only);
+  std::vector<PodVolume> volumes;  // CheckObjects has seen them
+  for (const std::string& text : ask.volumes) {
+    if (auto volume = ParsePodVolume(text); volume.ok()) volumes.push_back(std::move(*volume));
   }
+  if (std::ranges::find(volumes, kSharedMemory, &PodVolume::target) == volumes.end()) {
+    json::object memory{{"medium", "Memory"}};
+    if (job.container.shm_bytes > 0) memory["sizeLimit"] = std::to_string(job.container.shm_bytes);
+    add("shm", {{"emptyDir", std::move(memory)}}, kSharedMemory, false);
+  }
+  int number = 0;
+  for (const PodVolume& volume : volumes)
+    add("volume-" + std::to_string(number++), volume.source, volume.target, volume.read_only);
   return all;
 }
 
 json::object Labels(const DesiredJob& job, const std::string& role) {
   json::object labels;
-  for (const auto& [name, value] : job.kubernetes.labels) labels[name] = value;
+  for (const auto& [name, value] : AskOf(job, role).labels) labels[name] = value;
   labels["app.kubernetes.io/managed-by"] = "shoal";
   labels[kJobLabel] = job.job_id;
   if (!role.empty()) labels[kRoleLabel] = role;
   return labels;
 }
 
-json::object Annotations(const DesiredJob& job) {
+json::object Annotations(const DesiredJob& job, const std::string& role) {
   json::object annotations;
-  for (const auto& [name, value] : job.kubernetes.annotations) annotations[name] = value;
+  for (const auto& [name, value] : AskOf(job, role).annotations) annotations[name] = value;
   return annotations;
 }
 
 json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                            const DesiredTask& task, const std::string& name_space, bool indexed) {
+  const job::PodAsk ask = AskOf(job, task.role);
   const bool bare = job.image.empty() || IsInOwnImage(options, job, task);
   json::object container{{"name", kTaskContainer},
                          {"image", bare ? LauncherImage(options, job) : job.image},
                          {"imagePullPolicy", "IfNotPresent"},
                          {"command", Argv(options, job, task, name_space)},
                          {"env", Environment(job, task, name_space, indexed)},
-                         {"volumeMounts", Volumes(options, job, task).mounts},
+                         {"volumeMounts", Volumes(options, job, ask, task).mounts},
                          {"terminationMessagePolicy", "FallbackToLogsOnError"},
-                         {"securityContext", ContainerSecurity(job)}};
+                         {"securityContext", ContainerSecurity(job, ask)}};
   if (json::object resources = ResourcesOf(job, task); !resources.empty())
     container["resources"] = std::move(resources);
   if (!job.container.work_dir.empty()) container["workingDir"] = job.container.work_dir;
@@ -278,43 +284,6 @@ Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_s
           static_cast<uint16_t>(kFirst + number % kCount)};
 }
 
-Result<PodVolume> ParsePodVolume(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(':', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  PodVolume volume;
-  if (parts.size() > 2 && (parts.back() == "ro" || parts.back() == "rw")) {
-    volume.read_only = parts.back() == "ro";
-    parts.pop_back();
-  }
-  const std::string& kind = parts[0];
-  const bool absolute = parts.back().starts_with('/');
-  volume.target = parts.back();
-  if (kind == "pvc" && parts.size() == 3 && absolute && !parts[1].empty()) {
-    volume.source["persistentVolumeClaim"] = json::object{{"claimName", parts[1]}};
-    return volume;
-  }
-  if (kind == "host" && parts.size() == 3 && absolute && parts[1].starts_with('/')) {
-    volume.source["hostPath"] = json::object{{"path", parts[1]}};
-    return volume;
-  }
-  if (kind == "nfs" && parts.size() == 4 && absolute && parts[2].starts_with('/')) {
-    volume.source["nfs"] = json::object{{"server", parts[1]}, {"path", parts[2]}};
-    return volume;
-  }
-  if (kind == "empty" && parts.size() == 3 && absolute && ReadQuantity(parts[1])) {
-    volume.source["emptyDir"] = json::object{{"sizeLimit", parts[1]}};
-    return volume;
-  }
-  return InvalidArgument("kubernetes.volumes: got \"" + text.substr(0, 200) +
-                         "\", expected pvc:CLAIM:/TARGET, host:/PATH:/TARGET, "
-                         "nfs:SERVER:/PATH:/TARGET or empty:SIZE:/TARGET, with :ro behind it or "
-                         "not");
-}
-
 Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
   if (job.job_id.size() > kLongestLabel)
     return InvalidArgument("job " + job.job_id +
@@ -326,12 +295,6 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
   }
   if (options.program.empty() && job.image.empty())
     return InvalidArgument("job " + job.job_id + " names no image");
-  std::set<std::string> targets;
-  for (const std::string& text : job.kubernetes.volumes) {
-    TRY_ASSIGN(const PodVolume volume, ParsePodVolume(text));
-    if (!targets.insert(volume.target).second)
-      return InvalidArgument("kubernetes.volumes: two of them are mounted at " + volume.target);
-  }
   for (const std::string& text : job.kubernetes.resources) {
     const FurtherResource further = SplitResource(text);
     if (!IsQualified(further.name) || !ReadQuantity(further.quantity)) {
@@ -339,7 +302,15 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
                              "\", expected NAME=QUANTITY, or ROLE:NAME=QUANTITY");
     }
   }
-  return CheckPlacement(job);
+  std::set<std::string> roles = {"", "coordinator"};
+  for (const auto& [role, _] : job.pod_asks) roles.insert(role);
+  for (const std::string& role : roles) {
+    const job::PodAsk ask = AskOf(job, role);
+    Status good = CheckPodVolumes(ask);
+    if (good.ok()) good = CheckPlacement(job, ask);
+    if (!good.ok()) return job.pod_asks.contains(role) ? good.With("roles." + role) : good;
+  }
+  return Status::Ok();
 }
 
 bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job) {
@@ -349,6 +320,7 @@ bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job) {
 
 json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
                          const DesiredTask& task, const std::string& name_space, bool indexed) {
+  const job::PodAsk ask = AskOf(job, task.role);
   json::object labels = Labels(job, task.role);
   if (!indexed) labels[kIndexLabel] = std::to_string(task.index);
   json::object spec{
@@ -357,8 +329,8 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
       {"subdomain", BaseName(job.job_id)},
-      {"securityContext", PodSecurity(job)},
-      {"volumes", Volumes(options, job, task).volumes},
+      {"securityContext", PodSecurity(job, ask)},
+      {"volumes", Volumes(options, job, ask, task).volumes},
       {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
   if (IsBrought(options, job, task) && !options.image_volumes) {
     spec["initContainers"] = json::array{
@@ -367,11 +339,11 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
          {"imagePullPolicy", "IfNotPresent"},
          {"command", json::array{kLauncherSource, "install", kLauncherPath}},
          {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
-         {"securityContext", ContainerSecurity(job)}}};
+         {"securityContext", LauncherSecurity(job, ask)}}};
   }
-  AddPlacement(job, task, &spec);
+  AddPlacement(job, ask, task, &spec);
   json::object metadata{{"labels", std::move(labels)}};
-  if (!job.kubernetes.annotations.empty()) metadata["annotations"] = Annotations(job);
+  if (!ask.annotations.empty()) metadata["annotations"] = Annotations(job, task.role);
   return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }
 
@@ -418,7 +390,7 @@ json::object JobObject(const ObjectOptions& options, const DesiredJob& job, cons
   json::object meta = Meta(role.name, std::move(labels), owner);
   json::object bases;
   for (const auto& [index, base] : role.bases) bases[std::to_string(index)] = base;
-  json::object annotations = Annotations(job);
+  json::object annotations = Annotations(job, role.role);
   annotations[kOrderNote] = std::to_string(role.order);
   annotations[kTemplateNote] = role.digest;
   annotations[kBasesNote] = ToText(bases);

@@ -79,15 +79,6 @@ json::object ServiceObject(const DesiredJob& job, const Owner& owner);
 // The job's small files; nothing if it has none.
 std::optional<json::object> SecretObject(const DesiredJob& job, const Owner& owner);
 
-// "pvc:CLAIM:/TARGET[:ro]", "host:/PATH:/TARGET[:ro]", "nfs:SERVER:/PATH:/TARGET[:ro]",
-// "empty:SIZE:/TARGET": the volume and where it is mounted.
-struct PodVolume {
-  json::object source;  // of the pod's volume
-  std::string target;
-  bool read_only = false;
-};
-Result<PodVolume> ParsePodVolume(const std::string& text);
-
 // For people: every object that Apply would send for a job of which nothing exists, in that order,
 // as YAML, secrets as ***, and the command that removes it all.
 std::string DescribeObjects(const ObjectOptions& options, const DesiredJob& job,

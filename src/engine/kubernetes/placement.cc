@@ -10,6 +10,11 @@ namespace {
 
 constexpr int kNodeLoss = 30;  // seconds until what a lost node held is made elsewhere
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+constexpr const char* kCoordinator = "coordinator";
+// On pods of a Job they have to be what the cluster makes them.
+constexpr const char* kLabelsOfJobs[] = {"job-name", "controller-uid",
+                                         "batch.kubernetes.io/job-name",
+                                         "batch.kubernetes.io/controller-uid"};
 constexpr std::string_view kJobMark = "{{shoal.job}}";
 
 // "UID:GID", numbers; nothing of a name that only the image knows.
@@ -40,7 +45,7 @@ json::object Toleration(const std::string& text) {
   return toleration;
 }
 
-json::array Tolerations(const job::Kubernetes& wishes) {
+json::array Tolerations(const job::PodAsk& wishes) {
   json::array all;
   for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     all.push_back({{"key", key},
@@ -71,6 +76,61 @@ json::object With(json::object usual, const json::value& said) {
   if (!said.is_object()) return usual;
   for (const auto& field : said.get_object()) usual[field.key()] = field.value();
   return usual;
+}
+
+bool IsTrue(const json::object& section, const char* field) {
+  const json::value* value = section.if_contains(field);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+// What the API server does not take beside allowPrivilegeEscalation: false.
+bool NeedsEscalation(const json::object& context) {
+  if (IsTrue(context, "privileged")) return true;
+  const json::value* capabilities = context.if_contains("capabilities");
+  if (capabilities == nullptr || !capabilities->is_object()) return false;
+  const json::value* added = capabilities->get_object().if_contains("add");
+  if (added == nullptr || !added->is_array()) return false;
+  return std::ranges::any_of(added->get_array(), [](const json::value& one) {
+    return one == "CAP_SYS_ADMIN" || one == "SYS_ADMIN";
+  });
+}
+
+// Of a container's context, without what lets its program do more than others.
+json::object WithoutRights(json::object context) {
+  context.erase("privileged");
+  context.erase("procMount");
+  if (IsTrue(context, "allowPrivilegeEscalation")) context.erase("allowPrivilegeEscalation");
+  if (json::value* capabilities = context.if_contains("capabilities");
+      capabilities != nullptr && capabilities->is_object()) {
+    capabilities->get_object().erase("add");
+    if (capabilities->get_object().empty()) context.erase("capabilities");
+  }
+  return context;
+}
+
+// Pairs of settings that no cluster takes, or no node starts.
+Status CheckSecurity(const DesiredJob& job, const job::PodAsk& ask) {
+  const json::object container = ContainerSecurity(job, ask);
+  const json::value* escalation = container.if_contains("allowPrivilegeEscalation");
+  if (escalation != nullptr && *escalation == false && NeedsEscalation(container)) {
+    return InvalidArgument(
+        "kubernetes.container_security_context: got allowPrivilegeEscalation: false beside "
+        "privileged: true or the capability SYS_ADMIN, which a cluster does not take; leave out "
+        "one");
+  }
+  const json::object pod = PodSecurity(job, ask);
+  const auto of = [&](const char* field) -> json::value {
+    if (const json::value* own = container.if_contains(field)) return *own;
+    const json::value* all = pod.if_contains(field);
+    return all == nullptr ? json::value() : *all;
+  };
+  const json::value user = of("runAsUser");
+  if (of("runAsNonRoot") == true && user.is_int64() && user.get_int64() == 0) {
+    return InvalidArgument(
+        "kubernetes.security_context: got runAsNonRoot: true and the user 0, with which no node "
+        "starts a pod; name another runAsUser, or leave out runAsNonRoot");
+  }
+  return Status::Ok();
 }
 
 // The section of this name, made where it is not.
@@ -108,22 +168,31 @@ bool IsQualified(const std::string& text) {
   });
 }
 
-Status CheckPlacement(const DesiredJob& job) {
-  const job::Kubernetes& wishes = job.kubernetes;
-  for (const std::string* text : {&wishes.affinity, &wishes.topology_spread,
-                                  &wishes.security_context, &wishes.container_security_context}) {
-    const Result<json::value> said = Said(*text, job);
-    const bool list = text == &wishes.topology_spread;
+job::PodAsk AskOf(const DesiredJob& job, const std::string& role) {
+  const auto found = job.pod_asks.find(role);
+  if (found != job.pod_asks.end()) return Overlaid(job.kubernetes, found->second);
+  job::PodAsk ask = job.kubernetes;
+  if (role == kCoordinator && !ask.container_security_context.empty()) {
+    if (const auto said = Said(ask.container_security_context, job); said.ok() && said->is_object())
+      ask.container_security_context = ToText(WithoutRights(said->get_object()));
+  }
+  return ask;
+}
+
+Status CheckPlacement(const DesiredJob& job, const job::PodAsk& ask) {
+  const std::pair<const char*, const std::string&> texts[] = {
+      {"affinity", ask.affinity},
+      {"topology_spread", ask.topology_spread},
+      {"security_context", ask.security_context},
+      {"container_security_context", ask.container_security_context}};
+  for (const auto& [name, text] : texts) {
+    const Result<json::value> said = Said(text, job);
+    const bool list = &text == &ask.topology_spread;
     if (said.ok() && (said->is_null() || said->is_array() == list)) continue;
-    return InvalidArgument("kubernetes." +
-                           std::string(text == &wishes.affinity ? "affinity"
-                                       : list                   ? "topology_spread"
-                                       : text == &wishes.security_context
-                                           ? "security_context"
-                                           : "container_security_context") +
+    return InvalidArgument("kubernetes." + std::string(name) +
                            ": got no JSON of the kind; submit the job again");
   }
-  for (const std::string& text : job.kubernetes.tolerations) {
+  for (const std::string& text : ask.tolerations) {
     const size_t colon = text.rfind(':');
     const std::string effect = colon == std::string::npos ? "NoExecute" : text.substr(colon + 1);
     const bool known =
@@ -133,11 +202,16 @@ Status CheckPlacement(const DesiredJob& job) {
                              "\", expected KEY, KEY=VALUE or KEY=VALUE:EFFECT, the effect being "
                              "NoSchedule, PreferNoSchedule or NoExecute");
   }
-  return Status::Ok();
+  for (const char* name : kLabelsOfJobs) {
+    if (!ask.labels.contains(name)) continue;
+    return InvalidArgument("kubernetes.labels: got " + std::string(name) +
+                           ", which Kubernetes itself puts on a Job's pods; leave it out");
+  }
+  return CheckSecurity(job, ask);
 }
 
-void AddPlacement(const DesiredJob& job, const DesiredTask& task, json::object* spec) {
-  const job::Kubernetes& wishes = job.kubernetes;
+void AddPlacement(const DesiredJob& job, const job::PodAsk& wishes, const DesiredTask& task,
+                  json::object* spec) {
   (*spec)["tolerations"] = Tolerations(wishes);
   if (!wishes.node_selector.empty()) {
     json::object selector;
@@ -145,36 +219,46 @@ void AddPlacement(const DesiredJob& job, const DesiredTask& task, json::object* 
     (*spec)["nodeSelector"] = std::move(selector);
   }
   json::object affinity = With({}, SaidOrNothing(wishes.affinity, job));
-  if (task.role == "coordinator") {
+  if (task.role == kCoordinator) {
     affinity.erase("podAffinity");
     affinity.erase("podAntiAffinity");
   }
   if (!task.excluded_hosts.empty()) AddExclusions(task.excluded_hosts, &affinity);
   if (!affinity.empty()) (*spec)["affinity"] = std::move(affinity);
   if (json::value spread = SaidOrNothing(wishes.topology_spread, job);
-      !spread.is_null() && task.role != "coordinator")
+      !spread.is_null() && task.role != kCoordinator)
     (*spec)["topologySpreadConstraints"] = std::move(spread);
   if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
   if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;
+  if (!wishes.runtime_class.empty()) (*spec)["runtimeClassName"] = wishes.runtime_class;
   json::array secrets;
   for (const std::string& name : wishes.image_pull_secrets)
     secrets.push_back(json::object{{"name", name}});
   if (!secrets.empty()) (*spec)["imagePullSecrets"] = std::move(secrets);
-  if (wishes.host_network) {
+  if (wishes.host_network.value_or(false)) {
     (*spec)["hostNetwork"] = true;
     (*spec)["dnsPolicy"] = "ClusterFirstWithHostNet";
   }
 }
 
-json::object PodSecurity(const DesiredJob& job) {
+json::object PodSecurity(const DesiredJob& job, const job::PodAsk& ask) {
   json::object context{{"seccompProfile", {{"type", "RuntimeDefault"}}}};
   AddUser(job.container.user, &context);
-  return With(std::move(context), SaidOrNothing(job.kubernetes.security_context, job));
+  return With(std::move(context), SaidOrNothing(ask.security_context, job));
 }
 
-json::object ContainerSecurity(const DesiredJob& job) {
-  return With({{"allowPrivilegeEscalation", false}},
-              SaidOrNothing(job.kubernetes.container_security_context, job));
+json::object ContainerSecurity(const DesiredJob& job, const job::PodAsk& ask) {
+  const json::value said = SaidOrNothing(ask.container_security_context, job);
+  json::object usual;
+  if (!said.is_object() || !NeedsEscalation(said.get_object()))
+    usual["allowPrivilegeEscalation"] = false;
+  return With(std::move(usual), said);
+}
+
+json::object LauncherSecurity(const DesiredJob& job, const job::PodAsk& ask) {
+  const json::value said = SaidOrNothing(ask.container_security_context, job);
+  if (!said.is_object()) return ContainerSecurity(job, ask);
+  return With({{"allowPrivilegeEscalation", false}}, WithoutRights(said.get_object()));
 }
 
 }  // namespace shoal::engine::kubernetes

@@ -11,19 +11,25 @@
 
 namespace shoal::engine::kubernetes {
 
+// What the pods of a role ask of the cluster. The coordinator's pod asks what the job does, but no
+// rights: these are for programs.
+job::PodAsk AskOf(const DesiredJob& job, const std::string& role);
+
 // What of it the cluster cannot be asked for.
-Status CheckPlacement(const DesiredJob& job);
+Status CheckPlacement(const DesiredJob& job, const job::PodAsk& ask);
 
 // Into the spec of a task's pod: tolerations, node selector, affinity, spread, priority, account,
-// secrets for images, host network; nodes that the task must not be on whatever else the job says.
-// The coordinator follows nodes as all do, but no pods: it would keep those off its node that shun
-// each other, and would be counted with them.
-void AddPlacement(const DesiredJob& job, const DesiredTask& task, json::object* spec);
+// runtime, secrets for images, host network; nodes that the task must not be on whatever else the
+// job says. The coordinator follows nodes as all do, but no pods: it would keep those off its node
+// that shun each other, and would be counted with them.
+void AddPlacement(const DesiredJob& job, const job::PodAsk& ask, const DesiredTask& task,
+                  json::object* spec);
 
-// The security contexts of the pod and of each of its containers: ours, with what the job says in
-// their place.
-json::object PodSecurity(const DesiredJob& job);
-json::object ContainerSecurity(const DesiredJob& job);
+// The security contexts of the pod and of its containers: ours, with what is asked in their place.
+json::object PodSecurity(const DesiredJob& job, const job::PodAsk& ask);
+json::object ContainerSecurity(const DesiredJob& job, const job::PodAsk& ask);
+// Of the container that only copies the launcher: the same without further rights.
+json::object LauncherSecurity(const DesiredJob& job, const job::PodAsk& ask);
 
 // Whether it can be the name of a label or of a resource.
 bool IsQualified(const std::string& text);

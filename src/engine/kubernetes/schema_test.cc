@@ -65,6 +65,8 @@ DesiredJob FullJob() {
       R"({"readOnlyRootFilesystem":true,"capabilities":{"drop":["ALL"]}})";
   job.kubernetes.host_network = true;
   job.kubernetes.resources = {"rdma/hca=1"};
+  job.pod_asks["worker"].runtime_class = "nvidia";
+  job.pod_asks["worker"].volumes = {"pvc:a:/a", "memory:1Gi:/dev/shm", "empty:/d"};
   return job;
 }
 
