@@ -221,6 +221,20 @@ TEST(PsLite, SchedulerIsATaskOfTheJob) {
   EXPECT_EQ(Added(job, "board", 0), Environment{});
 }
 
+TEST(Spark, TheWorkersOwnProcessHasRoom) {
+  const auto worker = [](const std::string& memory) {
+    const job::Job job = Parsed(
+        "framework: spark\nroles: {driver: 1, worker: {resources: {memory: " + memory + "}}}\n");
+    Environment env = Added(job, "worker", 0);
+    return env["SPARK_WORKER_MEMORY"] + " " + env["SPARK_DAEMON_MEMORY"] + " " +
+           Added(job, "driver", 0)["SPARK_EXECUTOR_MEMORY"];
+  };
+  EXPECT_EQ(worker("8Gi"), "7168m 512m ");
+  EXPECT_EQ(worker("2Gi"), "1024m 512m ");
+  EXPECT_EQ(worker("1Gi"), "512m 256m 512m");
+  EXPECT_EQ(worker("640Mi"), "480m 80m 480m");
+}
+
 TEST(Spark, AClusterInsideTheJob) {
   const job::Job job = Parsed(
       "framework: spark\nroles: {worker: {replicas: 2, ports: [rpc, web], resources: {cpu: 1.5, "
@@ -228,9 +242,10 @@ TEST(Spark, AClusterInsideTheJob) {
   ASSERT_EQ(job.roles.front().name, "master");
   EXPECT_EQ(Added(job, "worker", 1), (Environment{
                                          {"MASTER", "spark://10.0.1.0:1000"},
+                                         {"SPARK_DAEMON_MEMORY", "256m"},
                                          {"SPARK_LOCAL_IP", "10.0.2.1"},
                                          {"SPARK_WORKER_CORES", "1"},
-                                         {"SPARK_WORKER_MEMORY", "1024m"},
+                                         {"SPARK_WORKER_MEMORY", "512m"},
                                          {"SPARK_WORKER_PORT", "2010"},
                                          {"SPARK_WORKER_WEBUI_PORT", "2011"},
                                      }));
@@ -242,6 +257,7 @@ TEST(Spark, AClusterInsideTheJob) {
                                      }));
   EXPECT_EQ(Added(job, "driver", 0), (Environment{
                                          {"MASTER", "spark://10.0.1.0:1000"},
+                                         {"SPARK_EXECUTOR_MEMORY", "512m"},
                                          {"SPARK_LOCAL_IP", "10.0.3.0"},
                                      }));
 }
@@ -383,7 +399,7 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
        {"DMLC_NODE_HOST", "PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT"}},
       {"framework: spark\nroles: {driver: 1, worker: {replicas: 2, resources: {cpu: 2, memory: "
        "1Gi}}}\n",
-       {"SPARK_LOCAL_IP", "SPARK_WORKER_CORES", "SPARK_WORKER_MEMORY"}},
+       {"SPARK_LOCAL_IP", "SPARK_WORKER_CORES", "SPARK_WORKER_MEMORY", "SPARK_DAEMON_MEMORY"}},
       {"framework: rabit\nroles: {worker: 2}\n", {}},
   };
   for (const Case& one : cases) {
