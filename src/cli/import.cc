@@ -45,11 +45,13 @@ constexpr const char* kFooter = R"help(Examples:
   shoal import tfjob.yaml > job.yaml       the same job, as a file of your own
   shoal import word2vec.json --set roles.worker.replicas=8
   shoal import pytorchjob.yaml --json | jq '.losses[] | select(.minor | not)'
+  shoal import train.sbatch                a batch script of Slurm
   shoal run tfjob.yaml                     runs it without a file between
 
-Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, and apps and
-groups of Marathon, each by the file's own shape. Each thing that is not kept is said in a comment
-at its place: field, line, what it meant, what to do instead (docs/import.md).)help";
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, apps and groups of
+Marathon, jobs of Metronome and batch scripts of Slurm, each by the file's own shape. Each thing that
+is not kept is said in a comment at its place: field, line, what it meant, what to do instead
+(docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
 
@@ -71,7 +73,8 @@ void AddImport(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
       app.add_subcommand("import", "Print a foreign job description as a job file of Shoal");
-  sub->add_option("FILE", arguments->file, "TFJob, Volcano, Marathon … (YAML or JSON)")->required();
+  sub->add_option("FILE", arguments->file, "TFJob, Volcano, Marathon, a script for sbatch …")
+      ->required();
   sub->add_option("--set", arguments->set,
                   "Change a field of the job file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)

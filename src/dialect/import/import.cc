@@ -5,6 +5,7 @@
 
 #include "dialect/import/importer.h"
 #include "dialect/import/pod_environment.h"
+#include "dialect/import/slurm_script.h"
 #include "job/parse.h"
 #include "job/write.h"
 
@@ -16,7 +17,7 @@ using job::Node;
 // All dialects with files. A new one is one file and one line here.
 const std::vector<const Importer*>& Importers() {
   static const std::vector<const Importer*> importers = {&KubeflowImporter(), &VolcanoImporter(),
-                                                         &MarathonImporter()};
+                                                         &MarathonImporter(), &MetronomeImporter()};
   return importers;
 }
 
@@ -150,10 +151,26 @@ void ExpandCommands(const job::Job& before, Imported* imported) {
   imported->references = false;
 }
 
+// What becomes of a file that is of a dialect, when it has been read.
+Result<std::optional<Imported>> Taken(const std::string& dialect, const std::string& file,
+                                      const job::Errors& errors, Notes* notes,
+                                      JobBuilder* builder) {
+  if (!errors.empty()) return errors.ToStatus();
+  Imported imported{dialect, file, builder->Take(), {}, false};
+  imported.losses = notes->TakeLosses();
+  return std::optional<Imported>(std::move(imported));
+}
+
 }  // namespace
 
 Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file) {
   job::Errors errors(file, {});
+  if (IsSlurmScript(text)) {
+    Notes notes(file, &errors);
+    JobBuilder builder(file, &notes);
+    ImportSlurmScript(text, file, &builder);
+    return Taken(kSlurmScript, file, errors, &notes, &builder);
+  }
   const std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
   if (!errors.empty()) return std::optional<Imported>();  // ParseJob says it
   const std::vector<const Node*> flat = Flatten(documents);
@@ -167,11 +184,11 @@ Result<std::optional<Imported>> ImportText(std::string_view text, const std::str
   JobBuilder builder(file, &notes);
   if (errors.empty()) found.importer->Import(*found.document, &builder);
   LoseOthers(flat, found, &notes);
-  if (!errors.empty()) return errors.ToStatus();
-  Imported imported{found.dialect, file, builder.Take(), {}, false};
-  imported.losses = notes.TakeLosses();
-  imported.references = found.importer != &MarathonImporter();
-  return std::optional<Imported>(std::move(imported));
+  auto taken = Taken(found.dialect, file, errors, &notes, &builder);
+  const bool words =
+      found.importer == &MarathonImporter() || found.importer == &MetronomeImporter();
+  if (taken.ok()) (*taken)->references = !words;
+  return taken;
 }
 
 Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides) {

@@ -1,6 +1,6 @@
 // Foreign job descriptions in: TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob, Volcano Job,
-// Marathon apps and groups, and dmlc-submit's command line, recognised by their own shape, as
-// Shoal's Job.
+// Marathon apps and groups, jobs of Metronome, batch scripts of Slurm, and dmlc-submit's command
+// line, recognised by their own shape, as Shoal's Job.
 //
 // `shoal run` and `plan` load every file through LoadJobFile; `shoal import` prints what becomes of
 // one. docs/import.md tells users field by field; docs/adr/0053 says why it is done so.

@@ -77,7 +77,7 @@ TEST(Import, Golden) {
   for (const fs::path& folder : {kGolden, kRoot / "examples/import"}) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       const fs::path kind = entry.path().extension();
-      if (kind == ".yaml" || kind == ".json") CheckOne(entry.path(), &good, &bad);
+      if (kind == ".yaml" || kind == ".json" || kind == ".sh") CheckOne(entry.path(), &good, &bad);
     }
   }
   EXPECT_GE(good, 10);

@@ -68,6 +68,7 @@ class Importer {
 const Importer& KubeflowImporter();
 const Importer& VolcanoImporter();
 const Importer& MarathonImporter();
+const Importer& MetronomeImporter();
 
 // Names for job files: "My_Task.1" → "my-task-1".
 std::string PlainName(const std::string& name, size_t most);
