@@ -3,6 +3,9 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <array>
+#include <mutex>
+
 #include "base/fault.h"
 
 namespace shoal::controller {
@@ -90,10 +93,39 @@ std::string Statement::Text(int column) const {
 
 namespace {
 
-// SQLite's own way to files, but for one thing: it syncs the directory with the first commit of
-// every process, in case it made the write-ahead log itself. Who opens a log that is there has not
-// made it (and who made it has synced the directory before the tables came: MakeSchema), so its
-// commits stay one sync.
+// SQLite takes a read that failed with EIO for a damaged file (SQLITE_IOERR_CORRUPTFS, then
+// SQLITE_CORRUPT), and a user who is told so moves away a file that is whole.
+struct Methods : sqlite3_io_methods {
+  const sqlite3_io_methods* plain = nullptr;
+};
+
+int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 at) {
+  const auto* const ours = static_cast<const Methods*>(file->pMethods);
+  const int result = FaultPoint("store.read").ok() ? ours->plain->xRead(file, out, size, at)
+                                                   : SQLITE_IOERR_CORRUPTFS;
+  return result == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : result;
+}
+
+// The same methods with our Read; SQLite has one set for databases and one for their journals.
+const sqlite3_io_methods* WithOurRead(const sqlite3_io_methods* plain) {
+  static std::mutex mu;
+  static std::array<Methods, 4> made;
+  const std::lock_guard lock(mu);
+  for (Methods& one : made) {
+    if (one.plain == plain) return &one;
+    if (one.plain != nullptr) continue;
+    static_cast<sqlite3_io_methods&>(one) = *plain;
+    one.xRead = Read;
+    one.plain = plain;
+    return &one;
+  }
+  return plain;
+}
+
+// SQLite's own way to files, but for reads that fail, and for another thing: it syncs the directory
+// with the first commit of every process, in case it made the write-ahead log itself. Who opens a
+// log that is there has not made it (and who made it has synced the directory before the tables
+// came: MakeSchema), so its commits stay one sync.
 const char* VfsName() {
   static const sqlite3_vfs* const plain = sqlite3_vfs_find("unix");
   static sqlite3_vfs ours;
@@ -103,7 +135,9 @@ const char* VfsName() {
     ours.xOpen = [](sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
       if ((flags & SQLITE_OPEN_WAL) != 0 && name != nullptr && access(name, F_OK) == 0)
         flags &= ~SQLITE_OPEN_CREATE;
-      return plain->xOpen(vfs, name, file, flags, out);
+      const int opened = plain->xOpen(vfs, name, file, flags, out);
+      if (opened == SQLITE_OK) file->pMethods = WithOurRead(file->pMethods);
+      return opened;
     };
     return sqlite3_vfs_register(&ours, 0) == SQLITE_OK;
   }();

@@ -37,6 +37,17 @@ TEST_F(SqliteStoreTest, GarbageIsToldApart) {
   EXPECT_THAT(store.status().message(), HasSubstr(path_.string()));
 }
 
+// Who is told so moves the file away, and with it all jobs that it holds.
+TEST_F(SqliteStoreTest, AReadThatFailedIsNotTakenForDamage) {
+  ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({"a", "a", "local", {{"a", "b"}}, {}, {}}).ok());
+  ASSERT_TRUE(SetFaults("store.read=EIO@1").ok());
+  const auto store = OpenSqliteStore(path_);
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("reading or writing failed (disk I/O error)"));
+  ASSERT_TRUE(SetFaults("").ok());
+  EXPECT_EQ((*OpenSqliteStore(path_))->ListJobs({}).value().size(), 1u);
+}
+
 TEST_F(SqliteStoreTest, NewerVersionIsRefused) {
   {
     auto db = SqliteHandle::Open(path_, 100);
