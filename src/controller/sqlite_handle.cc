@@ -154,6 +154,10 @@ Result<SqliteHandle> SqliteHandle::Open(const std::filesystem::path& path, int b
   SqliteHandle handle;
   handle.db_.reset(db);
   if (result != SQLITE_OK) return SqliteStatus(db, result);
+  // After any error SQLite tries to open for reading alone, and would then tell of permissions.
+  if (sqlite3_db_readonly(db, "main") == 1 && access(path.c_str(), W_OK) == 0)
+    return DataLoss(path.string() +
+                    ": could not be opened for writing (disk I/O error); try again");
   sqlite3_busy_timeout(db, busy_timeout_ms);
   // The last one out does not rewrite the file: that costs two syncs, and the next one reads the
   // log as well. Every 1000 pages a commit does it anyway.

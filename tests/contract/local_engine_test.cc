@@ -98,6 +98,14 @@ class LocalEngineTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
+TEST_F(LocalEngineTest, ALockThatCannotBeOpenedIsNotTakenForAnotherProcess) {
+  ASSERT_TRUE(MakeDirectories(dir_->path() / "engine" / "lock", 0700).ok());
+  engine_ = Make();
+  const Status applied = engine_->Apply(Job({Shell("true")}));
+  EXPECT_THAT(applied.message(),
+              testing::AllOf(HasSubstr("/engine/lock"), Not(HasSubstr("another shoal"))));
+}
+
 TEST_F(LocalEngineTest, ATaskIsASessionWithACleanEnvironmentAndALog) {
   ::setenv("LOCAL_ENGINE_TEST_SECRET", "1", 1);
   engine_ = Make();

@@ -89,18 +89,20 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Make(const std::string& id, const st
                            "\"");
   TRY(MakeDirectories(EngineDir(dir), 0700));
   std::unique_ptr<LocalJob> job(new LocalJob(id, dir, options, epoll));
-  if (!job->Lock()) {
-    return FailedPrecondition("job " + id +
-                              " is already run by another shoal process on this machine");
-  }
+  TRY(job->Lock());
   return job;
 }
 
-bool LocalJob::Lock() {
-  auto fd = OpenFile(EngineDir(dir_) / "lock", O_RDWR | O_CREAT, 0600);
-  if (!fd.ok() || ::flock(fd->get(), LOCK_EX | LOCK_NB) != 0) return false;
-  lock_ = std::move(*fd);
-  return true;
+Status LocalJob::Lock() {
+  const std::filesystem::path path = EngineDir(dir_) / "lock";
+  TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDWR | O_CREAT, 0600));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "cannot lock " + path.string());
+    return FailedPrecondition("job " + id_ +
+                              " is already run by another shoal process on this machine");
+  }
+  lock_ = std::move(fd);
+  return Status::Ok();
 }
 
 Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const std::string& dir,
@@ -149,7 +151,8 @@ Result<std::unique_ptr<LocalJob>> LocalJob::Find(const std::string& id, const st
   }
   if (!job->AnyAlive()) return std::unique_ptr<LocalJob>();
   for (const auto& [key, task] : job->tasks_) job->incarnations_[key] = task.incarnation + 1;
-  if (!job->Lock()) LogInfo("job {} is looked after by another process; only watching it", id);
+  if (const Status locked = job->Lock(); !locked.ok())
+    LogInfo("{}; it is only watched", locked.message());
   return job;
 }
 

@@ -60,8 +60,8 @@ class LocalJob {
 
   LocalJob(std::string id, std::string dir, const LocalEngineOptions* options, int epoll)
       : id_(std::move(id)), dir_(std::move(dir)), options_(options), epoll_(epoll) {}
-  // False if another engine looks after the job: then it is only watched here.
-  bool Lock();
+  // An error if another engine looks after the job: then it is only watched here.
+  Status Lock();
   void AdoptRunning(Task* task, TimePoint now);
   Result<Spawned> SpawnTask(const Key& key, const Task& task) const;
   void Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);

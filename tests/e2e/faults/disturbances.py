@@ -25,6 +25,7 @@ class Disturbance:
     must_succeed = False  # nothing was lost
     true_words = ()       # one of them is in the reason of a job that failed
     journal_counts = False  # where verdict.json could not be written (docs/adr/0141)
+    cancels = None        # the reason, where a job may be cancelled
     refusal = ()          # one of them is said by a command that could not make a job
     arguments = ()        # of `shoal run`
     extra_seconds = 0     # how much longer than otherwise the job may take
@@ -182,6 +183,8 @@ class LinkDown(Disturbance):
     passes nothing for up to 8 s, or never again."""
     arguments = ("--engine", "marathon")
     lost = None           # the host
+    # A coordinator that was cut off from its controller stops the job, if it can still write its verdict.
+    cancels = "nobody controlled the job"
     true_words = ("lost", "heartbeat", "heard", "reach", "connection", "coordinator", "gather", "did not join")
 
     def prepare(self):

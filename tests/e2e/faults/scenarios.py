@@ -89,9 +89,12 @@ class Scenario:
             wrong.append(f"{state} though nothing died: {reason}")
         if state == "failed" and not missed and not any(word in reason.lower() for word in fault.true_words):
             wrong.append(f"failed for another reason than the true one: {reason}")
-        if state == "cancelled":
+        # A command that fails by itself stops the job, and says why where the record cannot.
+        gave_up = exit_code == 1 and any(word.lower() in said.lower() for word in fault.refusal)
+        cancelled = state == "cancelled" and bool(fault.cancels) and fault.cancels in reason and not fault.must_succeed
+        if state == "cancelled" and not cancelled and not gave_up:
             wrong.append(f"cancelled: {reason}")
-        if exit_code not in (-9, 0 if state == "succeeded" else 1):
+        if exit_code not in (-9, 0 if state == "succeeded" else 130 if cancelled else 1):
             wrong.append(f"exit code {exit_code} of a job that {state}")
         return wrong + self._judge_model(state, baseline), state == "succeeded"
 
