@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
 #include "rendezvous/keeper.h"
 #include "rendezvous/protocol.h"
@@ -12,6 +14,14 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr int64_t kTellKept = 64 << 10;
+// How long a token that the disk does not give is read again, and how often.
+constexpr auto kReadAgainFor = std::chrono::seconds(10);
+constexpr auto kReadAgainPause = std::chrono::milliseconds(100);
+
+Result<std::string> ReadOwnToken(const std::string& job_dir) {
+  TRY(FaultPoint("client.token"));
+  return ReadTokenFile(job_dir);
+}
 
 class LinkClient final : public Client {
  public:
@@ -22,7 +32,10 @@ class LinkClient final : public Client {
         seq_(options_.after_seq),
         offsets_(options_.log_offsets) {}
 
-  ~LinkClient() override { loop_->Cancel(late_error_); }
+  ~LinkClient() override {
+    loop_->Cancel(late_error_);
+    loop_->Cancel(read_again_);
+  }
 
   void Start() {
     if (!options_.keep.empty()) {
@@ -31,10 +44,20 @@ class LinkClient final : public Client {
       keeper_.emplace(std::move(*keeper));
       offsets_ = keeper_->offsets();
     }
+    StartLink(RealClock::Get()->Now() + kReadAgainFor);
+  }
+
+  // A job does not fail for a disk that fails for a moment.
+  void StartLink(TimePoint until) {
+    read_again_ = 0;
     LinkOptions link;
     link.token = options_.token;
     if (link.token.empty()) {
-      auto token = ReadTokenFile(options_.job_dir);
+      auto token = ReadOwnToken(options_.job_dir);
+      if (token.status().code() == Code::kUnknown && RealClock::Get()->Now() < until) {
+        read_again_ = loop_->After(kReadAgainPause, [this, until] { StartLink(until); });
+        return;
+      }
       if (!token.ok()) return FailLate(token.status());
       link.token = std::move(token).value();
     }
@@ -214,6 +237,7 @@ class LinkClient final : public Client {
   std::vector<std::pair<std::string, json::object>> told_;
   std::unique_ptr<Link> link_;
   net::Loop::Id late_error_ = 0;
+  net::Loop::Id read_again_ = 0;
 };
 
 }  // namespace

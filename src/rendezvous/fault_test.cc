@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/fault.h"
 #include "base/id.h"
 #include "net/websocket.h"
 #include "rendezvous/journal.h"
@@ -146,6 +147,16 @@ TEST(Faults, AProgramWhoseDirectoriesFindNoRoomIsTriedAgain) {
   EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
   EXPECT_EQ(bench.verdict->tasks[0].attempts, 1);
   EXPECT_EQ(bench.LogOf("worker", 0), "ran\n");
+}
+
+TEST(Faults, AControllerThatCannotReadItsTokenForAMomentReadsItAgain) {
+  Bench bench(JobOf({ShellRole("worker", 1, "echo ran")}));
+  ASSERT_TRUE(SetFaults("client.token=EIO@1").ok());
+  bench.StartController();
+  EXPECT_TRUE(SetFaults("").ok());
+  bench.SpawnLauncher("worker", 0);
+  bench.SpawnCoordinator();
+  EXPECT_EQ(bench.RunToVerdict().state, JobState::kSucceeded);
 }
 
 // Runs the bench for so long.

@@ -10,6 +10,7 @@ import concurrent.futures
 import json
 import os
 import random
+import signal
 import statistics
 import sys
 import tempfile
@@ -264,22 +265,32 @@ def show(options, run, count):
         print("." if run.ok else "F", end="" if count % 50 else "\n", flush=True)
 
 
+def all_runs(options, work, baselines):
+    """The runs as they end. Interrupted, it begins no others, and what goes on ends and removes what it has made."""
+    with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
+        seeds = range(options.seed, options.seed + options.runs)
+        going = [pool.submit(one_run, options, seed, work, baselines) for seed in seeds]
+        try:
+            for done in concurrent.futures.as_completed(going):
+                yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 def main():
     options = parse()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     runs, begin = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="shoal-faults-") as folder:
         work = Work(folder, options.seconds)
         baselines = calibrate(options, work)
         print(f"without faults: word2vec {baselines['word2vec']['seconds']:.1f} s ({work.epochs} epochs, purity "
               f"{baselines['word2vec']['purity']:.3f}), generic {baselines['generic']['seconds']:.1f} s", flush=True)
-        with concurrent.futures.ThreadPoolExecutor(options.parallel) as pool:
-            seeds = range(options.seed, options.seed + options.runs)
-            going = [pool.submit(one_run, options, seed, work, baselines) for seed in seeds]
-            for done in concurrent.futures.as_completed(going):
-                runs.append(done.result())
-                show(options, runs[-1], len(runs))
-                if len(runs) % 20 == 0:
-                    record(options, baselines, runs)
+        for done in all_runs(options, work, baselines):
+            runs.append(done)
+            show(options, done, len(runs))
+            if len(runs) % 20 == 0:
+                record(options, baselines, runs)
     runs.sort(key=lambda r: r.seed)
     print("\n" + "\n".join(summary(runs)))
     bad = [r for r in runs if not r.ok]
