@@ -2,11 +2,14 @@
 
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "cli/stop_signals.h"
 #include "controller/process_identity.h"
+#include "engine/coordinator_place.h"
 #include "net/loop.h"
 #include "rendezvous/client.h"
 
@@ -17,7 +20,8 @@ using controller::JobRecord;
 
 constexpr Duration kDialFor = std::chrono::seconds(5);
 constexpr Duration kLookAtOwner = std::chrono::seconds(1);
-// An owner that was frozen, and woken, has so many looks of time to act.
+// An owner that was frozen, and woken, has so many looks of time to act; so has a command that
+// records the end of a job whose owner is gone.
 constexpr int kFrozenLooks = 5;
 
 // One wish for one job; everything belongs to the thread that calls Go.
@@ -52,6 +56,14 @@ class Asking {
   }
   Status Ask() {
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
+    // It may have no coordinator for long: it waits in the engine's queue.
+    const bool waits = wish_ != JobWish::kSuspend && job.state <= job::JobState::kStarting &&
+                       !std::filesystem::exists(session_->home().job_dir(id_) / "coordinator.json");
+    if (waits && session_->IsAlive(job.owner)) {
+      told_ = true;
+      TRY(TellOwner(job));
+    }
+    TRY(WakeCoordinator(job));
     TRY_ASSIGN(rendezvous::ClientOptions options, session_->Bystander(job));
     options.give_up_after = kDialFor;
     // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
@@ -61,7 +73,10 @@ class Asking {
       using Type = rendezvous::JobEvent::Type;
       if (event.type == Type::kVerdict && orphan)
         (void)controller::WriteVerdict(session_->home().job_dir(id_), event.verdict);
-      if (event.type == Type::kVerdict) OnCoordinatorGone();
+      if (event.type == Type::kVerdict) {
+        decided_ = true;
+        OnCoordinatorGone();
+      }
       const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
       if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));
     };
@@ -81,8 +96,9 @@ class Asking {
     const Result<JobRecord> job = session_->store().GetJob(id_);
     if (!job.ok()) return Finish(job.status());
     if (session_->IsAlive(job->owner)) {
-      // A job that was put into the engine's queue again has none for as long as it waits there.
-      const bool tell = wish_ != JobWish::kSuspend && !std::exchange(told_, true);
+      // A job that was put into the engine's queue again has none for as long as it waits there. Of
+      // a verdict its controller has heard as well; a signal would hurry it.
+      const bool tell = wish_ != JobWish::kSuspend && !decided_ && !std::exchange(told_, true);
       if (tell && !job::IsFinal(job->state)) (void)TellOwner(*job);
       return WaitForOwner();
     }
@@ -106,11 +122,44 @@ class Asking {
     controller::TouchMark(root, session_->self());
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
     if (job::IsFinal(job.state)) return Status::Ok();
-    if (!session_->IsAlive(job.owner)) return session_->Reconcile();
+    if (!session_->IsAlive(job.owner)) {
+      TRY(session_->Reconcile());
+      return ++orphan_looks_ < kFrozenLooks ? Status::Ok() : Recordable(job);
+    }
+    if (!decided_) TRY(LookAtCoordinator(job));
     if (controller::Answers(root, job.owner, session_->self())) return Status::Ok();
     WakeOwner(job);
     if (++frozen_looks_ < kFrozenLooks) return Status::Ok();
     return session_->ReconcileFrozen(id_);
+  }
+
+  // Why the end of a job without an owner is not recorded.
+  Status Recordable(const JobRecord& job) {
+    orphan_looks_ = 0;
+    if (session_->unattended(id_)) return Status::Ok();  // its coordinator lives
+    const std::vector<controller::Event> note{controller::NoteEvent(
+        RealClock::Get()->Wall(), "a command waits for the end of the job to be recorded")};
+    const Status stored = session_->store().Append(id_, note, controller::Durability::kSynced);
+    if (stored.ok()) return Status::Ok();
+    return stored.With("job " + job.id +
+                       " has lost its controller, and its end cannot be recorded");
+  }
+
+  // It has said nothing since it was told, or is away: it may be stopped (SIGSTOP, a debugger). One
+  // that does not go on is killed by the job's controller, which a second signal tells to.
+  Status LookAtCoordinator(const JobRecord& job) {
+    TRY(WakeCoordinator(job));
+    if (wish_ != JobWish::kKill || ++silent_looks_ != kFrozenLooks) return Status::Ok();
+    return TellOwner(job);
+  }
+
+  // Lets it go on if somebody has stopped it, where its process can be reached.
+  Status WakeCoordinator(const JobRecord& job) {
+    TRY_ASSIGN(engine::Engine* const engine, session_->engine(job.engine));
+    if (!engine->UsesPids() || !controller::SharesPids(job.owner)) return Status::Ok();
+    const auto place = engine::ReadCoordinatorPlace(id_, session_->home().job_dir(id_).string());
+    if (place.ok() && place->pid > 1) (void)::kill(static_cast<pid_t>(place->pid), SIGCONT);
+    return Status::Ok();
   }
 
   Session* const session_;
@@ -120,9 +169,12 @@ class Asking {
   net::Loop loop_;
   std::unique_ptr<controller::Store::Watcher> watch_;
   std::unique_ptr<rendezvous::Client> client_;
-  bool told_ = false;
+  bool told_ = false;     // the owner
+  bool decided_ = false;  // the coordinator has, and told us
   net::Loop::Id timer_ = 0;
   int frozen_looks_ = 0;  // that found the owner frozen, after it was woken
+  int silent_looks_ = 0;  // without a coordinator that answers
+  int orphan_looks_ = 0;  // that found no owner, and no end
   Status status_;
 };
 

@@ -21,12 +21,12 @@ class LineSplitter {
     rest += bytes;
     size_t begin = 0;
     for (size_t end = rest.find('\n'); end != std::string::npos; end = rest.find('\n', begin)) {
-      on_line_(key, rest.substr(begin, end - begin));
+      on_line_(key, WithoutFill(rest.substr(begin, end - begin)));
       begin = end + 1;
     }
     rest.erase(0, begin);
     // A line without an end must not grow without bounds.
-    if (rest.size() > kLongest) on_line_(key, std::exchange(rest, {}));
+    if (rest.size() > kLongest) on_line_(key, WithoutFill(std::exchange(rest, {})));
   }
   // The last lines that lack their line feed.
   void Finish() {
@@ -37,6 +37,11 @@ class LineSplitter {
 
  private:
   static constexpr size_t kLongest = size_t{1} << 20;
+  // A line in the place of others that were lost is as long as they were (rendezvous::GapLine).
+  static std::string WithoutFill(std::string line) {
+    if (line.starts_with("[shoal: ")) line.resize(line.find_last_not_of(' ') + 1);
+    return line;
+  }
   OnLine on_line_;
   std::map<rendezvous::LogKey, std::string> rest_;
 };

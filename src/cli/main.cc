@@ -196,6 +196,8 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
 int Main(int argc, const char* const* argv) {
   HoldStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow (ulimit -f) is an error of its write, like a full disk, not a death.
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   Run chosen;
   const std::string first = argc > 1 ? argv[1] : "";
   if (first.empty() || first.front() == '-') {

@@ -1,7 +1,6 @@
 // `shoal stop JOB`: lets a job save and end, or kills it, whoever started it.
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "cli/ask_job.h"
@@ -31,10 +30,6 @@ Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
     TRY_ASSIGN(job, session->store().GetJob(job.id));
     if (job::IsFinal(job.state)) return job;
   }
-  // It may have no coordinator for long: it waits in the engine's queue.
-  const bool waits = job.state <= job::JobState::kStarting &&
-                     !std::filesystem::exists(session->home().job_dir(job.id) / "coordinator.json");
-  if (waits && session->IsAlive(job.owner)) TRY(TellOwner(job));
   if (job.state != job::JobState::kSuspended) {
     TRY_ASSIGN(job, AskJob(session, job.id, now ? JobWish::kKill : JobWish::kDrain, kReason));
   }

@@ -17,12 +17,15 @@ using job::JobState;
 
 constexpr const char* kReason = "suspended by `shoal suspend`";
 
+Status Ended(const JobRecord& job) {
+  return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)) +
+                            (job.reason.empty() ? "" : ": " + job.reason));
+}
+
 Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
   TRY_ASSIGN(const JobRecord job, session->store().FindJob(prefix));
   if (job.state == JobState::kSuspended) return job;
-  if (job::IsFinal(job.state)) {
-    return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
-  }
+  if (job::IsFinal(job.state)) return Ended(job);
   if (job.state == JobState::kPending) {
     const Status waiting = session->controller().SuspendWaiting(job.id, kReason);
     if (waiting.ok()) return session->store().GetJob(job.id);
@@ -36,11 +39,9 @@ int Suspend(const Context& context, const std::string& prefix) {
   if (!session.ok()) return Complain(session.status());
   const Result<JobRecord> job = SuspendJob(session->get(), prefix);
   if (!job.ok()) return Complain(job.status());
+  if (job->state != JobState::kSuspended) return Complain(Ended(*job));
   if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
-  if (job->state == JobState::kSuspended)
-    return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
-  return PrintResult(job->id + " " + std::string(job::NameOf(job->state)) +
-                     " before that: " + job->reason + "\n");
+  return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:

@@ -30,9 +30,10 @@ WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallT
   std::error_code error;
   auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
   if (error) written = std::filesystem::last_write_time(dir / "journal", error);
-  if (error || job.submitted > now) return now;
+  const WallTime begun = std::max(job.submitted, job.started);
+  if (error || begun > now) return now;
   const auto at = std::chrono::file_clock::to_sys(written);
-  return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), job.submitted, now);
+  return std::clamp(std::chrono::time_point_cast<WallTime::duration>(at), begun, now);
 }
 
 std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,

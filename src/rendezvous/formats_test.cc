@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -153,10 +156,12 @@ TEST(LogSegment, ADirectoryIsKnownAgainByWhateverPath) {
 
 TEST(TaskLogs, OfWhatALauncherSaysItWroteCountsWhatIsThereAndIsSynced) {
   const auto dir = TempDir::Create();
-  TaskLogs logs(dir->path(), [](const LogKey&, const Status&) { ADD_FAILURE(); });
+  int lost = 0;
+  TaskLogs logs(dir->path(), [&](const LogKey&, const Status&) { ++lost; });
   const LogKey key{"worker", 0, 0};
-  EXPECT_EQ(logs.Written(key, 5), 0);
+  EXPECT_EQ(logs.Written(key, 0), 0);
   logs.Finish(key);  // it printed nothing: that makes no file
+  EXPECT_EQ(lost, 0);
   EXPECT_FALSE(std::filesystem::exists(dir->path() / LogFileName(key)));
   {
     auto log = LogWriter::Open(dir->path(), key);
@@ -268,6 +273,42 @@ TEST(TaskLogs, LinesThatAreHeldForTooLongAreGivenUpAndTheLogSaysSo) {
       << text;
   EXPECT_TRUE(text.ends_with("\nthree\n"));
   EXPECT_EQ(text.find('\0'), std::string::npos);
+}
+
+TEST(TaskLogs, ALongGapTakesNoRoomAndIsReadAsLines) {
+  const auto dir = TempDir::Create();
+  const LogKey key{"worker", 0, 0};
+  auto log = LogWriter::Open(dir->path(), key);
+  const std::string own("own\0zero\n", 9);
+  ASSERT_TRUE(log->Append(0, own).ok());
+  const int64_t end = 20'000'003;
+  ASSERT_TRUE(log->Append(end, "go on\n").ok());
+  struct stat info {};
+  ASSERT_EQ(::fstat(log->fd(), &info), 0);
+  EXPECT_LT(info.st_blocks * 512, 4 << 20);
+  const std::string text = *ReadLog(dir->path(), key, 0, static_cast<size_t>(end) + 100);
+  EXPECT_TRUE(text.starts_with(own + "\n[shoal: 19999994 bytes of this log could not be stored] "));
+  EXPECT_TRUE(text.ends_with(" \ngo on\n"));
+  EXPECT_EQ(text.find('\0', own.size()), std::string::npos);
+  EXPECT_GT(std::count(text.begin(), text.end(), '\n'), 17);
+  // In whichever pieces it is read.
+  for (const int64_t at : {int64_t{1'048'000}, int64_t{1'100'001}, int64_t{19'999'000}}) {
+    EXPECT_EQ(*ReadLog(dir->path(), key, at, 1'000), text.substr(static_cast<size_t>(at), 1'000));
+  }
+}
+
+TEST(TaskLogs, ALogThatIsGoneIsToldOfOnce) {
+  const auto dir = TempDir::Create();
+  std::vector<std::string> told;
+  TaskLogs logs(dir->path(),
+                [&](const LogKey&, const Status& why) { told.push_back(why.message()); });
+  const LogKey key{"worker", 0, 0};
+  EXPECT_EQ(logs.Written(key, 0), 0);
+  EXPECT_TRUE(told.empty());
+  EXPECT_EQ(logs.Written(key, 5), 0);
+  EXPECT_EQ(logs.Written(key, 9), 0);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].find("worker-0.0.log") != std::string::npos) << told[0];
 }
 
 TEST(TaskLogs, AGapAtTheEndIsToldOfAsWell) {

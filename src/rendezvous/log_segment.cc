@@ -12,6 +12,9 @@ namespace shoal::rendezvous {
 namespace {
 
 constexpr std::string_view kSuffix = ".log";
+// What a hole of a segment reads as: this line, filled up with blanks, from each multiple of
+// kLongestGapLine in the file. The holes themselves begin and end at such multiples.
+constexpr std::string_view kHoleLine = "[shoal: what follows could not be stored either]";
 
 std::optional<int> ParseNumber(std::string_view text) {
   int value = 0;
@@ -20,6 +23,32 @@ std::optional<int> ParseNumber(std::string_view text) {
     return std::nullopt;
   }
   return value;
+}
+
+int64_t RoundUp(int64_t offset) {
+  return (offset + kLongestGapLine - 1) / kLongestGapLine * kLongestGapLine;
+}
+
+// What stands at these offsets of a hole, whichever part of it is read.
+void FillHole(int64_t offset, char* to, int64_t size) {
+  for (int64_t i = 0; i < size; ++i) {
+    const auto at = static_cast<size_t>((offset + i) % kLongestGapLine);
+    const bool last = at + 1 == kLongestGapLine;
+    to[i] = at < kHoleLine.size() ? kHoleLine[at] : last ? '\n' : ' ';
+  }
+}
+
+// A program's own zeros are no hole.
+void FillHoles(int fd, int64_t offset, std::string* bytes) {
+  if (bytes->find('\0') == std::string::npos) return;
+  const int64_t end = offset + static_cast<int64_t>(bytes->size());
+  int64_t at = ::lseek(fd, offset, SEEK_HOLE);
+  while (at >= 0 && at < end) {
+    const int64_t data = ::lseek(fd, at, SEEK_DATA);
+    const int64_t stop = data < 0 ? end : std::min(data, end);
+    FillHole(at, bytes->data() + (at - offset), stop - at);
+    at = stop < end ? ::lseek(fd, stop, SEEK_HOLE) : end;
+  }
 }
 
 }  // namespace
@@ -92,10 +121,19 @@ Result<int64_t> LogWriter::Append(int64_t offset, std::string_view bytes) {
   return static_cast<int64_t>(bytes.size());
 }
 
-// Of a long one the rest stays a hole, but for the end of its last line.
+// Of a long one the rest stays a hole.
 Status LogWriter::FillGap(int64_t end) {
-  Status filled = WriteAllAt(fd_.get(), GapLine(end - size_), size_);
-  if (filled.ok()) filled = WriteAllAt(fd_.get(), "\n", end - 1);
+  std::string head = GapLine(end - size_);
+  const int64_t hole = std::min(end, RoundUp(size_ + static_cast<int64_t>(head.size())));
+  head.back() = ' ';
+  head.resize(static_cast<size_t>(hole - size_), ' ');
+  head.back() = '\n';
+  const int64_t hole_end = std::max(hole, RoundUp(end) - kLongestGapLine);
+  std::string last(static_cast<size_t>(end - hole_end), ' ');
+  FillHole(hole_end, last.data(), end - hole_end);
+  if (!last.empty()) last.back() = '\n';
+  Status filled = WriteAllAt(fd_.get(), head, size_);
+  if (filled.ok()) filled = WriteAllAt(fd_.get(), last, hole_end);
   if (!filled.ok()) {
     (void)!::ftruncate(fd_.get(), size_);
     return filled;
@@ -108,6 +146,7 @@ Result<std::string> ReadLog(const std::filesystem::path& directory, const LogKey
                             int64_t offset, size_t limit) {
   TRY_ASSIGN(const UniqueFd fd, OpenFile(directory / LogFileName(key), O_RDONLY));
   auto bytes = ReadAt(fd.get(), offset, limit);
+  if (bytes.ok()) FillHoles(fd.get(), offset, &*bytes);
   return bytes.ok() ? bytes : bytes.status().With("cannot read " + LogFileName(key));
 }
 

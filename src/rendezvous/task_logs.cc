@@ -12,10 +12,13 @@ constexpr int64_t kAckEvery = 64 << 10;
 
 }  // namespace
 
-int64_t TaskLogs::Written(const LogKey& key, int64_t bytes) const {
+int64_t TaskLogs::Written(const LogKey& key, int64_t bytes) {
   std::error_code error;
-  const uintmax_t there = std::filesystem::file_size(directory_ / LogFileName(key), error);
-  return error ? 0 : std::clamp<int64_t>(bytes, 0, static_cast<int64_t>(there));
+  const std::filesystem::path path = directory_ / LogFileName(key);
+  const uintmax_t there = std::filesystem::file_size(path, error);
+  if (!error) return std::clamp<int64_t>(bytes, 0, static_cast<int64_t>(there));
+  if (bytes > 0) Lost(key, ErrnoStatus(error.value(), path.string()));
+  return 0;
 }
 
 int64_t TaskLogs::Store(const LogKey& key, int64_t offset, std::string_view bytes) {

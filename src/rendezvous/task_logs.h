@@ -33,8 +33,9 @@ class TaskLogs {
            const Clock* clock = RealClock::Get())
       : directory_(std::move(directory)), on_lost_(std::move(on_lost)), clock_(clock) {}
 
-  // A launcher says that it has written its log up to `bytes` itself; gives what of it is there.
-  int64_t Written(const LogKey& key, int64_t bytes) const;
+  // A launcher says that it has written its log up to `bytes` itself; gives what of it is there. A
+  // log that is not there (the directory was moved or removed) is lost.
+  int64_t Written(const LogKey& key, int64_t bytes);
   // Stores bytes at an offset; gives the log's length.
   int64_t Store(const LogKey& key, int64_t offset, std::string_view bytes);
   // Whether somebody else is to keep the logs as well; then nothing is acknowledged before that one

@@ -1,4 +1,5 @@
 """SIGTERM to a job's coordinator is the loss of that process: with a controller the job goes on, without one it is cancelled."""
+import contextlib
 import json
 import os
 import signal
@@ -43,7 +44,8 @@ class InterruptedCoordinatorTest(harness.JobsTest):
         process = self.begin()
         jobs = [p.pid for p in self.home.processes() if p.kind in ("controller", "coordinator", "launcher")]
         for pid in jobs:
-            os.kill(pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # its launcher has ended it
+                os.kill(pid, signal.SIGTERM)
         self.assertEqual(process.wait(60 * harness.PATIENCE), 130, harness.said(process))
         self.assertEqual(self.home.verdict().get("state"), "cancelled")
         self.assertEqual(self.home.leftovers(), [])
@@ -64,6 +66,17 @@ class InterruptedCoordinatorTest(harness.JobsTest):
         self.assertEqual(self.home.verdict()["state"], "cancelled")
         jobs = self.home.run("jobs", "--json")[1].splitlines()
         self.assertEqual(json.loads(jobs[0])["state"], "cancelled")
+        self.assertEqual(self.home.leftovers(), [])
+
+    def test_killed_with_its_controller(self):
+        process = self.begin()
+        coordinator = self.coordinator()
+        process.kill()
+        os.kill(coordinator, signal.SIGKILL)
+        process.wait()
+        job = json.loads(self.home.run("jobs", "--json")[1].splitlines()[0])
+        self.assertEqual(job["state"], "failed")
+        self.assertGreaterEqual(job["ended"], job["started"], job)
         self.assertEqual(self.home.leftovers(), [])
 
     def connected(self, coordinator):

@@ -100,6 +100,18 @@ class DiskTest(harness.JobsTest):
         self.assertTrue(re.search(r"\n\[shoal: \d+ bytes of this log could not be stored\] *\n", out))
         self.assertEqual(out.splitlines()[-1], "last")
 
+    def test_stop_says_that_the_end_cannot_be_recorded(self):
+        run = self.begin()
+        self.fill()
+        code, out, err = self.home.run("stop", "waits", seconds=60)
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("its end cannot be recorded", err)
+        self.assertIn("the disk is full", err)
+        self.assertEqual(run.wait(30 * harness.PATIENCE), 130, harness.said(run))
+        os.remove(self.filler)
+        self.assertEqual(self.states(), ["cancelled"])
+        self.assertEqual(self.home.leftovers(), [])
+
 
 if __name__ == "__main__":
     probe = harness.tempfile.mkdtemp()

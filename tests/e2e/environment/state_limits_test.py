@@ -34,6 +34,17 @@ class LimitsTest(harness.JobsTest):
         self.assertEqual(code, 0, out + err)
         self.assertEqual(self.home.leftovers(), [])
 
+    def test_files_that_may_not_grow(self):
+        # More than the limit is printed; the database, the journal and the records stay below it.
+        job = self.home.write("job.yaml", "name: talks\ncommand: [sh, -c, 'yes 0123456789 | head -n 100000; echo last']\n"
+                                          "roles: {worker: {replicas: 2}}\n")
+        code, out, err = self.home.run("run", job, seconds=120,
+                                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000)))
+        self.assertEqual(code, 0, out + err)
+        for worker in range(2):
+            self.assertIn(f"log lines of worker {worker} are lost: cannot write: File too large", out)
+        self.assertEqual(self.home.leftovers(), [])
+
 
 if __name__ == "__main__":
     unittest.main()
