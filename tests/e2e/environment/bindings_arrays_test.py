@@ -3,23 +3,8 @@ import os
 import sys
 import time
 
-BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
-sys.path.insert(0, os.path.join(BUILD, "python"))
-try:
-    import numpy as np
-    import shoal.ps
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
-
-
-def expect_error(kind, words, action):
-    try:
-        action()
-    except kind as error:
-        assert words in str(error), f"{error} lacks '{words}'"
-        return
-    raise AssertionError(f"no {kind.__name__} that says '{words}'")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from bindings import expect_error, np, shoal  # noqa: E402
 
 
 def test_other_byte_orders_are_refused(table):
