@@ -158,6 +158,7 @@ def test_timeouts_at_a_server_that_stands_still():
             began = time.monotonic()
             expect_error(TimeoutError, "server 0", lambda: table.pull([1], timeout=0.3))
             expect_error(TimeoutError, "server 0", lambda: client.barrier("b", timeout=0.3))
+            expect_error(TimeoutError, "server 0", lambda: client.checkpoint(timeout=0.3))
             assert time.monotonic() - began < 10, time.monotonic() - began
             child.send_signal(signal.SIGCONT)
             assert (table.pull([1]) == 1).all()
