@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "no_gil.h"
 
 namespace py = pybind11;
 namespace ps = shoal::ps::v1;
@@ -86,11 +87,20 @@ T Value(ps::Result<T> result) {
   return std::move(result).value();
 }
 
+// Ctrl-C that was heard (Interrupted) just when what was waited for came.
+void RaiseInterrupt() {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+}
+
 // Runs what may block, without the GIL.
 template <typename Run>
 auto Blocking(const Run& run) {
-  const py::gil_scoped_release no_gil;
-  return run();
+  auto result = [&run] {
+    const NoGil no_gil;
+    return run();
+  }();
+  RaiseInterrupt();
+  return result;
 }
 
 // Waits in slices, so that Ctrl-C is heard.
@@ -172,7 +182,7 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
     std::shared_ptr<ps::Client> last = std::move(client);
     const std::weak_ptr<ps::Client> gone = last;
     {
-      const py::gil_scoped_release no_gil;
+      const NoGil no_gil;
       last.reset();
     }
     if (gone.expired()) abandoned_.clear();  // else another thread is still at work with it
@@ -212,7 +222,7 @@ py::object Pending::Wait(double timeout) {
   while (true) {
     ps::Status status;
     {
-      const py::gil_scoped_release no_gil;
+      const NoGil no_gil;
       const auto left =
           std::chrono::duration_cast<ps::Milliseconds>(end - std::chrono::steady_clock::now());
       status = client->Wait(ticket, std::clamp(left, ps::Milliseconds(0), Time(kSlice)));
@@ -295,12 +305,17 @@ class PyTable {
   std::shared_ptr<Pending> Issue(const std::shared_ptr<Pending>& pending, const Start& start) {
     const auto client = client_->Get();
     client_->Tidy();
-    auto ticket = Blocking([&] { return start(*client); });
+    auto ticket = [&] {
+      const NoGil no_gil;
+      return start(*client);
+    }();
     if (!ticket.ok()) {
       pending->Forget();
       Raise(ticket.status());
     }
+    // It is under way, so its memory is kept whatever happens now.
     pending->ticket = *ticket;
+    RaiseInterrupt();
     return pending;
   }
 
@@ -465,7 +480,7 @@ class PyServer {
     return *server_;
   }
   void Close() {
-    const py::gil_scoped_release no_gil;
+    const NoGil no_gil;
     server_.reset();
   }
 
