@@ -163,6 +163,16 @@ void Widen(const Array& array, std::vector<uint64_t>* widened) {
   }
 }
 
+// Whether the array's last axes are one row: [n, dim], [batch, n, dim], [n, a, b] with a * b = dim;
+// or all is flat. [dim, n] is not: its rows lie across.
+bool HoldsRows(const Array& array, size_t dim) {
+  if (array.shape.size() <= 1 || array.size() == 0) return true;
+  size_t row = 1;
+  for (size_t i = array.shape.size(); i > 0 && row < dim; --i)
+    row *= static_cast<size_t>(array.shape[i - 1]);
+  return row == dim;
+}
+
 }  // namespace
 
 size_t Array::size() const {
@@ -211,7 +221,8 @@ std::span<const uint64_t> Keys(const Array& array, std::vector<uint64_t>* widene
 }
 
 std::span<const float> Values(const Array& array, const std::string& what, size_t n, size_t dim) {
-  if (array.type != 'f' || array.bits != 32 || !array.contiguous() || array.size() != n * dim) {
+  if (array.type != 'f' || array.bits != 32 || !array.contiguous() || array.size() != n * dim ||
+      !HoldsRows(array, dim)) {
     throw py::value_error(what + ": got " + Describe(array) + ", expected contiguous float32, " +
                           std::to_string(n) + " rows of " + std::to_string(dim) +
                           ", in this machine's byte order");

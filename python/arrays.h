@@ -35,8 +35,8 @@ Array View(const pybind11::object& object, const std::string& what);
 // n keys: any shape, contiguous; int64 and uint64 as they are, int32 and uint32 widened into
 // *widened, which must outlive the span. ValueError for negative keys.
 std::span<const uint64_t> Keys(const Array& array, std::vector<uint64_t>* widened);
-// Rows of floats: contiguous float32 of n * dim elements (shape is not looked at, so that both
-// [n, dim] and [batch, n, dim] will do). ValueError says what it got.
+// Rows of floats: contiguous float32 of n * dim elements, flat or with rows as the last axes ([n,
+// dim], [batch, n, dim]). ValueError says what it got.
 std::span<const float> Values(const Array& array, const std::string& what, size_t n, size_t dim);
 std::span<float> WritableValues(const Array& array, const std::string& what, size_t n, size_t dim);
 

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "arrays.h"
+#include "fields.h"
+#include "no_gil.h"
 
 namespace py = pybind11;
 namespace ps = shoal::ps::v1;
@@ -86,11 +88,20 @@ T Value(ps::Result<T> result) {
   return std::move(result).value();
 }
 
+// Ctrl-C that was heard (Interrupted) just when what was waited for came.
+void RaiseInterrupt() {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+}
+
 // Runs what may block, without the GIL.
 template <typename Run>
 auto Blocking(const Run& run) {
-  const py::gil_scoped_release no_gil;
-  return run();
+  auto result = [&run] {
+    const NoGil no_gil;
+    return run();
+  }();
+  RaiseInterrupt();
+  return result;
 }
 
 // Waits in slices, so that Ctrl-C is heard.
@@ -172,7 +183,7 @@ class PyClient : public std::enable_shared_from_this<PyClient> {
     std::shared_ptr<ps::Client> last = std::move(client);
     const std::weak_ptr<ps::Client> gone = last;
     {
-      const py::gil_scoped_release no_gil;
+      const NoGil no_gil;
       last.reset();
     }
     if (gone.expired()) abandoned_.clear();  // else another thread is still at work with it
@@ -212,7 +223,7 @@ py::object Pending::Wait(double timeout) {
   while (true) {
     ps::Status status;
     {
-      const py::gil_scoped_release no_gil;
+      const NoGil no_gil;
       const auto left =
           std::chrono::duration_cast<ps::Milliseconds>(end - std::chrono::steady_clock::now());
       status = client->Wait(ticket, std::clamp(left, ps::Milliseconds(0), Time(kSlice)));
@@ -295,12 +306,17 @@ class PyTable {
   std::shared_ptr<Pending> Issue(const std::shared_ptr<Pending>& pending, const Start& start) {
     const auto client = client_->Get();
     client_->Tidy();
-    auto ticket = Blocking([&] { return start(*client); });
+    auto ticket = [&] {
+      const NoGil no_gil;
+      return start(*client);
+    }();
     if (!ticket.ok()) {
       pending->Forget();
       Raise(ticket.status());
     }
+    // It is under way, so its memory is kept whatever happens now.
     pending->ticket = *ticket;
+    RaiseInterrupt();
     return pending;
   }
 
@@ -353,13 +369,13 @@ ps::Optimizer OptimizerOf(const std::string& kind, const py::dict& fields) {
                            "', expected some of: " + Listed(takes));
     }
     if (const auto at = floats.find(name); at != floats.end()) {
-      *at->second = value.cast<float>();
+      *at->second = Argument<float>(name, value);
     } else if (name == "function") {
-      optimizer.function = value.cast<std::string>();
+      optimizer.function = Argument<std::string>(name, value);
     } else if (name == "argument") {
-      optimizer.argument = value.cast<std::string>();
+      optimizer.argument = Argument<std::string>(name, value);
     } else {
-      optimizer.state_planes = value.cast<uint32_t>();
+      optimizer.state_planes = Argument<uint32_t>(name, value);
     }
   }
   return optimizer;
@@ -389,11 +405,11 @@ std::shared_ptr<PyTable> MakeTable(const std::shared_ptr<PyClient>& client, Tabl
   if (!rest["uniform"].is_none()) {
     const auto range = rest["uniform"].cast<std::pair<float, float>>();
     spec.initializer =
-        ps::Initializer::Uniform(range.first, range.second, rest["seed"].cast<uint64_t>());
+        ps::Initializer::Uniform(range.first, range.second, Field<uint64_t>(rest, "seed"));
   }
-  spec.push = WireOf(rest["push"].cast<std::string>());
-  spec.pull = WireOf(rest["pull"].cast<std::string>());
-  const auto timeout = Time(rest["timeout"].cast<double>());
+  spec.push = WireOf(Field<std::string>(rest, "push"));
+  spec.pull = WireOf(Field<std::string>(rest, "pull"));
+  const auto timeout = Time(Field<double>(rest, "timeout"));
   const auto inner = client->Get();
   auto made = Blocking([&] { return inner->CreateTable(spec, timeout); });
   return std::make_shared<PyTable>(client, Value(std::move(made)), what.name);
@@ -410,21 +426,23 @@ ps::Consistency ConsistencyOf(const std::string& name, uint32_t staleness) {
 std::shared_ptr<PyClient> Connect(const py::dict& arguments) {
   ps::ClientOptions options;
   if (arguments["servers"].is_none()) {
-    options = Value(ps::ClientOptions::FromEnvironment(arguments["role"].cast<std::string>()));
+    options = Value(ps::ClientOptions::FromEnvironment(Field<std::string>(arguments, "role")));
   } else {
-    options.servers = arguments["servers"].cast<std::vector<std::string>>();
+    options.servers = Field<std::vector<std::string>>(arguments, "servers");
   }
-  if (!arguments["token"].is_none()) options.token = arguments["token"].cast<std::string>();
-  if (!arguments["index"].is_none()) options.index = arguments["index"].cast<int>();
-  options.consistency = ConsistencyOf(arguments["consistency"].cast<std::string>(),
-                                      arguments["staleness"].cast<uint32_t>());
-  options.shared_memory = arguments["shared_memory"].cast<bool>();
-  options.ucx = arguments["ucx"].cast<bool>();
-  options.connect_timeout = Time(arguments["timeout"].cast<double>());
-  options.reconnect_timeout = Time(arguments["reconnect_timeout"].cast<double>());
-  options.window_bytes = arguments["window_bytes"].cast<size_t>();
+  if (arguments["token"].is_none() && !arguments["servers"].is_none())
+    throw py::value_error("token: got None, expected the secret that the servers were given");
+  if (!arguments["token"].is_none()) options.token = Field<std::string>(arguments, "token");
+  if (!arguments["index"].is_none()) options.index = Field<int>(arguments, "index");
+  options.consistency = ConsistencyOf(Field<std::string>(arguments, "consistency"),
+                                      Field<uint32_t>(arguments, "staleness"));
+  options.shared_memory = Field<bool>(arguments, "shared_memory");
+  options.ucx = Field<bool>(arguments, "ucx");
+  options.connect_timeout = Time(Field<double>(arguments, "timeout"));
+  options.reconnect_timeout = Time(Field<double>(arguments, "reconnect_timeout"));
+  options.window_bytes = Field<size_t>(arguments, "window_bytes");
   ps::ClientHooks hooks;
-  hooks.accept_data_loss = arguments["accept_data_loss"].cast<bool>();
+  hooks.accept_data_loss = Field<bool>(arguments, "accept_data_loss");
   const auto log = std::make_shared<RestartLog>();
   hooks.on_server_restart = [log](int server, int64_t checkpoint) { log->Add(server, checkpoint); };
   hooks.interrupted = Interrupted;
@@ -447,15 +465,15 @@ class PyServer {
  public:
   explicit PyServer(const py::dict& arguments) {
     ps::ServerOptions options;
-    options.index = arguments["index"].cast<int>();
-    options.servers = arguments["servers"].cast<int>();
-    options.workers = arguments["workers"].cast<int>();
-    options.token = arguments["token"].cast<std::string>();
-    options.host = arguments["host"].cast<std::string>();
-    options.port = arguments["port"].cast<uint16_t>();
-    options.threads = arguments["threads"].cast<int>();
-    options.checkpoint_dir = arguments["checkpoint_dir"].cast<std::string>();
-    options.keep_checkpoints = arguments["keep_checkpoints"].cast<int>();
+    options.index = Field<int>(arguments, "index");
+    options.servers = Field<int>(arguments, "servers");
+    options.workers = Field<int>(arguments, "workers");
+    options.token = Field<std::string>(arguments, "token");
+    options.host = Field<std::string>(arguments, "host");
+    options.port = Field<uint16_t>(arguments, "port");
+    options.threads = Field<int>(arguments, "threads");
+    options.checkpoint_dir = Field<std::string>(arguments, "checkpoint_dir");
+    options.keep_checkpoints = Field<int>(arguments, "keep_checkpoints");
     auto server = Blocking([&] { return ps::Server::Start(std::move(options)); });
     server_ = Value(std::move(server));
   }
@@ -465,7 +483,7 @@ class PyServer {
     return *server_;
   }
   void Close() {
-    const py::gil_scoped_release no_gil;
+    const NoGil no_gil;
     server_.reset();
   }
 

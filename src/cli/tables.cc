@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -29,7 +30,8 @@ using controller::JobRecord;
 struct Arguments {
   std::string job;
   std::string table;
-  std::optional<uint64_t> row;
+  std::optional<std::string> row_text;
+  std::optional<uint64_t> row;  // row_text's
   bool rebalance = false;
   std::vector<int> drain;
   std::string role = "server";
@@ -433,6 +435,20 @@ Result<std::string> Browse(const Context& context, const Arguments& arguments) {
   return Answer(admin.get(), view, arguments, job.id, context.json);
 }
 
+Status ReadRow(Arguments* arguments) {
+  if (!arguments->row_text) return Status::Ok();
+  const std::string& text = *arguments->row_text;
+  uint64_t key = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return InvalidArgument(fmt::format("--row: got {}, expected a key: a whole number from 0 to {}",
+                                       text, UINT64_MAX));
+  }
+  if (arguments->table.empty()) return InvalidArgument("--row: name the table, too");
+  arguments->row = key;
+  return Status::Ok();
+}
+
 int Tables(const Context& context, const Arguments& arguments) {
   const Result<std::string> text = Browse(context, arguments);
   if (!text.ok()) return Complain(text.status());
@@ -458,7 +474,7 @@ void AddTables(CLI::App& app, Run* chosen) {
   CLI::App* sub = app.add_subcommand("tables", "Look into the parameter servers of a running job");
   sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
   sub->add_option("NAME", arguments->table, "One table");
-  sub->add_option("--row", arguments->row, "One row of it, by its key");
+  sub->add_option("--row", arguments->row_text, "One row of it, by its key");
   sub->add_flag("--rebalance", arguments->rebalance,
                 "Move rows until all servers hold as many bytes, within 5 %");
   sub->add_option("--drain", arguments->drain,
@@ -468,8 +484,7 @@ void AddTables(CLI::App& app, Run* chosen) {
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
-      if (arguments->row && arguments->table.empty())
-        return Complain(InvalidArgument("--row: name the table, too"));
+      if (const Status bad = ReadRow(arguments.get()); !bad.ok()) return Complain(bad);
       if (!arguments->table.empty() && (arguments->rebalance || !arguments->drain.empty()))
         return Complain(
             InvalidArgument("--rebalance and --drain move rows of all tables: name none"));

@@ -337,8 +337,15 @@ Result<CheckpointInfo> Client::Checkpoint(Milliseconds timeout) {
   if (Status other = impl_->Check(); !other.ok()) return other;
   const std::lock_guard lock(impl_->mu);
   if (impl_->admin == nullptr) {
-    auto admin = ps::Admin::Connect(impl_->options, impl_->members.get());
-    if (!admin.ok()) return Public(admin.status());
+    // The first one connects within its own time.
+    ps::ClientOptions options = impl_->options;
+    const bool shorter = timeout < options.connect_timeout;
+    if (shorter) options.connect_timeout = timeout;
+    auto admin = ps::Admin::Connect(std::move(options), impl_->members.get());
+    const shoal::Status& failed = admin.status();
+    if (shorter && failed.code() == shoal::Code::kUnavailable)
+      return Status(Code::kDeadlineExceeded, "checkpoint: " + failed.message());
+    if (!admin.ok()) return Public(failed);
     impl_->admin = std::move(*admin);
   }
   return door::PublicResult<CheckpointInfo>(impl_->admin->Checkpoint(timeout),

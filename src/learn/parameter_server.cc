@@ -86,6 +86,12 @@ std::unique_ptr<CheckpointTimer> CheckpointTimer::Start(const Task& task, ps::Me
   timer->state_->options.index = ps::kObserver;
   timer->state_->options.token = task.token;
   timer->state_->options.hub = std::move(hub);
+  // Workers that have ended without a word send no markers; whoever wants the timer gone does not
+  // wait for them.
+  timer->state_->options.interrupted = [state = timer->state_.get()] {
+    const std::lock_guard lock(state->mu);
+    return state->stop;
+  };
   timer->state_->members = members;
   timer->state_->thread = std::thread([state = timer->state_.get()] { state->Loop(); });
   return timer;

@@ -199,10 +199,20 @@ void Channel::Resume(std::string address, Dialled dialled, const std::vector<std
         link->Send({call->head, call->body, nullptr});
       }
     }
+    if (left_) {
+      FrameHeader head;
+      head.type = FrameType::kLeave;
+      link->Send({head, {}, nullptr});
+    }
     progress_.notify_all();
   }
   link->Start(this);
   link->FlushReplies();
+}
+
+void Channel::SetLeft() {
+  const std::lock_guard lock(mu_);
+  left_ = true;
 }
 
 void Channel::Break(const Status& why) {

@@ -75,6 +75,9 @@ class Channel final : public LinkHandler {
   // Lets go of a connection to another address than this, to dial anew: a server that Members names
   // elsewhere has been started again, and its old host may be gone without a word.
   void LeaveUnless(const std::string& address);
+  // From now on a connection that is made again says good-bye again: a server would count a worker
+  // that comes back.
+  void SetLeft();
   // Gives up: everything under way and to come fails with `why`.
   void Fail(const Status& why);
   // Ends the connection, for good. Afterwards no hook is called. Not from within a hook.
@@ -173,6 +176,7 @@ class Channel final : public LinkHandler {
   uint64_t incarnation_ = 0;
   std::atomic<bool> resting_{false};  // written under mu_
   Status failed_;
+  bool left_ = false;  // SetLeft was called; guarded by mu_
   bool closed_ = false;
   int breaking_ = 0;  // threads that end a connection
   std::vector<Pending> slots_;

@@ -24,6 +24,7 @@ constexpr size_t kMaxFiles = 65536;
 constexpr int64_t kFormat = 2;  // 1, without bases and a checksum, is read too
 
 constexpr size_t kMaxChain = 4096;
+constexpr int64_t kMaxId = int64_t{1} << 53;  // what JSON holds exactly, and another is above it
 
 // Keeps nothing but the head: reading it through is the check.
 class CheckingVisitor final : public CheckpointVisitor {
@@ -221,7 +222,7 @@ Result<std::vector<int64_t>> ListCheckpoints(const std::filesystem::path& root) 
     int64_t id = -1;
     const char* end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + kPrefix.size(), end, id);
-    if (parsed.ec == std::errc() && parsed.ptr == end && id >= 0) ids.push_back(id);
+    if (parsed.ec == std::errc() && parsed.ptr == end && id >= 0 && id <= kMaxId) ids.push_back(id);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     return ErrnoStatus(error.value(), "cannot read " + root.string());

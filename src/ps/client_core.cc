@@ -526,6 +526,7 @@ Status ClientCore::Leave(TimePoint deadline) {
     std::lock_guard lock(progress_mu_);
     progress = progress_;
   }
+  for (Channel* channel : Connected()) channel->SetLeft();
   return AskAll(FrameType::kLeave, 0, progress, deadline).With("leave");
 }
 

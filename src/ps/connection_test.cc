@@ -126,6 +126,31 @@ TEST(PsConnection, AProgramThatIsInterruptedDoesNotWaitOn) {
   EXPECT_EQ(other->Barrier("b", milliseconds(50)).code(), Code::kDeadlineExceeded);
 }
 
+// Its process lives on, and so do its connections: over a new one a server must not count it again.
+TEST(PsConnection, AWorkerThatLeftIsNotWaitedForAfterItConnectedAgain) {
+  ClusterOptions options;
+  options.servers = 1;
+  options.workers = 2;
+  Cluster cluster(options);
+  TestProxy proxy(cluster.server(0).address());
+  cluster.members.Set(0, proxy.address());
+  auto stays = cluster.Connect(0, Consistency::Bsp());
+  auto leaves = cluster.Connect(1, Consistency::Bsp());
+  ASSERT_OK(leaves->Leave());
+  ASSERT_OK(stays->Barrier("before", seconds(20)));
+  for (const bool restart : {false, true}) {
+    SCOPED_TRACE(restart);
+    proxy.Cut();
+    if (restart) {
+      cluster.KillServer(0);
+      cluster.StartServer(0);
+    }
+    ASSERT_OK(leaves->PutBlob("b", "over the new connection"));
+    ASSERT_OK(stays->Barrier("after", seconds(20)));
+    ASSERT_OK(stays->Clock(restart ? 2 : 1, seconds(20)));
+  }
+}
+
 TEST(PsConnection, BarriersClocksAndBlobsSurviveBrokenOnes) {
   ClusterOptions options;
   options.servers = 1;

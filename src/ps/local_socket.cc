@@ -163,6 +163,11 @@ long ReceiveWithDescriptor(int fd, char* to, size_t size, UniqueFd* descriptor) 
       if (!descriptor->valid()) *descriptor = std::move(taken);
     }
   }
+  // The kernel drops a descriptor for which this process has no number left.
+  if ((message.msg_flags & MSG_CTRUNC) != 0 && !descriptor->valid()) {
+    errno = EMFILE;
+    return -1;
+  }
   return got;
 }
 

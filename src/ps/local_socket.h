@@ -25,7 +25,8 @@ bool IsLocalSocket(int fd);
 
 // Sends all of `bytes` with a descriptor beside them. Never waits.
 Status SendWithDescriptor(int fd, std::string_view bytes, int descriptor);
-// Like ReceiveSome; a descriptor that comes along is put into *descriptor, more are closed.
+// Like ReceiveSome; a descriptor that comes along is put into *descriptor, more are closed. -1 with
+// errno EMFILE: one came, and this process may not have another.
 long ReceiveWithDescriptor(int fd, char* to, size_t size, UniqueFd* descriptor);
 
 // Wakes whoever waits at the other end; what they know already they need not be told again.

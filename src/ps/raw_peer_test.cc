@@ -183,6 +183,30 @@ TEST(RawPeersFallback, WithoutMemoryToShareFramesGoOverTheSocket) {
   PushAndPull(client.get(), "memory");
 }
 
+// The kernel drops it then, and the server would write into memory that the client does not have.
+TEST(RawPeersFallback, ADescriptorForWhichThereIsNoNumberIsAnError) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd from(ends[0]), to(ends[1]);
+  ASSERT_OK(SendWithDescriptor(from.get(), "welcome", from.get()));
+  ASSERT_OK(SendWithDescriptor(from.get(), "again", from.get()));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  char bytes[100];
+  UniqueFd descriptor;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  errno = 0;
+  const long got = ReceiveWithDescriptor(to.get(), bytes, sizeof bytes, &descriptor);
+  const int error = errno;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(got, -1);
+  EXPECT_EQ(error, EMFILE);
+  EXPECT_EQ(ReceiveWithDescriptor(to.get(), bytes, sizeof bytes, &descriptor), 5);
+  EXPECT_TRUE(descriptor.valid());
+}
+
 TEST(RawPeersFallback, AServerWithoutADoorForItsHostIsReachedOverTcp) {
   ClusterOptions options;
   options.door = Door::kTcp;

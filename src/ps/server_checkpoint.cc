@@ -41,11 +41,9 @@ Status ServerCore::CheckpointStart(Request* request) {
   if (checkpoint_ >= 0) {
     return FailedPrecondition(fmt::format("checkpoint {} is being taken", checkpoint_));
   }
-  TRY_ASSIGN(const std::vector<int64_t> there, ListCheckpoints(options_.checkpoint_dir));
-  int64_t id = std::max(last_checkpoint_, restored_.load()) + 1;
-  if (!there.empty()) id = std::max(id, there.back() + 1);
+  TRY_ASSIGN(const int64_t id, numbers_.Next(restored_));
   TRY(MakeDirectories(CheckpointPath(options_.checkpoint_dir, id), 0700));
-  last_checkpoint_ = checkpoint_ = id;
+  checkpoint_ = id;
   checkpoint_began_ = options_.clock->Now();
   checkpoint_owner_ = request->from.session;
   marking_ = true;

@@ -92,6 +92,7 @@ ServerCore::ServerCore(ServerOptions options)
       published_(map_),
       blobs_(options_.max_blob_bytes, options_.max_blobs_bytes),
       roll_(options_.workers),
+      numbers_(options_.checkpoint_dir),
       chain_(options_.checkpoint_dir, options_.checkpoint_deltas) {
   const uint64_t memory = MemoryLimit();
   for (int lane = 0; lane < options_.threads; ++lane) {
@@ -111,6 +112,8 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Make(ServerOptions options) {
   if (!core->options_.checkpoint_dir.empty()) {
     TRY(MakeDirectories(core->options_.checkpoint_dir, 0700));
     if (core->options_.restore && core->options_.copies == 1) TRY(core->Restore());
+    // With copies another server may have led before.
+    if (core->leads() && core->options_.copies == 1) TRY(core->numbers_.Guard());
   }
   core->lost_rows_ = CameBackEmpty(core->options_, core->shards(), core->restored_);
   return core;

@@ -19,7 +19,7 @@
 #include "base/bytes.h"
 #include "ps/blob_store.h"
 #include "ps/checkpoint_chain.h"
-#include "ps/checkpoint_dir.h"
+#include "ps/checkpoint_numbers.h"
 #include "ps/lane.h"
 #include "ps/roll.h"
 #include "ps/server.h"
@@ -275,7 +275,7 @@ class ServerCore {
   std::map<int, std::string> marker_progress_;  // as it came with the present markers
   std::map<int, std::string> cut_progress_;     // what goes into the checkpoint
   std::map<int, TimePoint> lost_;               // workers without a connection, since when
-  int64_t last_checkpoint_ = -1;
+  CheckpointNumbers numbers_;
   int64_t checkpoint_ = -1;  // in progress; leader only
   bool marking_ = false;     // newcomers wait
   TimePoint checkpoint_began_{};

@@ -66,7 +66,7 @@ void ServerCore::LogServer() {
   ByteWriter writer(&entry);
   writer.Put(incarnation_.load());
   writer.Put(restored_.load());
-  writer.Put(last_checkpoint_);
+  writer.Put(numbers_.last());
   roll_.Save(&writer);
   lanes_[0]->Log(std::move(entry));
   for (const auto& [worker, bytes] : progress_) {
@@ -445,7 +445,9 @@ Status ServerCore::TakeServer(std::string_view content) {
   TRY(reader.Get(&restored));
   incarnation_ = incarnation;
   restored_ = restored;
-  TRY(reader.Get(&last_checkpoint_));
+  int64_t last_checkpoint = 0;
+  TRY(reader.Get(&last_checkpoint));
+  numbers_.SetLast(last_checkpoint);
   return roll_.Load(&reader);
 }
 

@@ -43,6 +43,9 @@ Result<std::string> AwaitFrame(Beginning* from, FrameType type, TimePoint deadli
     const long got = from->local ? ReceiveWithDescriptor(fd, to, in->room(), &from->memory)
                                  : ReceiveSome(fd, to, in->room());
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) continue;
+    if (got < 0 && errno == EMFILE) {
+      return Unavailable("no descriptor is free for the memory shared with it: raise `ulimit -n`");
+    }
     if (got <= 0) return Unavailable("the server closed the connection during the handshake");
     in->Commit(static_cast<size_t>(got));
   }

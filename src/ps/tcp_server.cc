@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -33,6 +34,7 @@ constexpr size_t kMaxUnproven = 256;
 // How long nothing is accepted after descriptors ran out.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
 constexpr Duration kTellEvery = std::chrono::minutes(1);
+constexpr uint64_t kToldEach = 64;  // refusals of strangers; later ones at powers of two
 constexpr int kTickMs = 100;
 constexpr int kEventsATurn = 64;
 // For how long a thread that has run out of work looks for more before it sleeps. When looking did
@@ -359,9 +361,7 @@ class TcpLane {
     if (!peer->joined()) Proven(peer);
     // A client that died is no stranger; garbage is.
     if (!peer->end().ok() && peer->end().code() != Code::kUnavailable) {
-      ++core_->refused_connections;
-      LogWarning("server {}: closed the connection from {}: {}", core_->options().index,
-                 peer->name(), peer->end().message());
+      TellOfRefusal(*peer, peer->end().message());
     }
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->fd(), nullptr);
     if (peer->event_fd() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer->event_fd(), nullptr);
@@ -370,6 +370,22 @@ class TcpLane {
     peer->Closed();
     closed_.push_back(std::move(found->second.peer));
     peers_.erase(found);
+  }
+
+  // Strangers must not fill the log: later ones are told of at powers of two. Those that have
+  // proven the token are few.
+  void TellOfRefusal(const TcpPeer& peer, const std::string& why) {
+    ++core_->refused_connections;
+    if (!peer.joined() && ++strangers_refused_ > kToldEach &&
+        !std::has_single_bit(strangers_refused_)) {
+      return;
+    }
+    LogWarning("server {}: closed the connection from {}: {}", core_->options().index, peer.name(),
+               why);
+    if (!peer.joined() && strangers_refused_ > kToldEach) {
+      LogWarning("server {}: {} connections without the token have been closed",
+                 core_->options().index, strangers_refused_);
+    }
   }
 
   void CloseSlowStrangers(TimePoint now) {
@@ -381,9 +397,7 @@ class TcpLane {
       }
     }
     for (TcpPeer* peer : slow) {
-      ++core_->refused_connections;
-      LogWarning("server {}: closed the connection from {}: no proof of the token within {}",
-                 core_->options().index, peer->name(), FormatDuration(limit));
+      TellOfRefusal(*peer, "no proof of the token within " + FormatDuration(limit));
       Close(peer);
     }
   }
@@ -414,6 +428,7 @@ class TcpLane {
   std::vector<std::shared_ptr<TcpPeer>> closed_;  // kept until the turn's events are through
   std::array<std::deque<TcpPeer*>, 2> unproven_;  // of other hosts, of this one; oldest first
   bool crowded_ = false;
+  uint64_t strangers_refused_ = 0;
   std::optional<TimePoint> told_;  // when it last said that descriptors ran out
   TimePoint accept_again_{};       // if it is set, nothing is accepted before
   std::vector<TcpPeer*> rings_;    // of peers_; those over UCX too

@@ -186,6 +186,12 @@ class Parameters(Case):
             self.assertEqual(code, 2, err)
             self.assertTrue(err.strip())
 
+    def test_a_row_that_is_no_key(self):
+        for key in ("-1", "99999999999999999999", "1.5", "x", ""):
+            code, _, err = self.home.run("tables", "word2vec", "in", "--row", key)
+            self.assertEqual(code, 2, err)
+            self.assert_refused(code, err, f"--row: got {key}, expected a key: a whole number from 0 to 18446744073709551615")
+
     def test_unknown_engine(self):
         path = self.home.write("fine.yaml", 'name: x\nroles: {worker: {replicas: 1, command: ["true"]}}\n')
         for command in ("run", "plan"):

@@ -62,6 +62,11 @@ def _array(keys: Any) -> Any:
         array = numpy.asarray(keys)
         if array.size == 0:
             return array.astype(numpy.int64)
+        if array.dtype.kind in "fO":  # as numpy reads numbers of which only some are beyond int64
+            exact = numpy.asarray(keys, object)
+            if all(isinstance(key, (int, numpy.integer)) and not isinstance(key, bool) and 0 <= key < 2**64
+                   for key in exact.flat):
+                return exact.astype(numpy.uint64)
         if array.dtype.kind not in "iu":
             raise ValueError(f"keys: got a {type(keys).__name__} that numpy reads as {array.dtype}, expected whole numbers"
                              " from 0 to 2**64 - 1")
@@ -74,8 +79,8 @@ class Table:
 
     ``timeout`` bounds the wait for servers; a request that is not answered in time goes on, TimeoutError tells of it.
     ``keys`` has n elements in any order and of any shape; repeated keys of a push are all applied. ``deltas`` and
-    ``out`` hold n rows. With ``wait=False`` a call returns a :class:`Request` as soon as it is on its way, which keeps
-    the arrays alive; change keys and deltas and read ``out`` only after its ``wait()``.
+    ``out`` hold n rows, as the last axis or flat. With ``wait=False`` a call returns a :class:`Request` as soon as it is
+    on its way, which keeps the arrays alive; change keys and deltas and read ``out`` only after its ``wait()``.
     """
 
     def __init__(self, core: "_core.Table") -> None:

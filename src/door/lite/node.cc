@@ -10,6 +10,7 @@ namespace {
 
 constexpr auto kGather = std::chrono::seconds(300);
 constexpr auto kDialTimeout = std::chrono::seconds(5);
+constexpr auto kDialAgain = std::chrono::milliseconds(20);
 constexpr auto kGathering = std::chrono::seconds(5);  // nodes of one job come so close together
 constexpr auto kRefused = std::chrono::seconds(5);    // so long a refusal may be another job's last
 
@@ -335,7 +336,10 @@ std::shared_ptr<Line> Post::Impl::Dial(const std::string& address, TimePoint unt
           "DMLC_NUM_WORKER",
           line.status().message())));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may not listen yet
+    // It may not listen yet. Who hears meanwhile that the job has failed does not try on.
+    std::unique_lock lock(mu);
+    changed.wait_for(lock, kDialAgain, [this] { return !failed.ok(); });
+    if (!failed.ok()) Throw(failed.With("joining the job"));
   }
 }
 

@@ -3,23 +3,8 @@ import os
 import sys
 import time
 
-BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
-sys.path.insert(0, os.path.join(BUILD, "python"))
-try:
-    import numpy as np
-    import shoal.ps
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
-
-
-def expect_error(kind, words, action):
-    try:
-        action()
-    except kind as error:
-        assert words in str(error), f"{error} lacks '{words}'"
-        return
-    raise AssertionError(f"no {kind.__name__} that says '{words}'")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from bindings import expect_error, np, shoal  # noqa: E402
 
 
 def test_other_byte_orders_are_refused(table):
@@ -56,6 +41,28 @@ def test_keys_beyond_63_bits_in_a_list(client):
     sparse = client.table("far", dim=1)
     sparse.push([2**64 - 1], np.ones((1, 1), np.float32))
     assert sparse.pull(np.array([2**64 - 1], np.uint64)) == 1
+    mixed = sparse.pull([2**64 - 1, 0])  # numpy alone reads these as floats
+    assert mixed[0, 0] == 1 and mixed[1, 0] == 0, mixed
+
+
+def test_rows_that_lie_across_are_refused(table):
+    keys = np.arange(3)
+    for action in (lambda across: table.push(keys, across), lambda across: table.pull(keys, across)):
+        expect_error(ValueError, "got float32 of shape (4, 3), expected contiguous float32, 3 rows of 4",
+                     lambda action=action: action(np.ones((4, 3), np.float32)))
+        for shape in ((3, 4), (12,), (1, 3, 4), (3, 2, 2), (3, 4, 1)):
+            action(np.zeros(shape, np.float32))
+
+
+def test_arguments_that_do_not_fit_are_named(client):
+    expect_error(ValueError, "port: got 70000, expected a whole number from 0 to 65535",
+                 lambda: shoal.ps.Server(token="t", port=70000))
+    expect_error(ValueError, "staleness: got -1,",
+                 lambda: shoal.ps.connect(["h:1"], token="t", consistency="ssp", staleness=-1))
+    expect_error(ValueError, "seed: got -1,", lambda: client.table("x", 2, uniform=(0, 1), seed=-1))
+    expect_error(TypeError, "lr: got str, expected a number", lambda: client.table("x", 2, optimizer="sgd", lr="0.1"))
+    expect_error(TypeError, "token: got int, expected a str", lambda: shoal.ps.Server(token=5))
+    expect_error(ValueError, "token: got None", lambda: shoal.ps.connect(["h:1"]))
 
 
 def test_parameters_are_those_of_the_optimizer(client):

@@ -7,14 +7,8 @@ import sys
 import time
 import traceback
 
-BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
-sys.path.insert(0, os.path.join(BUILD, "python"))
-try:
-    import numpy as np
-    import shoal.ps
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from bindings import np, shoal  # noqa: E402
 
 KEYS = np.arange(8)
 ONES = np.ones((8, 4), np.float32)

@@ -5,13 +5,8 @@ import subprocess
 import sys
 import time
 
-BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
-sys.path.insert(0, os.path.join(BUILD, "python"))
-try:
-    import shoal.ps
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from bindings import shoal  # noqa: E402
 
 SERVER = """
 import resource, sys

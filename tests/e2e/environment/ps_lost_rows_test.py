@@ -12,14 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-PYTHON = os.path.join(os.path.dirname(harness.DEFAULT_BINARY), "python")
-sys.path.insert(0, PYTHON)
-try:
-    import numpy  # noqa: F401
-    import shoal.ps  # noqa: F401
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+from bindings import PATH as PYTHON  # noqa: E402
 
 WORKER = """
 import os, sys, time

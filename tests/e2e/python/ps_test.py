@@ -10,28 +10,13 @@ import threading
 import time
 import traceback
 
-BUILD = os.path.dirname(os.path.abspath(os.environ["SHOAL_BIN"]))
-sys.path.insert(0, os.path.join(BUILD, "python"))
-try:
-    import numpy as np
-    import shoal.ps
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from bindings import PATH, expect_error, np, shoal  # noqa: E402
 
 
 def cluster(servers=2, **options):
     started = [shoal.ps.Server(token="t", index=i, servers=servers, **options) for i in range(servers)]
     return started, [server.address for server in started]
-
-
-def expect_error(kind, words, action):
-    try:
-        action()
-    except kind as error:
-        assert words in str(error), f"{error} lacks '{words}'"
-        return
-    raise AssertionError(f"no {kind.__name__}")
 
 
 def test_operations():
@@ -173,6 +158,7 @@ def test_timeouts_at_a_server_that_stands_still():
             began = time.monotonic()
             expect_error(TimeoutError, "server 0", lambda: table.pull([1], timeout=0.3))
             expect_error(TimeoutError, "server 0", lambda: client.barrier("b", timeout=0.3))
+            expect_error(TimeoutError, "server 0", lambda: client.checkpoint(timeout=0.3))
             assert time.monotonic() - began < 10, time.monotonic() - began
             child.send_signal(signal.SIGCONT)
             assert (table.pull([1]) == 1).all()
@@ -242,7 +228,7 @@ def test_the_guide():
 def test_wheel():
     maker = os.path.join(os.environ["SHOAL_SOURCE"], "python", "make_wheel.py")
     with tempfile.TemporaryDirectory() as directory:
-        package = os.path.join(BUILD, "python", "shoal")
+        package = os.path.join(PATH, "shoal")
         wheel = subprocess.check_output([sys.executable, maker, package, "0.1.0", directory], text=True).strip()
         place = os.path.join(directory, "site")
         subprocess.check_call([sys.executable, "-m", "zipfile", "-e", wheel, place])
