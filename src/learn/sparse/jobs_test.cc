@@ -200,29 +200,29 @@ class SparseJob : public testing::Test {
     return RunWorker(setup);
   }
 
-  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
-  std::unique_ptr<ps::Client> Played(int index) {
+  std::unique_ptr<ps::Client> ConnectAs(int index) {
     ps::ClientOptions options;
     options.index = index;
     options.token = "token";
     options.hub = hub_;
     options.consistency = ps::Consistency::Asp();
-    auto client = ps::Client::Connect(std::move(options), &members_).value();
+    return ps::Client::Connect(std::move(options), &members_).value();
+  }
+
+  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
+  std::unique_ptr<ps::Client> Played(int index) {
+    auto client = ConnectAs(index);
     const data::Corpus corpus = data::Corpus::Open(sources_).value();
     const auto part = static_cast<uint64_t>(index);
-    WorkerSetup setup;
-    setup.index = index;
-    setup.workers = 2;
-    setup.client = client.get();
-    setup.share = {corpus.fingerprint(),
-                   1,
-                   part,
-                   2,
-                   corpus.BeginOf(part, 2).value(),
-                   corpus.BeginOf(part + 1, 2).value(),
-                   40,
-                   {301, 0}};
-    EXPECT_TRUE(Announce(setup).ok());
+    const Share share = {corpus.fingerprint(),
+                         1,
+                         part,
+                         2,
+                         corpus.BeginOf(part, 2).value(),
+                         corpus.BeginOf(part + 1, 2).value(),
+                         40,
+                         {301, 0}};
+    EXPECT_TRUE(client->PutBlob(fmt::format("share/{}", index), EncodeShare(share)).ok());
     return client;
   }
 
@@ -576,6 +576,10 @@ TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
   ASSERT_EQ(await(all), all);
   StartServer(0);  // knows nothing
   EXPECT_EQ(await(all), all);
+  // A first worker that was lost with the server would wait for the share, too.
+  while (!first->GetBlob("share/1").ok() && RealClock::Get()->Now() < deadline)
+    std::this_thread::yield();
+  EXPECT_TRUE(first->GetBlob("share/1").ok());
   ASSERT_TRUE(first->Leave().ok());
   const auto outcome = waits.get();
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
