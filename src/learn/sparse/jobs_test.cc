@@ -533,6 +533,21 @@ TEST_F(SparseJob, AWorkerThatComesAgainToOtherDataIsAnError) {
   EXPECT_TRUE(first->ok()) << first->status().message();
 }
 
+// What it has trained would be lost for a file that somebody put there meanwhile.
+TEST_F(SparseJob, AWorkerThatComesAgainSavesBesideFilesThatCameMeanwhile) {
+  params_.threads = 1;
+  StartServers(1, 1);
+  const auto notes = dir_.path() / "model" / "notes.txt";
+  ASSERT_TRUE(MakeDirectories(notes.parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomically(notes, "a person's").ok());
+  EXPECT_EQ(One(0, "model").status().code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(ConnectAs(0)->SetProgress(EncodePositions({{1, 0, 6000}})).ok());
+  const auto again = One(0, "model");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->job.trained, 6000u * 3);
+  EXPECT_TRUE(std::filesystem::exists(notes));
+}
+
 // However long that takes: here for fifty times as long as a wait for it goes without a look.
 TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
   look_ = std::chrono::milliseconds(1);
