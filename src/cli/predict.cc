@@ -100,6 +100,12 @@ int PrintPredictions(const Context& context, const Arguments& arguments) {
   if (const Status place = CheckOutputIsNoInput(arguments); !place.ok()) return Complain(place);
   const Result<Predictions> predictions = Predict(arguments);
   if (!predictions.ok()) return Complain(predictions.status());
+  if (const auto& missing = predictions->missing_columns; !missing.empty()) {
+    Tell(fmt::format(
+        "the data lacks {} of the columns that the model was trained on, and is predicted "
+        "as if their cells were empty: {}",
+        missing.size(), fmt::join(missing, ", ")));
+  }
   if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
   if (!arguments.output.empty()) {
     const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
