@@ -10,12 +10,14 @@
 
 #include "cli/async_writer.h"
 #include "cli/display.h"
+#include "cli/engines.h"
 #include "cli/paced_logs.h"
 #include "cli/report.h"
 #include "cli/session.h"
 #include "cli/stop_signals.h"
 #include "job/json.h"
 #include "job/parse.h"
+#include "learn/preflight.h"
 
 namespace shoal::cli {
 namespace {
@@ -239,6 +241,11 @@ int ResumeJob(const Context& context, const std::string& prefix, const RunOption
   if (!record.ok()) return Complain(record.status());
   const Result<job::Job> job = job::FromJson(record->job);
   if (!job.ok()) return Complain(job.status().With(record->id));
+  // It stays suspended: a job that failed for a disk that is not mounted could not go on any more.
+  if (record->state == job::JobState::kSuspended) {
+    const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record->engine, *job));
+    if (!readable.ok()) return Complain(InvalidArgument(readable.message()).With(record->id));
+  }
   return RunInForeground(context, session->get(), *job, record->id,
                          {options.quiet, record->engine});
 }

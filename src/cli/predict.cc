@@ -47,6 +47,26 @@ Result<Predictions> Predict(const Arguments& arguments) {
   return learn::sparse::Predict(model, *facts, arguments.data, options);
 }
 
+// Predictions in the place of what they were made from would cost the person that.
+Status CheckOutputIsNoInput(const Arguments& arguments) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // what does not exist is no input
+  if (!fs::is_regular_file(arguments.output, ignored)) return Status::Ok();
+  const auto refuse = [&](const std::string& what) {
+    return InvalidArgument("--output: " + arguments.output + " is " + what +
+                           "; name another file for the probabilities");
+  };
+  for (const std::string& data : arguments.data) {
+    if (fs::equivalent(arguments.output, data, ignored)) return refuse("one of the data files");
+  }
+  if (fs::equivalent(arguments.output, arguments.model, ignored)) return refuse("the model");
+  for (const auto& entry : fs::directory_iterator(arguments.model, ignored)) {
+    if (fs::equivalent(arguments.output, entry.path(), ignored))
+      return refuse("a file of the model " + arguments.model);
+  }
+  return Status::Ok();
+}
+
 std::string LinesOf(const Predictions& predictions) {
   std::string lines;
   for (const float probability : predictions.probabilities)
@@ -77,8 +97,15 @@ std::string SummaryOf(const Predictions& predictions, const Arguments& arguments
 }
 
 int PrintPredictions(const Context& context, const Arguments& arguments) {
+  if (const Status place = CheckOutputIsNoInput(arguments); !place.ok()) return Complain(place);
   const Result<Predictions> predictions = Predict(arguments);
   if (!predictions.ok()) return Complain(predictions.status());
+  if (const auto& missing = predictions->missing_columns; !missing.empty()) {
+    Tell(fmt::format(
+        "the data lacks {} of the columns that the model was trained on, and is predicted "
+        "as if their cells were empty: {}",
+        missing.size(), fmt::join(missing, ", ")));
+  }
   if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
   if (!arguments.output.empty()) {
     const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
@@ -108,6 +135,11 @@ void AddPredict(CLI::App& app, Run* chosen) {
   sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
   sub->add_option("-o,--output", arguments->output,
                   "File that gets the probabilities; -: standard output, and nothing else there")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            return name.empty() ? "got an empty name, expected a file or -" : "";
+          },
+          ""))
       ->type_name("FILE");
   sub->add_option("--format", arguments->format,
                   "What the files are: libsvm, libffm, csv [as the training data]")

@@ -217,10 +217,18 @@ Result<FactorModel> ReadFactorModel(const std::filesystem::path& given) {
   TRY_ASSIGN(model.linear, ReadLinearModel(given));
   const std::filesystem::path path = given / "factors.bin";
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return model;
+  if (!std::filesystem::exists(path, ignored)) {
+    const Result<json::object> facts = ReadModelFacts(given);
+    const std::string format = facts.ok() ? GetStringOr(*facts, "format", "") : "";
+    if (format != kFactorFormat && format != kFieldFactorFormat) return model;
+    return DataLoss(path.string() +
+                    " is missing, and the model cannot predict without it; train "
+                    "the model again, or copy it whole");
+  }
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxFile));
   const Status decoded = DecodeFactors(bytes, &model);
   if (!decoded.ok()) return DataLoss(path.string() + ": " + decoded.message());
+  TRY(CheckModelFile(given, "factors.bin", bytes));
   return model;
 }
 

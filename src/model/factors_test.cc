@@ -90,6 +90,30 @@ TEST(Factors, AModelIsSavedWholeAndReadBack) {
   EXPECT_EQ(ReadFactorModel(dir.path() / "m")->factors, 0u);
 }
 
+// As a save that replaces file by file leaves them when it is killed.
+TEST(Factors, FilesOfTwoModelsAreRefused) {
+  const TempDir dir = std::move(*TempDir::Create());
+  const auto path = [&](const char* model, const char* file) { return dir.path() / model / file; };
+  const auto save = [&](const char* name, float bias) {
+    FactorModel model = Random(3);
+    model.linear.bias = bias;
+    model.v[0] = bias;
+    ASSERT_TRUE(SaveFactorModel(dir.path() / name, model, {}, false).ok());
+  };
+  for (const char* file : {"weights.bin", "factors.bin"}) {
+    save("one", 1);
+    save("two", 2);
+    std::filesystem::copy_file(path("two", file), path("one", file),
+                               std::filesystem::copy_options::overwrite_existing);
+    const Status mixed = ReadFactorModel(dir.path() / "one").status();
+    EXPECT_EQ(mixed.code(), Code::kDataLoss) << file;
+    EXPECT_NE(mixed.message().find("holds files of two models"), std::string::npos) << file;
+  }
+  save("one", 1);
+  std::filesystem::remove(path("one", "factors.bin"));
+  EXPECT_EQ(ReadFactorModel(dir.path() / "one").status().code(), Code::kDataLoss);
+}
+
 TEST(Factors, FieldsAreSavedAndWrittenAsText) {
   const TempDir dir = std::move(*TempDir::Create());
   FactorModel model;

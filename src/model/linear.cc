@@ -172,13 +172,16 @@ Result<SavedModel> SaveLinearModel(const std::filesystem::path& directory, const
 
 Result<LinearModel> ReadLinearModel(const std::filesystem::path& given) {
   std::error_code ignored;
-  std::filesystem::path path = given;
-  if (std::filesystem::is_directory(path, ignored)) path /= "weights.bin";
+  const bool whole = std::filesystem::is_directory(given, ignored);
+  const std::filesystem::path path = whole ? given / "weights.bin" : given;
   if (!std::filesystem::exists(path, ignored))
     return NotFound("there is no linear model in " + given.string());
+  if (!std::filesystem::is_regular_file(path, ignored))
+    return InvalidArgument(path.string() + " is not a regular file");
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxFile));
   Result<LinearModel> model = DecodeLinearModel(bytes, kMaxLinearWeights);
   if (!model.ok()) return DataLoss(path.string() + ": " + model.status().message());
+  if (whole) TRY(CheckModelFile(given, "weights.bin", bytes));
   return model;
 }
 

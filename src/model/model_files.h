@@ -44,4 +44,10 @@ using WriteModel = std::function<Result<std::string>(ModelFiles&)>;
 // As SaveModel (save.h) says.
 Result<SavedModel> SaveModelFiles(const std::filesystem::path& directory, const WriteModel& write);
 
+// OK if model.json of the directory names the file with these bytes, or does not name it. DataLoss:
+// a save that replaced file by file was killed between two of them, or somebody has copied files of
+// two models together.
+Status CheckModelFile(const std::filesystem::path& directory, std::string_view name,
+                      std::string_view bytes);
+
 }  // namespace shoal::model

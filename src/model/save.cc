@@ -405,6 +405,30 @@ Result<json::object> ReadModelFacts(const fs::path& directory) {
   return facts;
 }
 
+namespace {
+
+// What model.json says of the file's SHA-256; empty where it says nothing.
+std::string SavedDigest(const json::object& facts, std::string_view name) {
+  const json::value* const files = facts.if_contains("files");
+  if (files == nullptr || !files->is_object()) return "";
+  const json::value* const file = files->as_object().if_contains(name);
+  return file == nullptr || !file->is_object() ? "" : GetStringOr(file->as_object(), "sha256", "");
+}
+
+}  // namespace
+
+Status CheckModelFile(const fs::path& directory, std::string_view name, std::string_view bytes) {
+  const Result<json::object> facts = ReadModelFacts(directory);
+  if (facts.status().code() == Code::kNotFound) return Status::Ok();
+  TRY(facts.status());
+  const std::string saved = SavedDigest(*facts, name);
+  if (saved.empty() || saved == Sha256Hex(bytes)) return Status::Ok();
+  return DataLoss(
+      fmt::format("{} is not the file that {} was saved with: its SHA-256 is another; the "
+                  "directory holds files of two models. Train the model again, or copy it whole",
+                  (directory / name).string(), kFacts));
+}
+
 Result<std::string> DigestOf(const fs::path& path) {
   TRY_ASSIGN(const fs::path file, FindVectors(path));
   TRY_ASSIGN(const UniqueFd fd, OpenFile(file, O_RDONLY));

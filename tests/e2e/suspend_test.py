@@ -1,6 +1,8 @@
 """Jobs that are suspended and resumed: nothing of them runs meanwhile, and they go on where they were. SHOAL_BIN names the binary."""
+import glob
 import json
 import os
+import re
 import signal
 import unittest
 
@@ -134,18 +136,30 @@ class SuspendTest(harness.JobsTest):
         self.assertEqual(self.home.leftovers(15), [])
 
     def test_a_trainer_goes_on_from_its_checkpoint(self):
+        """Also when its data was away for a while, and a file that is no model's came to its output directory."""
         text = self.home.write("text.txt", "the quick brown fox jumps over the lazy dog and runs \n" * 20000)
         model = self.home.path("vectors")
-        job = self.home.start("run", self.home.write("training.yaml", TRAINING.replace("@TEXT@", text).replace("@MODEL@", model)))
-        checkpoints = lambda: [d for d in self.home.job_dirs() if os.path.exists(os.path.join(d, "checkpoints"))
-                               and any(os.path.exists(os.path.join(d, "checkpoints", c, "manifest.json"))
-                                       for c in os.listdir(os.path.join(d, "checkpoints")))]
-        self.assertTrue(harness.poll_until(checkpoints, 30), harness.said(job))
+        job = self.home.start("run", "--json", self.home.write(
+            "training.yaml", TRAINING.replace("@TEXT@", text).replace("@MODEL@", model)))
+        checkpoints = lambda: set(glob.glob(os.path.join(self.home.home, "jobs", "*", "checkpoints", "*", "manifest.json")))
+        self.assertTrue(harness.poll_until(lambda: re.search(r'"step": ?[1-9]', harness.said(job)), 60), harness.said(job))
+        for _ in range(2):  # the second was begun while it trained, and knows how far the workers had come
+            before = checkpoints()
+            self.assertTrue(harness.poll_until(lambda: checkpoints() - before, 30), harness.said(job))
         code, out, err = self.home.run("suspend", "training")
         self.assertEqual(code, 0, out + err)
         self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
+        os.rename(text, text + ".away")
+        code, out, err = self.home.run("resume", "training")
+        self.assertEqual(code, 2, out + err)
+        self.assertIn(f"data file {text} does not exist", err)
+        self.assertEqual(self.state("training"), "suspended")
+        os.rename(text + ".away", text)
+        os.makedirs(model, exist_ok=True)
+        self.home.write("vectors/notes.txt", "a person's")
         code, out, err = self.home.run("resume", "training", "--json")
         self.assertEqual(code, 0, out + err)
+        self.assertTrue(os.path.exists(os.path.join(model, "notes.txt")))
         events = [json.loads(line) for line in out.splitlines()]
         self.assertTrue(any("restored_checkpoint" in event.get("body", {}) for event in events), out)
         self.assertTrue(os.path.exists(os.path.join(model, "vectors.bin")))

@@ -200,29 +200,29 @@ class SparseJob : public testing::Test {
     return RunWorker(setup);
   }
 
-  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
-  std::unique_ptr<ps::Client> Played(int index) {
+  std::unique_ptr<ps::Client> ConnectAs(int index) {
     ps::ClientOptions options;
     options.index = index;
     options.token = "token";
     options.hub = hub_;
     options.consistency = ps::Consistency::Asp();
-    auto client = ps::Client::Connect(std::move(options), &members_).value();
+    return ps::Client::Connect(std::move(options), &members_).value();
+  }
+
+  // One of two workers as the servers see it: it has read its part, which it says has 40 examples.
+  std::unique_ptr<ps::Client> Played(int index) {
+    auto client = ConnectAs(index);
     const data::Corpus corpus = data::Corpus::Open(sources_).value();
     const auto part = static_cast<uint64_t>(index);
-    WorkerSetup setup;
-    setup.index = index;
-    setup.workers = 2;
-    setup.client = client.get();
-    setup.share = {corpus.fingerprint(),
-                   1,
-                   part,
-                   2,
-                   corpus.BeginOf(part, 2).value(),
-                   corpus.BeginOf(part + 1, 2).value(),
-                   40,
-                   {301, 0}};
-    EXPECT_TRUE(Announce(setup).ok());
+    const Share share = {corpus.fingerprint(),
+                         1,
+                         part,
+                         2,
+                         corpus.BeginOf(part, 2).value(),
+                         corpus.BeginOf(part + 1, 2).value(),
+                         40,
+                         {301, 0}};
+    EXPECT_TRUE(client->PutBlob(fmt::format("share/{}", index), EncodeShare(share)).ok());
     return client;
   }
 
@@ -533,6 +533,21 @@ TEST_F(SparseJob, AWorkerThatComesAgainToOtherDataIsAnError) {
   EXPECT_TRUE(first->ok()) << first->status().message();
 }
 
+// What it has trained would be lost for a file that somebody put there meanwhile.
+TEST_F(SparseJob, AWorkerThatComesAgainSavesBesideFilesThatCameMeanwhile) {
+  params_.threads = 1;
+  StartServers(1, 1);
+  const auto notes = dir_.path() / "model" / "notes.txt";
+  ASSERT_TRUE(MakeDirectories(notes.parent_path()).ok());
+  ASSERT_TRUE(WriteFileAtomically(notes, "a person's").ok());
+  EXPECT_EQ(One(0, "model").status().code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(ConnectAs(0)->SetProgress(EncodePositions({{1, 0, 6000}})).ok());
+  const auto again = One(0, "model");
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->job.trained, 6000u * 3);
+  EXPECT_TRUE(std::filesystem::exists(notes));
+}
+
 // However long that takes: here for fifty times as long as a wait for it goes without a look.
 TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
   look_ = std::chrono::milliseconds(1);
@@ -576,6 +591,10 @@ TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
   ASSERT_EQ(await(all), all);
   StartServer(0);  // knows nothing
   EXPECT_EQ(await(all), all);
+  // A first worker that was lost with the server would wait for the share, too.
+  while (!first->GetBlob("share/1").ok() && RealClock::Get()->Now() < deadline)
+    std::this_thread::yield();
+  EXPECT_TRUE(first->GetBlob("share/1").ok());
   ASSERT_TRUE(first->Leave().ok());
   const auto outcome = waits.get();
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();

@@ -62,6 +62,16 @@ std::string FormatIn(const json::object& facts) {
   return GetStringOr(found->as_object(), "format", "libsvm");
 }
 
+std::vector<std::string> MissingColumns(const data::CsvSchema& trained,
+                                        const data::CsvSchema& here) {
+  std::vector<std::string> missing;
+  for (const std::string& name : trained.names) {
+    const bool found = std::find(here.names.begin(), here.names.end(), name) != here.names.end();
+    if (!found && name != trained.label) missing.push_back(name);
+  }
+  return missing;
+}
+
 }  // namespace
 
 Result<Predictions> Predict(const model::FactorModel& model, const json::object& facts,
@@ -95,6 +105,8 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
     part.scored = {};
   }
   Predictions predictions;
+  if (reading.csv != nullptr && params.trained)
+    predictions.missing_columns = MissingColumns(*params.trained, reading.csv->schema);
   predictions.probabilities.reserve(scored.size());
   for (const Scored& one : scored) predictions.probabilities.push_back(Probability(one.margin));
   const bool labelled = reading.csv == nullptr || reading.csv->label != data::CsvColumns::kNone;

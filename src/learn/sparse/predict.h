@@ -19,6 +19,9 @@ struct Predictions {
   std::vector<float> probabilities;  // of label 1, in the order of the examples
   // Absent where a label is none of −1, 0 and 1, or CSV has no column of labels.
   std::optional<Quality> quality;
+  // Columns of csv that the model was trained on, but for the label's, and that the data has not:
+  // every example is predicted as if their cells were empty.
+  std::vector<std::string> missing_columns;
 };
 
 struct PredictOptions {

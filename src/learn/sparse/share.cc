@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "data/examples.h"
+#include "learn/agreements.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -147,18 +148,13 @@ Status CheckShares(std::span<const Share> shares) {
 
 Status Announce(const WorkerSetup& setup) {
   if (setup.workers == 1 && !setup.checkpoints) return Status::Ok();
-  return setup.client->PutBlob(NameOf(setup.index), EncodeShare(setup.share));
+  return setup.agreements->Tell(NameOf(setup.index), EncodeShare(setup.share));
 }
 
 Result<Agreement> AgreeOnShares(const WorkerSetup& setup, bool resumed) {
   if (resumed) TRY(CheckUnchanged(setup));
-  std::optional<int64_t> restarts;
+  TRY(Announce(setup));
   for (auto pause = kPoll;; pause = std::min(pause * 2, kSlowPoll)) {
-    // A server that came back may have forgotten what it was told.
-    if (const int64_t now = setup.client->server_restarts(); restarts != now) {
-      restarts = now;
-      TRY(Announce(setup));
-    }
     std::optional<std::vector<Share>> shares(std::vector<Share>{setup.share});
     const std::vector<int> ended = setup.ended ? setup.ended() : std::vector<int>{};
     if (setup.workers > 1) {

@@ -52,7 +52,7 @@ Result<Share> DecodeShare(std::string_view bytes, std::string_view name);
 // FailedPrecondition unless the shares, by worker, are of the same files and make up all of them.
 Status CheckShares(std::span<const Share> shares);
 
-// Tells the servers setup.share. To be repeated when a server came back: it may have forgotten.
+// Tells the servers setup.share; setup.agreements tells one that comes back empty again.
 // Nothing for a worker alone without checkpoints.
 Status Announce(const WorkerSetup& setup);
 

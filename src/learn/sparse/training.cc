@@ -342,17 +342,10 @@ void Training::Report(bool last) {
 }
 
 Status Training::Monitor() {
-  int64_t restarts = setup_.client->server_restarts();
   std::unique_lock lock(mu_);
   while (!done_.wait_for(lock, kReport, [this] { return running_ == 0; })) {
     lock.unlock();
     Report(false);
-    // Not in a round: this worker may be waiting for one that waits to be told.
-    if (const int64_t now = setup_.client->server_restarts(); restarts != now) {
-      restarts = now;
-      if (const Status status = Announce(setup_); !status.ok())
-        LogWarning("this worker's share was not told again: {}", status.message());
-    }
     lock.lock();
   }
   return status_;

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "learn/memory.h"
+#include "learn/preflight.h"
 #include "learn/sparse/csv_facts.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
@@ -374,7 +375,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
 
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
-  if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  if (setup.index == 0) TRY(CheckOutput(*setup.client, setup.index, setup.output));
   Agreements agreements(setup.client);
   setup.agreements = &agreements;
   if (setup.params.threads == 0) setup.params.threads = setup.own_threads;

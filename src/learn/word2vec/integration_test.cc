@@ -267,8 +267,11 @@ TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   ASSERT_LT(first->words, 2000u * 12 * 40);
 
   job.Go(0);
+  // A file that came meanwhile costs nothing of what was trained.
+  std::ofstream(job.output / "notes.txt") << "a person's";
   const auto second = job.RunOne(0);
   ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_TRUE(std::filesystem::exists(job.output / "notes.txt"));
   EXPECT_FALSE(second->drained);
   EXPECT_EQ(second->words, 2000u * 12 * 40);  // all of them, those of the first life included
   ExpectGoodModel(job);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "data/encoder.h"
 #include "learn/memory.h"
+#include "learn/preflight.h"
 #include "learn/word2vec/training.h"
 #include "learn/word2vec/vocabulary_phase.h"
 #include "model/save.h"
@@ -220,7 +221,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
 
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
-  if (setup.index == 0) TRY(model::CheckModelOutput(setup.output));
+  if (setup.index == 0) TRY(CheckOutput(*setup.client, setup.index, setup.output));
   Agreements agreements(setup.client);
   setup.agreements = &agreements;
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));

@@ -63,6 +63,13 @@ class OutputModelTest(harness.JobsTest):
             quality, predicted = self.predict(self.home.write(name, text))
             self.assertEqual(predicted, expected, name)
             self.assertEqual((quality["examples"], quality["auc"], quality["accuracy"]), (2000, None, None), name)
+        # A column of the training that is missing is named: the predictions are worse for it.
+        code, _, err = self.home.run("predict", "model", "--data",
+                                     self.home.write("less.csv", "class,b\n" + "".join(
+                                         f"{label},{b}\n" for label, (_, b) in zip(labels, rows))))
+        self.assertEqual(code, 0, err)
+        self.assertIn("lacks 1 of the columns that the model was trained on", err)
+        self.assertTrue(err.endswith(": a\n"), err)
         # A model that was written before columns were kept.
         path = self.home.path("model", "model.json")
         with open(path, encoding="utf-8") as f:

@@ -2,6 +2,7 @@
 import os
 import pty
 import select
+import shutil
 import stat
 import subprocess
 import sys
@@ -84,6 +85,29 @@ class OutputPlaceTest(harness.JobsTest):
         code, out, err = self.home.run("predict", self.model, "--data", self.data, "--output", "/dev/stdout")
         self.assertEqual(code, 0, err)
         self.assertEqual(len(out.splitlines()), 201)  # and the summary
+
+    def test_predictions_never_replace_what_they_are_made_from(self):
+        link = self.home.path("to-data")
+        os.symlink(self.data, link)
+        weights = os.path.join(self.model, "weights.bin")
+        for output, what in ((self.data, "one of the data files"), (link, "one of the data files"),
+                             (weights, "a file of the model"), ("", "got an empty name")):
+            code, out, err = self.home.run("predict", self.model, "--data", self.data, "--output", output)
+            self.assertEqual(code, 2, output + out + err)
+            self.assertIn(what, err)
+        self.predict(self.home.path("predictions"))
+        self.assert_predictions(self.home.path("predictions"))
+
+    def test_files_of_two_models_are_no_model(self):
+        other = self.home.path("other")
+        code, _, err = self.home.run("train", "fm", "--data", self.data, "--output", other, "--quiet")
+        self.assertEqual(code, 0, err)
+        shutil.copy(os.path.join(other, "weights.bin"), self.model)
+        os.remove(os.path.join(other, "factors.bin"))
+        for model, what in ((self.model, "holds files of two models"), (other, "factors.bin is missing")):
+            code, out, err = self.home.run("predict", model, "--data", self.data)
+            self.assertEqual(code, 1, out + err)
+            self.assertIn(what, err)
 
     def test_a_model_directory_keeps_its_mode_and_group(self):
         os.chmod(self.model, 0o2700)
