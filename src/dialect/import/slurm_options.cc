@@ -11,6 +11,7 @@ namespace {
 constexpr SlurmUse kRead = SlurmUse::kRead;
 constexpr SlurmUse kPassed = SlurmUse::kPassed;
 constexpr SlurmUse kTold = SlurmUse::kTold;
+constexpr int64_t kLargestInArray = 4'000'000;  // MaxArraySize can be set so high
 constexpr std::string_view kLogs = "`shoal logs` has what tasks write";
 
 // Of sbatch 24.05, in its order.
@@ -326,6 +327,7 @@ std::optional<std::vector<int64_t>> ParseSlurmArray(std::string_view text, size_
     const auto first = Number(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : Number(part.substr(dash + 1));
     if (!first || !last || !step || *first < 0 || *last < *first || *step < 1) return std::nullopt;
+    if (*last > kLargestInArray || *step > kLargestInArray) return std::nullopt;
     if (static_cast<size_t>((*last - *first) / *step) >= most - numbers.size()) return std::nullopt;
     for (int64_t i = *first; i <= *last; i += *step) numbers.push_back(i);
     if (numbers.size() >= most && at <= text.size()) return std::nullopt;

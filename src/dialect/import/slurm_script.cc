@@ -17,6 +17,11 @@ constexpr int kMostProcesses = 1024;
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
+// No more than a task may have.
+int64_t Times(int64_t bytes, int count) {
+  return bytes > job::kMaxMemoryBytes / count ? job::kMaxMemoryBytes : bytes * count;
+}
+
 class BatchScript {
  public:
   BatchScript(std::string_view text, const std::string& file, JobBuilder* builder)
@@ -116,7 +121,12 @@ class BatchScript {
     tasks_ = CountOf("ntasks");
     ReadGpus(&nodes_);
     if (nodes_ == 0 && tasks_ > 0 && per_node > 0) nodes_ = (tasks_ + per_node - 1) / per_node;
-    if (tasks_ == 0) tasks_ = std::max(1, nodes_) * std::max(1, per_node);
+    const int64_t all = int64_t{1} * std::max(1, nodes_) * std::max(1, per_node);
+    if (all > job::kMaxTasks || tasks_ > job::kMaxTasks) {
+      notes_->Wrong({1, 1}, "#SBATCH", "got more than 100,000 tasks, expected fewer");
+      return;
+    }
+    if (tasks_ == 0) tasks_ = static_cast<int>(all);
     if (nodes_ > tasks_) nodes_ = tasks_;
     const std::string array = TextOf("array");
     if (!array.empty()) ReadArray(array);
@@ -180,7 +190,7 @@ class BatchScript {
   job::Resources ResourcesOf(int tasks, bool whole_node) {
     job::Resources resources;
     if (!Is("exclusive") && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
-      resources.cpu = tasks * std::max(1, cpus_);
+      resources.cpu = static_cast<double>(tasks) * std::max(1, cpus_);
     resources.gpu = task_gpus_ * tasks;
     if (resources.gpu == 0) {
       const int on_node = node_gpus_ > 0 ? node_gpus_ : tasks_ > 0 ? all_gpus_ : 0;
@@ -196,14 +206,14 @@ class BatchScript {
     const int64_t per_gpu = MemoryOf("mem-per-gpu");
     const int64_t of_node = MemoryOf("mem");
     if (per_cpu > 0) {
-      resources.memory_bytes = per_cpu * tasks * std::max(1, cpus_);
+      resources.memory_bytes = Times(Times(per_cpu, tasks), std::max(1, cpus_));
     } else if (per_gpu > 0) {
-      resources.memory_bytes = per_gpu * std::max(1, resources.gpu);
+      resources.memory_bytes = Times(per_gpu, std::max(1, resources.gpu));
     } else {
       const int sharing = per_node_ > 0 ? per_node_
                           : nodes_ > 0  ? (tasks_ + nodes_ - 1) / nodes_
                                         : tasks_;
-      resources.memory_bytes = whole_node ? of_node : of_node / std::max(1, sharing) * tasks;
+      resources.memory_bytes = whole_node ? of_node : Times(of_node / std::max(1, sharing), tasks);
     }
     resources.memory_bytes = std::min(resources.memory_bytes, job::kMaxMemoryBytes);
     return resources;

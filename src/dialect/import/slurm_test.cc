@@ -41,7 +41,8 @@ TEST(SlurmOptions, ArraysAreLists) {
   EXPECT_EQ(ParseSlurmArray("0-3", 10), (Numbers{0, 1, 2, 3}));
   EXPECT_EQ(ParseSlurmArray("1-9:4,20%2", 10), (Numbers{1, 5, 9, 20}));
   EXPECT_EQ(ParseSlurmArray("7", 10), Numbers{7});
-  for (const char* wrong : {"", "3-1", "1-", "a", "0-10", "1-5:0", "0-9223372036854775807"})
+  for (const char* wrong : {"", "3-1", "1-", "a", "0-10", "1-5:0", "0-9223372036854775807",
+                            "9223372036854775806-9223372036854775807", "5-6:9223372036854775807"})
     EXPECT_FALSE(ParseSlurmArray(wrong, 10).has_value()) << wrong;
 }
 
@@ -152,6 +153,17 @@ TEST(SlurmScript, WhatCannotBeImportedIsRefused) {
   EXPECT_NE(Wrong("#!/usr/bin/python3\n#SBATCH -n 1\nprint(1)\n").find("bash or sh"),
             std::string::npos);
   EXPECT_NE(Wrong("#!/bin/bash\r\n#SBATCH -n 1\r\nls\r\n").find("dos2unix"), std::string::npos);
+}
+
+TEST(SlurmScript, NumbersWithoutBoundAreRefusedOrBounded) {
+  const auto text = [](const std::string& options) {
+    return "#!/bin/bash\n#SBATCH " + options + "\nsrun ./a\n";
+  };
+  EXPECT_NE(Wrong(text("-N 100000 --ntasks-per-node=100000")).find("100,000 tasks"),
+            std::string::npos);
+  const auto large = ImportText(text("-n 100000 -c 100000 --mem-per-cpu=15T"), "f.sh");
+  ASSERT_TRUE(large.ok());
+  EXPECT_EQ((*large)->job.roles[0].resources.memory_bytes, job::kMaxMemoryBytes);
 }
 
 TEST(SlurmScript, ATimeIsADeadline) {
