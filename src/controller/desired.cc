@@ -44,6 +44,15 @@ engine::Mount MountOfOutput(const fs::path& directory) {
   return mount;
 }
 
+// Where a symbolic link leads, whether anything is there or not.
+fs::path Target(fs::path path) {
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  std::error_code error;
+  for (int links = 0; links < kMostLinks && fs::is_symlink(path, error); ++links)
+    path = (path.parent_path() / fs::read_symlink(path, error)).lexically_normal();
+  return path;
+}
+
 // What the tasks' programs need of this machine: what they write first, so that it stays writable
 // where it is also read.
 engine::ContainerSettings MakeContainer(const job::Job& job) {
@@ -62,6 +71,10 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
     const fs::path path = fs::path(directory).lexically_normal();
     if (!path.is_absolute() || !path.has_relative_path()) continue;
     AddMount(MountOfOutput(path), &container.mounts);
+    // What is written through a link must not stay in the container.
+    const fs::path target = Target(path);
+    if (target != path && target.has_relative_path())
+      AddMount(MountOfOutput(target), &container.mounts);
   }
   for (const job::DataSource& data : job.data) {
     for (const std::string& source : data.sources)

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/file.h"
 
 namespace shoal::controller {
@@ -55,6 +57,20 @@ TEST(DesiredMounts, AnOutputDirectlyBelowTheRootIsMountedItself) {
   ASSERT_THAT(mounts, SizeIs(1));
   EXPECT_EQ(mounts[0].source, "/shoal_no_such_directory");
   EXPECT_TRUE(mounts[0].make_source);
+}
+
+// A program that opens it for writing follows the link inside the container.
+TEST(DesiredMounts, WhereAnOutputLeadsIsMountedToo) {
+  const TempDir dir = std::move(*TempDir::Create());
+  const TempDir other = std::move(*TempDir::Create());
+  std::filesystem::create_symlink("second", dir.path() / "out");
+  std::filesystem::create_symlink(other.path() / "none" / "model.bin", dir.path() / "second");
+  const auto mounts = MountsOf(JobWithOutput(dir.path() / "out"));
+  ASSERT_THAT(mounts, SizeIs(2));
+  EXPECT_EQ(mounts[0].source, dir.path().string());
+  EXPECT_EQ(mounts[1].source, other.path().string());
+  EXPECT_EQ(mounts[1].target, other.path().string());
+  EXPECT_FALSE(mounts[1].read_only);
 }
 
 TEST(DesiredMounts, AnOutputInAVolumeNeedsNoOther) {

@@ -12,15 +12,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <optional>
 
 #include "base/log.h"
 #include "controller/admission.h"
+#include "controller/coordinator_phase.h"
 #include "controller/desired.h"
 #include "controller/engine_calls.h"
 #include "controller/file_watch.h"
+#include "controller/loop_tasks.h"
 #include "controller/outputs.h"
 #include "controller/process_identity.h"
 #include "controller/reconcile.h"
@@ -40,8 +41,6 @@ namespace {
 constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
 // A coordinator that was told to kill everything and says nothing for so long is not waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);
-// Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
-constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
 // A job that waits for what others hold looks so often whether their controllers still live: a
 // killed one says nothing.
 constexpr Duration kLookAfterOthers = std::chrono::seconds(5);
@@ -63,14 +62,13 @@ class Run final : public JobRun {
         calls_(options.engine, options.home, options.clock, id_) {}
 
   ~Run() override {
-    alive_->store(false);
-    for (const net::Loop::Id timer : timers_) loop_->Cancel(timer);
+    tasks_.End();
     if (changes_id_ != 0) loop_->Cancel(changes_id_);
     engine_watch_.reset();
   }
 
   void Begin() {
-    Later(Duration(0), [this] { Admit(); });
+    tasks_.Later(Duration(0), [this] { Admit(); });
   }
   void Drain(const std::string& reason) override;
   void Kill(const std::string& reason) override;
@@ -78,20 +76,10 @@ class Run final : public JobRun {
  private:
   enum class Phase : uint8_t { kWaiting, kStarting, kRunning, kClearing, kDone };
 
-  // Runs `fn` on the loop unless this run is gone by then. Any thread.
-  void Post(std::function<void()> fn) {
-    loop_->Post([alive = alive_, fn = std::move(fn)] {
-      if (alive->load()) fn();
-    });
-  }
-  void Later(Duration delay, std::function<void()> fn) {
-    timers_.push_back(loop_->After(delay, std::move(fn)));
-  }
   void Note(const std::string& text) {
     if (observer_.on_note) observer_.on_note(text);
   }
-  // Also in the job's record.
-  void Record(const std::string& text) {
+  void Record(const std::string& text) {  // also in the job's record
     Note(text);
     recorder_.AddNote(text);
   }
@@ -110,6 +98,11 @@ class Run final : public JobRun {
   void Applied(const Status& status);
   void MakeAgain(const std::string& role);
   Status WatchForCoordinator();
+  void DialAnyway() {
+    tasks_.Later(kDialAnyway, [this] {
+      if (!coordinator_.starting()) ConnectClient();
+    });
+  }
   void ConnectClient();
   void WithClient(std::function<void(rendezvous::Client*)> command);
   void OpenLines(const rendezvous::ClientOptions& like);
@@ -117,6 +110,7 @@ class Run final : public JobRun {
 
   void OnEngine(const engine::TaskEvent& event);
   void OnStopped(bool stopped, const std::string& why);
+  void EndStopped();
   void OnCoordinatorEnd(const engine::TaskEvent& event);
   void TellWait(const std::string& why);
   void LeaveQueue();
@@ -137,6 +131,7 @@ class Run final : public JobRun {
 
   const ControllerOptions options_;
   net::Loop* const loop_;
+  LoopTasks tasks_{loop_};
   const std::string id_;
   const std::filesystem::path dir_;
   const bool shared_;  // by the job's processes
@@ -151,17 +146,18 @@ class Run final : public JobRun {
   std::string engines_why_;    // the coordinator does not run, as the engine says
   TaskWaits waits_;            // the others
   std::string cancel_reason_;  // of Drain or Kill
+  CoordinatorPhase coordinator_;
   Roster roster_;
   bool applied_ = false;      // the engine took the tasks
   bool applying_ = false;     // it is asked to, on a thread of its own
   bool apply_again_ = false;  // the tasks have changed since that began
   bool connected_once_ = false;
   bool queued_ = true;          // where the engine has a queue: the coordinator does not run yet
+  bool stopped_ = false;        // by the engine's owner, as its word is
   bool between_ = false;        // the coordinator has ended, to go on in another allocation
   int64_t last_seq_ = 0;        // of the coordinator's events
   int coordinator_deaths_ = 0;  // since it was last heard
   std::vector<std::function<void(rendezvous::Client*)>> pending_commands_;
-  std::vector<net::Loop::Id> timers_;
   UniqueFd changes_;
   net::Loop::Id changes_id_ = 0;
   std::unique_ptr<Store::Watcher> store_watch_;
@@ -170,8 +166,7 @@ class Run final : public JobRun {
   std::unique_ptr<rendezvous::OutputFetch> fetch_;
   std::unique_ptr<rendezvous::FileGiver> giver_;  // of a job with files
   std::optional<rendezvous::Verdict> verdict_;    // while outputs are fetched
-  const std::shared_ptr<std::atomic<bool>> alive_ = std::make_shared<std::atomic<bool>>(true);
-  EngineCalls calls_;  // the last: its threads use all of the above
+  EngineCalls calls_;                             // the last: its threads use all of the above
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -219,7 +214,7 @@ void Run::LeaveToOthers() {
   phase_ = Phase::kClearing;
   store_watch_.reset();
   recorder_.Reload();
-  Later(Duration(0), [this] { Clear(); });
+  tasks_.Later(Duration(0), [this] { Clear(); });
 }
 
 void Run::WaitForStore(const std::string& why) {
@@ -229,11 +224,11 @@ void Run::WaitForStore(const std::string& why) {
   // Where it is to begin, for who resumes what was suspended before it began.
   const Status made = WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
   if (!made.ok()) return Fail(made.message());
-  auto watch = options_.store->Watch([this] { Post([this] { Admit(); }); });
+  auto watch = options_.store->Watch([this] { tasks_.Post([this] { Admit(); }); });
   if (!watch.ok()) return Fail(watch.status().message());
   store_watch_ = std::move(*watch);
-  Post([this] { Admit(); });  // what changed before the watch began
-  Later(kLookAfterOthers, [this] { LookAfterOthers(); });
+  tasks_.Post([this] { Admit(); });  // what changed before the watch began
+  tasks_.Later(kLookAfterOthers, [this] { LookAfterOthers(); });
 }
 
 void Run::LookAfterOthers() {
@@ -241,7 +236,7 @@ void Run::LookAfterOthers() {
   if (const auto repaired = Reconcile(OptionsOf(options_)); !repaired.ok())
     Log(LogLevel::kWarning, "{}", repaired.status().message());
   Admit();
-  Later(kLookAfterOthers, [this] { LookAfterOthers(); });
+  tasks_.Later(kLookAfterOthers, [this] { LookAfterOthers(); });
 }
 
 // ---- Starting -----------------------------------------------------------------------------------
@@ -257,8 +252,9 @@ Status Run::MakeTasks() {
   TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
   TRY(logs_.Begin());
   TRY(WatchForCoordinator());
-  engine_watch_ = options_.engine->Watch(
-      id_, [this](const engine::TaskEvent& event) { Post([this, event] { OnEngine(event); }); });
+  engine_watch_ = options_.engine->Watch(id_, [this](const engine::TaskEvent& event) {
+    tasks_.Post([this, event] { OnEngine(event); });
+  });
   roster_ = Roster(&job_);
   if (options_.engine->QueuesItself()) {
     phase_ = Phase::kRunning;
@@ -291,7 +287,7 @@ void Run::ApplySoon() {
   if (!desired.ok()) return Applied(desired.status());
   applying_ = true;
   calls_.Apply(std::move(*desired),
-               [this](const Status& status) { Post([this, status] { Applied(status); }); });
+               [this](const Status& status) { tasks_.Post([this, status] { Applied(status); }); });
 }
 
 void Run::Applied(const Status& status) {
@@ -318,7 +314,7 @@ Status Run::WatchForCoordinator() {
     if (ReadChanges(changes_.get(), "coordinator.json")) ConnectClient();
   }));
   // Who waits in a queue first is dialled when it runs.
-  if (!options_.engine->QueuesItself()) Later(kDialAnyway, [this] { ConnectClient(); });
+  if (!options_.engine->QueuesItself()) DialAnyway();
   return Status::Ok();
 }
 
@@ -334,13 +330,9 @@ void Run::ConnectClient() {
   };
   options.logs = logs_.wanted();
   if (!shared_) options.keep = dir_.string();
-  const Duration patience = shared_ ? job_.limits.coordinator_timeout
-                                    // until its host has it, or another host
-                                    : std::max(job_.limits.coordinator_timeout, job_.limits.gather);
   options.after_seq = last_seq_;
   options.log_offsets = logs_.offsets();
-  // Where tasks are placed one by one others of the job may hold what they have: that has an end.
-  options.give_up_after = shared_ && options_.engine->QueuesItself() ? kQueuePatience : patience;
+  options.give_up_after = CoordinatorPatience(job_.limits, *options_.engine);
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_connected = [this] {
     if (connected_once_) Note("the coordinator is back");
@@ -394,6 +386,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
   if (event.stopped) return OnStopped(*event.stopped, event.end.reason);
   if (event.role == kCoordinatorRole) {
+    coordinator_.Take(event);
     if (event.phase == TaskPhase::kRefused) {
       return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
                   event.end.reason);
@@ -401,7 +394,8 @@ void Run::OnEngine(const engine::TaskEvent& event) {
     if (gone) OnCoordinatorEnd(event);
     if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
       TellWait(event.end.reason);
-    if (event.phase == TaskPhase::kRunning && options_.engine->QueuesItself()) LeaveQueue();
+    if (event.phase == TaskPhase::kRunning)
+      options_.engine->QueuesItself() ? LeaveQueue() : DialAnyway();
     return;
   }
   if (const std::string wait = waits_.Take(event); !wait.empty()) Record(wait);
@@ -422,10 +416,18 @@ void Run::OnEngine(const engine::TaskEvent& event) {
 
 // Its processes are stopped by the engine, or go on: a state, and no loss.
 void Run::OnStopped(bool stopped, const std::string& why) {
-  Note(why);
-  recorder_.AddNote(why);
+  stopped_ = stopped;
+  Record(why);
   recorder_.SetReason(stopped ? why : "");
+  if (stopped && !cancel_reason_.empty()) return EndStopped();
   WithClient([stopped, why](rendezvous::Client* client) { client->Hold(stopped, why); });
+}
+
+// What is stopped hears nobody, perhaps not even its coordinator: it is given time, then ended.
+void Run::EndStopped() {
+  tasks_.Later(2 * job_.limits.stop_grace, [this] {
+    if (stopped_) End(JobState::kCancelled, cancel_reason_);
+  });
 }
 
 // It is in the engine's own queue.
@@ -464,11 +466,7 @@ void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
     return End(verdict->state, verdict->reason);
   }
   ++coordinator_deaths_;
-  const std::string how =
-      event.end.reason.empty()
-          ? (event.end.signal != 0 ? fmt::format("was killed by signal {}", event.end.signal)
-                                   : fmt::format("exited with code {}", event.end.exit_code))
-          : event.end.reason;
+  const std::string how = DescribeCoordinatorEnd(event.end);
   if (coordinator_deaths_ >= options_.coordinator_attempts) {
     return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
                             coordinator_deaths_, how, calls_.LastLine(kCoordinatorRole, 0)));
@@ -496,7 +494,7 @@ void Run::OnEvent(const rendezvous::JobEvent& event) {
 
 void Run::OnClosed(const Status& status) {
   if (phase_ != Phase::kRunning) return;
-  if (between_) return LeaveClient();
+  if (between_ || (shared_ && coordinator_.starting())) return LeaveClient();
   if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
   if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     recorder_.TakeVerdict(*verdict);
@@ -514,9 +512,10 @@ void Run::OnClosed(const Status& status) {
 
 // Until the next coordinator runs. The client is in the middle of telling us.
 void Run::LeaveClient() {
-  Later(Duration(0), [this] {
+  tasks_.Later(Duration(0), [this] {
     client_.reset();
     between_ = false;
+    if (!cancel_reason_.empty()) Drain(cancel_reason_);  // the next one has not heard it
   });
 }
 
@@ -527,10 +526,11 @@ void Run::Drain(const std::string& reason) {
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   // What was resumed and has not begun yet has lost nothing.
   const bool resumed = std::filesystem::exists(dir_ / "resumes");
-  if (phase_ == Phase::kWaiting)
+  if (phase_ == Phase::kWaiting || (coordinator_.starting() && !connected_once_))
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
   if (queued_ && options_.engine->QueuesItself()) return End(JobState::kCancelled, reason);
   WithClient([reason](rendezvous::Client* client) { client->Drain(reason); });
+  if (stopped_) EndStopped();
 }
 
 void Run::Kill(const std::string& reason) {
@@ -541,7 +541,7 @@ void Run::Kill(const std::string& reason) {
   if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
     return End(JobState::kCancelled, reason);
   client_->Kill(reason);
-  Later(kKillPatience, [this, reason] { End(JobState::kCancelled, reason); });
+  tasks_.Later(kKillPatience, [this, reason] { End(JobState::kCancelled, reason); });
 }
 
 // ---- The end ------------------------------------------------------------------------------------
@@ -566,7 +566,7 @@ void Run::End(JobState state, const std::string& reason) {
   }
   if (client_ != nullptr) client_->AckVerdict();
   calls_.Clear(state, [this](const Status& stopped) {
-    Post([this, stopped] {
+    tasks_.Post([this, stopped] {
       if (!stopped.ok() && applied_)
         Note("something of the job may be left: " + stopped.message());
       else if (!stopped.ok())  // the job's own reason says why its engine could make nothing

@@ -368,7 +368,7 @@ class Shell final : public Coordinator {
     }
     if (options_.apart && type == "log_kept") return LogKept(message);
     if (type == "held") return time_.Held(peer, message);
-    if (type == "command") time_.Release(nullptr, "somebody wants the job to end");
+    if (type == "command") time_.EndIsWanted();
     TRY_ASSIGN(const Event event, ControllerEvent(type, message));
     Feed(event);
     return Status::Ok();

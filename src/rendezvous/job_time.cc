@@ -31,6 +31,7 @@ Status JobTime::Held(const void* by, const json::object& message) {
     Release(nullptr, why);
     return Status::Ok();
   }
+  if (end_is_wanted_) return Status::Ok();
   if (!time_.held()) note_("the job's processes are stopped: " + why + "; its deadlines wait");
   held_by_ = by;
   time_.Hold(true);
@@ -43,6 +44,11 @@ void JobTime::Release(const void* by, const std::string& why) {
   time_.Hold(false);
   note_("the job's deadlines run again: " + why);
   again_();
+}
+
+void JobTime::EndIsWanted() {
+  end_is_wanted_ = true;
+  Release(nullptr, "somebody wants the job to end");
 }
 
 }  // namespace shoal::rendezvous

@@ -31,8 +31,10 @@ class JobTime {
   // A controller's word ("held") that the engine has stopped the job's processes, or has them go
   // on.
   Status Held(const void* by, const json::object& message);
-  // Whoever had it held has gone, if that was `by`, or wants something else now (null).
+  // Whoever had it held has gone, if that was `by`, or says so (null).
   void Release(const void* by, const std::string& why);
+  // Somebody wants the job to end: the deadlines of that run, whatever is stopped now or later.
+  void EndIsWanted();
 
  private:
   const std::function<void(const std::string&)> note_;
@@ -41,6 +43,7 @@ class JobTime {
   const TimePoint opened_at_ = RealClock::Get()->Now();
   Millis base_{0};
   const void* held_by_ = nullptr;
+  bool end_is_wanted_ = false;
 };
 
 }  // namespace shoal::rendezvous

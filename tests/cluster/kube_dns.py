@@ -40,6 +40,9 @@ def follow():
                 except ValueError:  # not all of it yet
                     break
                 text = text[end:]
+                if event['type'] == 'ERROR':  # the watch has become too old: it is begun again
+                    watch.terminate()
+                    continue
                 key, table = read(event['object'])
                 tables[key] = table if event['type'] != 'DELETED' else {}
         watch.wait()

@@ -1,9 +1,15 @@
 #include "engine/docker/docker_worker.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "base/log.h"
 #include "engine/docker/registry_auth.h"
 #include "engine/own_host.h"
 #include "engine/process_exec.h"
+#include "net/channel.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -103,6 +109,9 @@ Status DockerWorker::HaveImage(const DesiredJob& job) {
   if (job.image.empty()) return api_->MakeEmptyImage(kEmptyRepository, kEmptyTag);
   LogWarning("image {} is not on this machine: pulling it", image);
   TRY_ASSIGN(const std::string login, OwnLogin(image));
+  // A daemon says nothing at all until its registry has answered.
+  TRY_ASSIGN(const int given_up, GiveUpFd(job.job_id));
+  const net::WaitInterrupt interrupt(given_up);
   const Status pulled = api_->Pull(image, login, [&](const std::string& progress) {
     if (!progress.empty()) LogInfo("image {}: {}", image, progress);
     return GivenUp(job.job_id) ? Cancelled("the job was stopped") : Status::Ok();
@@ -132,6 +141,20 @@ Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const 
 void DockerWorker::GiveUp(const std::string& job_id) {
   std::lock_guard lock(mu_);
   given_up_.insert(job_id);
+  const uint64_t one = 1;
+  for (const auto& [job, fd] : give_up_fds_) {
+    if (job_id.empty() || job == job_id) (void)!::write(fd.get(), &one, sizeof one);
+  }
+}
+
+Result<int> DockerWorker::GiveUpFd(const std::string& job_id) {
+  std::lock_guard lock(mu_);
+  UniqueFd& fd = give_up_fds_[job_id];
+  if (fd.valid()) return fd.get();
+  const bool already = given_up_.contains(job_id) || given_up_.contains("");
+  fd.Reset(::eventfd(already ? 1 : 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd.valid()) return ErrnoStatus(errno, "cannot make an eventfd");
+  return fd.get();
 }
 
 bool DockerWorker::GivenUp(const std::string& job_id) {
@@ -147,6 +170,7 @@ void DockerWorker::Forget(const std::string& job_id) {
   {
     std::lock_guard lock(mu_);
     given_up_.erase(job_id);
+    give_up_fds_.erase(job_id);
   }
   std::lock_guard lock(gpus_mu_);
   gpus_.erase(job_id);

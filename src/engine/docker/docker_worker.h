@@ -36,14 +36,18 @@ class DockerWorker {
   Result<std::vector<std::string>> Gpus(const Action& action, const DesiredJob& job);
   Outcome Look(const Action& action);
 
+  bool GivenUp(const std::string& job_id);
+  // Becomes readable when the job is given up; stays until it is forgotten.
+  Result<int> GiveUpFd(const std::string& job_id);
+
   const DockerApi* const api_;
   const SpecOptions spec_;
-  bool GivenUp(const std::string& job_id);
 
   std::mutex mu_;
   // Held while an image is pulled: who needs the same one waits.
   std::map<std::string, std::unique_ptr<std::mutex>> images_;  // guarded by mu_
   std::set<std::string> given_up_;                             // guarded by mu_
+  std::map<std::string, UniqueFd> give_up_fds_;                // guarded by mu_: eventfds
   std::mutex networks_mu_;                                     // held while one is made
   std::set<std::string> networks_;  // guarded by networks_mu_: jobs whose network there is
   std::mutex gpus_mu_;

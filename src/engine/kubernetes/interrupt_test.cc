@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kubernetes_engine.h"
+#include "engine/kubernetes/relay.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -36,6 +37,8 @@ class SilentServer {
     ASSERT_EQ(::poll(&asked, 1, 20'000), 1);
     taken_.push_back(UniqueFd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
   }
+  void Say(const std::string& text) { EXPECT_TRUE(WriteAll(taken_.back().get(), text).ok()); }
+  void HangUp() { taken_.clear(); }
 
  private:
   UniqueFd fd_;
@@ -100,6 +103,32 @@ TEST(Interrupt, AnApplyThatWasNeverAnsweredHasNothingToRemove) {
       std::async(std::launch::async, [&] { return (*engine)->Stop("far-1", seconds(0)); });
   ASSERT_EQ(stopped.wait_for(kLong), std::future_status::ready);
   EXPECT_TRUE(stopped.get().ok());
+}
+
+TEST(Interrupt, ARelayEndsThoughTheServerIsSilent) {
+  SilentServer server;
+  ClusterAccess access;
+  access.server = server.url();
+  const auto client = KubeClient::Make(access);
+  ASSERT_TRUE(client.ok());
+  auto relay = Relay::Start(client->get(), [] { return Result<std::string>("/proxy"); });
+  ASSERT_TRUE(relay.ok());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons((*relay)->endpoint().port);
+  UniqueFd asker(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::connect(asker.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_TRUE(WriteAll(asker.get(), "GET /shoal HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  server.Await();
+  // The connection stands, and its asker goes: the server is told, and says nothing to it.
+  server.Say("HTTP/1.1 101 Switching Protocols\r\n\r\n");
+  char byte = 0;
+  ASSERT_EQ(::read(asker.get(), &byte, 1), 1);
+  asker.Reset();
+  auto ended = std::async(std::launch::async, [&] { relay->reset(); });
+  EXPECT_EQ(ended.wait_for(kLong), std::future_status::ready);
+  server.HangUp();  // so that the test ends where the relay does not
 }
 
 }  // namespace

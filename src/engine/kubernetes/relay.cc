@@ -75,7 +75,11 @@ class LoopbackRelay final : public Relay {
     {
       std::lock_guard lock(mu_);
       ending_ = true;
-      for (const auto& one : connections_) ::shutdown(one->fd, SHUT_RDWR);
+      for (const auto& one : connections_) {
+        ::shutdown(one->fd, SHUT_RDWR);
+        // The server may be silent, and would be waited for.
+        if (one->far != nullptr) one->far->Cancel();
+      }
     }
     const uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof one);
@@ -105,6 +109,7 @@ class LoopbackRelay final : public Relay {
  private:
   struct Connection {
     int fd = -1;
+    net::Channel* far = nullptr;  // guarded by mu_
     std::atomic<bool> done{false};
     std::thread thread;
   };
@@ -126,7 +131,7 @@ class LoopbackRelay final : public Relay {
       Connection* const raw = connection.get();
       connections_.push_back(std::move(connection));
       raw->thread = std::thread([this, raw, fd = fd.Release()] {
-        const Status carried = Carry(fd);
+        const Status carried = Carry(fd, raw);
         {
           // Nobody shuts down a number that is somebody else's by then.
           std::lock_guard done_lock(mu_);
@@ -145,7 +150,8 @@ class LoopbackRelay final : public Relay {
     last_why_ = why;
   }
 
-  Status Carry(int fd) {
+  Status Carry(int fd, Connection* connection) {
+    const net::WaitInterrupt until_the_end(wake_.get());
     // Closed by the channel, shut down by our destructor before it.
     const std::unique_ptr<net::Channel> local = net::PlainChannel(UniqueFd(fd));
     TRY_ASSIGN(const std::string text, ReadHead(local.get()));
@@ -156,11 +162,25 @@ class LoopbackRelay final : public Relay {
                RewriteHead(std::string_view(text).substr(0, head_size),
                            door.http->prefix() + prefix, door.http->host(), door.authorization));
     TRY_ASSIGN(const auto channel, door.http->Connect(kHandshake));
-    TRY(net::SendAll(channel.get(), head + text.substr(head_size),
-                     SteadyClock::now() + kHandshake));
-    const std::string begin = HearBeginning(channel.get(), fd);
+    TRY(BeCancelled(connection, channel.get()));
+    const Status pumped = Pump(fd, channel.get(), head + text.substr(head_size));
+    (void)BeCancelled(connection, nullptr);
+    return pumped;
+  }
+
+  // Our destructor ends this channel from here on.
+  Status BeCancelled(Connection* connection, net::Channel* channel) {
+    std::lock_guard lock(mu_);
+    if (ending_) return Cancelled("the relay ends");
+    connection->far = channel;
+    return Status::Ok();
+  }
+
+  Status Pump(int fd, net::Channel* channel, const std::string& head) {
+    TRY(net::SendAll(channel, head, SteadyClock::now() + kHandshake));
+    const std::string begin = HearBeginning(channel, fd);
     if (begin.starts_with(kRefused)) client_->Refused();
-    net::PumpChannel(channel.get(), begin, fd);
+    net::PumpChannel(channel, begin, fd);
     return Status::Ok();
   }
 

@@ -77,6 +77,11 @@ class LocalEngine final : public PublishingEngine {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
   void Run();
+  // Takes mu_. Whoever waits for it is next, though the thread takes it round after round.
+  std::unique_lock<std::mutex> Lock() {
+    std::lock_guard turn(turn_mu_);
+    return std::unique_lock(mu_);
+  }
   // One round under the lock: everything that is due now. Gives the time until the next.
   int Step(std::vector<TaskEvent>* events);
   void WaitFor(int timeout_ms);
@@ -87,6 +92,7 @@ class LocalEngine final : public PublishingEngine {
   const UniqueFd epoll_;
   const UniqueFd wake_;
 
+  std::mutex turn_mu_;
   std::mutex mu_;
   std::condition_variable changed_;                        // after every round of the thread
   std::map<std::string, std::unique_ptr<LocalJob>> jobs_;  // guarded by mu_
@@ -104,7 +110,7 @@ void LocalEngine::Run() {
     std::vector<TaskEvent> events;
     int timeout_ms = -1;
     {
-      std::lock_guard lock(mu_);
+      const auto lock = Lock();
       if (ending_) return;
       timeout_ms = Step(&events);
       publishing_ = true;
@@ -148,7 +154,7 @@ Result<Capacity> LocalEngine::GetCapacity() {
 }
 
 std::vector<fs::path> LocalEngine::GroupBases() {
-  std::lock_guard lock(mu_);
+  const auto lock = Lock();
   if (!group_bases_known_) group_bases_ = host::FindCgroups().Bases();
   group_bases_known_ = true;
   return group_bases_;
@@ -158,7 +164,7 @@ Status LocalEngine::Apply(const DesiredJob& desired) {
   TRY(CheckDesired(desired));
   const std::vector<fs::path> bases = GroupBases();
   {
-    std::lock_guard lock(mu_);
+    const auto lock = Lock();
     std::unique_ptr<LocalJob>& job = jobs_[desired.job_id];
     if (job == nullptr) {
       auto made = LocalJob::Make(desired.job_id, desired.job_dir, &options_, epoll_.get());
@@ -181,7 +187,7 @@ Result<std::vector<TaskStatus>> LocalEngine::Adopt(const std::string& job_id,
   TRY(CheckName("job id", job_id));
   std::vector<TaskStatus> tasks;
   {
-    std::lock_guard lock(mu_);
+    const auto lock = Lock();
     std::unique_ptr<LocalJob>& job = jobs_[job_id];
     if (job == nullptr) {
       auto found = LocalJob::Find(job_id, job_dir, &options_, epoll_.get());
@@ -202,7 +208,7 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
   TRY(CheckName("job id", job_id));
   std::vector<fs::path> bases = GroupBases();
   {
-    std::unique_lock lock(mu_);
+    auto lock = Lock();
     if (auto it = jobs_.find(job_id); it != jobs_.end()) {
       it->second->Stop(options_.clock->Now() + grace);
       for (const fs::path& base : it->second->group_bases()) bases.push_back(base);
@@ -218,7 +224,7 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
     }
   }
   TRY(Sweep(job_id, bases));
-  std::lock_guard lock(mu_);
+  const auto lock = Lock();
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
     it->second->RemoveRecords();
     jobs_.erase(it);
@@ -227,7 +233,7 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
 }
 
 Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
-  std::lock_guard lock(mu_);
+  const auto lock = Lock();
   auto job = jobs_.find(job_id);
   if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
   return job->second->dir();

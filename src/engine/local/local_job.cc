@@ -31,6 +31,7 @@ using std::chrono::milliseconds;
 constexpr size_t kLogTail = 4096;
 constexpr milliseconds kEndStep{5};  // between two questions how somebody else's child ended
 constexpr int kEndReads = 20;
+constexpr int kStartsAtOnce = 16;
 
 struct TaskName {
   std::string role;
@@ -215,6 +216,7 @@ void LocalJob::Stop(TimePoint kill_at) {
 }
 
 std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* events) {
+  starts_left_ = kStartsAtOnce;
   std::optional<TimePoint> next;
   const auto consider = [&](const std::optional<TimePoint>& due) {
     if (due && (!next || *due < *next)) next = due;
@@ -231,6 +233,8 @@ std::optional<TimePoint> LocalJob::Step(TimePoint now, std::vector<TaskEvent>* e
     consider(task.end_due);
     return false;
   });
+  // There may be more: in the next round. Until they are recorded they are found by environment.
+  if (starts_left_ == 0) return now;
   if (dirty_ && lock_.valid()) Save();
   return next;
 }
@@ -242,7 +246,10 @@ bool LocalJob::StepTask(const Key& key, Task* task, TimePoint now, std::vector<T
     task->kill_at.reset();
   }
   const bool due = task->start_at && *task->start_at <= now;
-  if (due && task->wanted && !stopping_ && lock_.valid()) Start(key, task, now, events);
+  if (due && task->wanted && !stopping_ && lock_.valid() && starts_left_ > 0) {
+    --starts_left_;
+    Start(key, task, now, events);
+  }
   return !task->wanted && !task->pidfd.valid();
 }
 

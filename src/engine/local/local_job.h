@@ -35,8 +35,8 @@ class LocalJob {
   Status Apply(const DesiredJob& desired);
   // SIGTERM for all, SIGKILL for what still runs at `kill_at`. Nothing is started any more.
   void Stop(TimePoint kill_at);
-  // Reaps, starts, restarts, kills what is due. The time of the next thing to do, if there is one
-  // that no pidfd will tell.
+  // Reaps, starts, restarts, kills what is due; of many starts some, so that others are served in
+  // between. The time of the next thing to do, if there is one that no pidfd will tell.
   std::optional<TimePoint> Step(TimePoint now, std::vector<TaskEvent>* events);
 
   std::vector<TaskStatus> List() const;
@@ -79,7 +79,8 @@ class LocalJob {
   const int epoll_;
   UniqueFd lock_;
   bool stopping_ = false;
-  bool dirty_ = true;  // the records are behind
+  int starts_left_ = 0;  // in this round
+  bool dirty_ = true;    // the records are behind
   std::vector<std::filesystem::path> group_bases_;
   std::map<Key, Task> tasks_;
   std::vector<Key> order_;           // as Apply named them: the coordinator first

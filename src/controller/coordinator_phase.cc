@@ -1,0 +1,30 @@
+#include "controller/coordinator_phase.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shoal::controller {
+
+void CoordinatorPhase::Take(const engine::TaskEvent& event) {
+  if (!event.stopped) starting_ = event.phase == engine::TaskPhase::kStarting;
+}
+
+std::string DescribeCoordinatorEnd(const engine::TaskEnd& end) {
+  if (!end.reason.empty()) return end.reason;
+  return end.signal != 0 ? fmt::format("was killed by signal {}", end.signal)
+                         : fmt::format("exited with code {}", end.exit_code);
+}
+
+Duration CoordinatorPatience(const job::Limits& limits, const engine::Engine& engine) {
+  // Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
+  constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
+  if (!engine.SharesJobDirectory()) {
+    // Until its host has it, or another host. Where tasks are placed one by one others of the job
+    // may hold what they have: that has an end.
+    return std::max(limits.coordinator_timeout, limits.gather);
+  }
+  return engine.QueuesItself() ? kQueuePatience : Duration(limits.coordinator_timeout);
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,72 @@
+// What a job's run does while its engine takes long: it pulls an image, or its owner has stopped
+// the job's processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/test_controller.h"
+
+namespace shoal::controller {
+namespace {
+
+using testing::ElementsAre;
+
+class JobRunTest : public ControllerTest {
+ protected:
+  // The engine is about to start the coordinator, and the first client gives up meanwhile.
+  void BeginWithALongStart(std::function<void()> then) {
+    on_connect_ = [this, then] {
+      engine_.Tell("coordinator", TaskPhase::kStarting);
+      loop_.Post([this, then] {  // after the engine's word
+        on_connect_ = [this] { Succeed(); };
+        coordinator_.callbacks.on_closed(Unavailable("it does not listen yet"));
+        loop_.Post(then);
+      });
+    };
+    Begin(FourTasks());
+  }
+  void TellStopped(bool stopped) {
+    engine::TaskEvent event{"", "coordinator", 0, 0, TaskPhase::kRunning, {}};
+    event.stopped = stopped;
+    event.end.reason = stopped ? "the queue has suspended the job" : "the job goes on";
+    engine_.tell(event);
+  }
+};
+
+TEST_F(JobRunTest, ACoordinatorThatIsBeingStartedIsWaitedFor) {
+  BeginWithALongStart([this] { engine_.Tell("coordinator", TaskPhase::kRunning); });
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kSucceeded) << ended_->reason;
+}
+
+TEST_F(JobRunTest, AJobIsStoppedBeforeItsCoordinatorWasStarted) {
+  BeginWithALongStart([this] { run_->Drain("stopped by Ctrl-C"); });
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(ended_->state, JobState::kCancelled);
+  EXPECT_EQ(ended_->reason, "stopped by Ctrl-C");
+  EXPECT_THAT(engine_.stopped, ElementsAre(id_));
+}
+
+TEST_F(JobRunTest, AJobThatIsHeldIsEndedThoughItsCoordinatorHearsNothing) {
+  for (const bool held_first : {true, false}) {
+    coordinator_.heard.clear();
+    on_connect_ = [this, held_first] {
+      coordinator_.callbacks.on_connected();
+      coordinator_.callbacks.on_event(StateOf(JobState::kRunning));
+      if (held_first) TellStopped(true);
+      loop_.Post([this, held_first] {
+        run_->Drain("stopped by Ctrl-C");
+        if (!held_first) TellStopped(true);
+      });
+    };
+    job::Job job = FourTasks();
+    job.limits.stop_grace = std::chrono::milliseconds(0);
+    ended_.reset();
+    Begin(job);
+    ASSERT_TRUE(WaitForEnd()) << held_first;
+    EXPECT_EQ(ended_->state, JobState::kCancelled);
+    EXPECT_EQ(ended_->reason, "stopped by Ctrl-C");
+  }
+}
+
+}  // namespace
+}  // namespace shoal::controller
