@@ -25,6 +25,7 @@ json::object ToJson(const dialect::Imported& imported) {
                                   {"field", loss.field},
                                   {"sentence", loss.sentence},
                                   {"at", loss.at},
+                                  {"kept_for", loss.engine},
                                   {"minor", loss.minor}});
   }
   return {{"dialect", imported.dialect},
@@ -55,10 +56,11 @@ is not kept is said in a comment at its place: field, line, what it meant, what 
 
 }  // namespace
 
-void TellLosses(const dialect::Imported& imported) {
+void TellLosses(const dialect::Imported& imported, const std::string& engine) {
   if (imported.dialect.empty()) return;
   size_t minor = 0;
   for (const dialect::Loss& loss : imported.losses) {
+    if (loss.engine == engine) continue;
     minor += loss.minor ? 1 : 0;
     if (!loss.minor) Tell("note: " + TellLoss(imported, loss));
   }

@@ -89,7 +89,7 @@ void Refuse(const std::vector<const Node*>& documents, job::Errors* errors) {
     const std::string version = TextOf(*document, "apiVersion");
     errors->Add(
         kind->place, "kind",
-        "got a " + job::Tell(*kind) + " of " + job::Shown(version) +
+        "got kind " + job::Shown(kind->text) + " of apiVersion " + job::Shown(version) +
             ", expected a job of a kind that can be imported: " + kKinds +
             job::DidYouMean(kind->text, {"TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "MXJob"}));
   }
@@ -146,7 +146,8 @@ void ExpandCommands(const job::Job& before, Imported* imported) {
                                     "give it with --set " +
                                     at + ".env.NAME=VALUE",
                                 at + ".command",
-                                false});
+                                false,
+                                ""});
   }
   imported->references = false;
 }
