@@ -49,10 +49,10 @@ constexpr const char* kFooter = R"help(Examples:
   shoal import train.sbatch                a batch script of Slurm
   shoal run tfjob.yaml                     runs it without a file between
 
-Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, apps and groups of
-Marathon, jobs of Metronome and batch scripts of Slurm, each by the file's own shape. Each thing that
-is not kept is said in a comment at its place: field, line, what it meant, what to do instead
-(docs/import.md, docs/import-slurm.md).)help";
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, the Job of
+batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
+file's own shape. Each thing that is not kept is said in a comment at its place: field, line, what it
+meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
 

@@ -102,6 +102,9 @@ std::vector<Kind> Kinds() {
                 R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
                     {"event":"PodFailed","action":"RestartJob"}],"tasks":)" +
                     tasks + "}")},
+      {"Job", "Job",
+       Document("batch/v1", "Job",
+                R"({"completions":2,"parallelism":2,"template":)" + Pod("c") + "}")},
       {"MarathonGroup",
        "MarathonGroupUpdate",
        R"({"id":"/g","apps":[{"id":"a","cmd":"a","instances":2,
@@ -122,6 +125,8 @@ json::value Beside(std::string_view definition) {
       {"ContainerPort", R"({"containerPort":80})"},
       {"HostPathVolumeSource", R"({"path":"/data"})"},
       {"VolcanoPolicy", R"({"event":"PodEvicted","action":"RestartTask"})"},
+      {"PodFailurePolicyRule",
+       R"({"action":"Count","onExitCodes":{"operator":"In","values":[42]}})"},
       {"VolcanoDependsOn", R"({"name":["first","third"]})"},
       {"MarathonContainer", R"({"docker":{"image":"i"}})"},
       {"MarathonAppVolume", R"({"containerPath":"/inside"})"},

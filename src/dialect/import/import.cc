@@ -16,12 +16,14 @@ using job::Node;
 
 // All dialects with files. A new one is one file and one line here.
 const std::vector<const Importer*>& Importers() {
-  static const std::vector<const Importer*> importers = {&KubeflowImporter(), &VolcanoImporter(),
-                                                         &MarathonImporter(), &MetronomeImporter()};
+  static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
+                                                         &VolcanoImporter(), &MarathonImporter(),
+                                                         &MetronomeImporter()};
   return importers;
 }
 
-constexpr const char* kKinds = "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob and Volcano's Job";
+constexpr const char* kKinds =
+    "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob, Volcano's Job and the Job of batch/v1";
 
 std::string TextOf(const Node& node, const char* field) {
   const Node* found = node.Find(field);
