@@ -25,6 +25,7 @@ json::object ToJson(const dialect::Imported& imported) {
                                   {"field", loss.field},
                                   {"sentence", loss.sentence},
                                   {"at", loss.at},
+                                  {"kept_for", loss.engine},
                                   {"minor", loss.minor}});
   }
   return {{"dialect", imported.dialect},
@@ -48,17 +49,18 @@ constexpr const char* kFooter = R"help(Examples:
   shoal import train.sbatch                a batch script of Slurm
   shoal run tfjob.yaml                     runs it without a file between
 
-Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, apps and groups of
-Marathon, jobs of Metronome and batch scripts of Slurm, each by the file's own shape. Each thing that
-is not kept is said in a comment at its place: field, line, what it meant, what to do instead
-(docs/import.md, docs/import-slurm.md).)help";
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, the Job of
+batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
+file's own shape. Each thing that is not kept is said in a comment at its place: field, line, what it
+meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
 
-void TellLosses(const dialect::Imported& imported) {
+void TellLosses(const dialect::Imported& imported, const std::string& engine) {
   if (imported.dialect.empty()) return;
   size_t minor = 0;
   for (const dialect::Loss& loss : imported.losses) {
+    if (loss.engine == engine) continue;
     minor += loss.minor ? 1 : 0;
     if (!loss.minor) Tell("note: " + TellLoss(imported, loss));
   }

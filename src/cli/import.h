@@ -1,12 +1,14 @@
 // What a foreign job file loses, told to people.
 #pragma once
 
+#include <string>
+
 #include "dialect/import/import.h"
 
 namespace shoal::cli {
 
-// On standard error, one sentence for each loss that programs may notice; nothing for a job file of
-// our own.
-void TellLosses(const dialect::Imported& imported);
+// On standard error, one sentence for each loss that programs on this engine may notice; nothing
+// for a job file of our own.
+void TellLosses(const dialect::Imported& imported, const std::string& engine);
 
 }  // namespace shoal::cli

@@ -32,7 +32,7 @@ int RunFile(const Context& context, const Arguments& arguments) {
     // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
     return Complain(InvalidArgument(valid.message()));
   }
-  if (!arguments.quiet) TellLosses(*loaded);
+  if (!arguments.quiet) TellLosses(*loaded, arguments.engine);
   if (!arguments.quiet && !context.json && !loaded->job.schedule.cron.empty())
     Tell(arguments.file + " has a schedule, and is run once, now; `shoal schedule " +
          arguments.file + "` has it run at its times");

@@ -65,7 +65,7 @@ Status ScheduleFile(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const dialect::Imported loaded, dialect::LoadJobFile(arguments.file, overrides));
   const job::Job& job = loaded.job;
   if (const Status valid = CheckLearn(job); !valid.ok()) return InvalidArgument(valid.message());
-  TellLosses(loaded);
+  TellLosses(loaded, arguments.engine);
   if (job.schedule.cron.empty())
     return InvalidArgument(arguments.file +
                            " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "

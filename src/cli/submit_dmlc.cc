@@ -32,7 +32,7 @@ int Submit(const Context& context, const Arguments& arguments) {
   if (imported.ok()) imported = dialect::Finish(std::move(*imported), {});
   if (!imported.ok()) return Complain(imported.status());
   if (arguments.print) return PrintResult(dialect::WriteImported(*imported));
-  TellLosses(*imported);
+  TellLosses(*imported, arguments.engine);
   return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
 }
 

@@ -6,6 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import files  # noqa: E402
+import foreign_fields  # noqa: E402
 import rooms  # noqa: E402
 import sizes  # noqa: E402
 import words  # noqa: E402
@@ -64,7 +65,7 @@ def main(argv=None):
     root = os.path.abspath(arguments.root)
     paths = files.all_files(root)
     findings = [] if arguments.no_format else check_format(root, paths, arguments.fix)
-    for rule in (rooms, sizes, words):
+    for rule in (foreign_fields, rooms, sizes, words):
         findings += rule.check(root, paths)
     findings = apply_waivers(root, findings)
     for finding in sorted(findings, key=lambda f: (f.path, f.line)):

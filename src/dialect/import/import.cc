@@ -16,12 +16,14 @@ using job::Node;
 
 // All dialects with files. A new one is one file and one line here.
 const std::vector<const Importer*>& Importers() {
-  static const std::vector<const Importer*> importers = {&KubeflowImporter(), &VolcanoImporter(),
-                                                         &MarathonImporter(), &MetronomeImporter()};
+  static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
+                                                         &VolcanoImporter(), &MarathonImporter(),
+                                                         &MetronomeImporter()};
   return importers;
 }
 
-constexpr const char* kKinds = "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob and Volcano's Job";
+constexpr const char* kKinds =
+    "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob, Volcano's Job and the Job of batch/v1";
 
 std::string TextOf(const Node& node, const char* field) {
   const Node* found = node.Find(field);
@@ -89,7 +91,7 @@ void Refuse(const std::vector<const Node*>& documents, job::Errors* errors) {
     const std::string version = TextOf(*document, "apiVersion");
     errors->Add(
         kind->place, "kind",
-        "got a " + job::Tell(*kind) + " of " + job::Shown(version) +
+        "got kind " + job::Shown(kind->text) + " of apiVersion " + job::Shown(version) +
             ", expected a job of a kind that can be imported: " + kKinds +
             job::DidYouMean(kind->text, {"TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "MXJob"}));
   }
@@ -146,7 +148,8 @@ void ExpandCommands(const job::Job& before, Imported* imported) {
                                     "give it with --set " +
                                     at + ".env.NAME=VALUE",
                                 at + ".command",
-                                false});
+                                false,
+                                ""});
   }
   imported->references = false;
 }

@@ -24,6 +24,7 @@ struct Loss {
   std::string sentence;  // what it meant, why it is not kept, what to do instead
   std::string at;        // before which field of the job file it is told
   bool minor = false;    // changes nothing for the programs that run
+  std::string engine;    // kept for this one; empty: for none
 };
 
 struct Imported {

@@ -111,14 +111,16 @@ job::Job Import(const std::string& text, const std::vector<std::string>& overrid
   return finished->job;
 }
 
-// The sentences of what is lost, and not minor.
+// The sentences of what is lost with every engine, and not minor.
 std::string Told(const std::string& text, const std::vector<std::string>& overrides = {}) {
   auto imported = ImportText(text, "f.yaml");
   if (!imported.ok() || !imported->has_value()) return imported.status().message();
   const auto finished = Finish(**imported, overrides);
   if (!finished.ok()) return finished.status().message();
   std::string told;
-  for (const Loss& loss : finished->losses) told += loss.minor ? "" : loss.sentence + "\n";
+  for (const Loss& loss : finished->losses) {
+    if (!loss.minor && loss.engine.empty()) told += loss.sentence + "\n";
+  }
   return told;
 }
 

@@ -65,6 +65,7 @@ class Importer {
   virtual void Import(const job::Node& document, JobBuilder* builder) const = 0;
 };
 
+const Importer& BatchJobImporter();
 const Importer& KubeflowImporter();
 const Importer& VolcanoImporter();
 const Importer& MarathonImporter();

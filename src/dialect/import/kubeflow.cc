@@ -67,23 +67,7 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
-constexpr Unkept kSpec[] = {
-    {"jobMode", "what kind of MXNet job it is", "all kinds run alike", true},
-    {"mpiImplementation", "which MPI it is", "the machine's mpirun is run", true},
-    {"sshAuthMountPath", "where keys for ssh are", "nothing goes through ssh", true},
-    {"launcherCreationPolicy", "when the launcher starts", "all tasks start together", true},
-};
-
-constexpr Unkept kRunPolicy[] = {
-    {"managedBy", "which controller runs the job", "Shoal does", true},
-};
-
-constexpr Unkept kScheduling[] = {
-    {"minResources", "what must be free at the start", "the sum of the roles' resources must",
-     true},
-    {"priorityClass", "how important the job is", "set priority"},
-};
-
+// Of the alphas and betas.
 constexpr Unkept kReplica[] = {
     {"autoScale", "how replicas scale", "they stay as they are"},
     {"tfPort", "the port of the programs", "Shoal leases a free one", true},
@@ -104,18 +88,20 @@ class Reader {
     builder_->job()->framework = kind_.framework;
     const std::string version = document_.Text("apiVersion").value_or("");
     launcher_is_job_ = kind_.name == "MPIJob" && version == "kubeflow.org/v2beta1";
+    const std::string definition = (launcher_is_job_ ? "V2beta1" : "") + std::string(kind_.name);
     ReadMetadata(&document_, builder_);
     auto spec = document_.Sub("spec");
-    document_.Rest({});
+    document_.Rest(definition);
     if (!spec) return document_.Wrong("spec", "got no spec, expected one with replicas");
     ReadRunPolicy(&*spec, true);
     if (auto policy = spec->Sub("runPolicy")) ReadRunPolicy(&*policy, false);
     ReadElastic(&*spec);
-    per_node_ = spec->Text("nprocPerNode").value_or("");
+    if (per_node_.empty()) per_node_ = spec->Text("nprocPerNode").value_or("");
     if (kind_.name == "MPIJob") ReadMpi(&*spec);
+    if (kind_.name == "MXJob") spec->Choice("jobMode", {"MXTrain"});
     ReadReplicas(&*spec);
     ReadSuccess(&*spec);
-    spec->Rest(kSpec);
+    spec->Rest(definition + "Spec");
     Finish();
   }
 
@@ -188,7 +174,7 @@ void Reader::ReadRunPolicy(Section* policy, bool inlined) {
                  "queue lets it; run it when it shall start");
   }
   ReadTtl(policy, builder_);
-  if (!inlined) policy->Rest(kRunPolicy);
+  if (!inlined) policy->Rest("RunPolicy");
 }
 
 void Reader::ReadScheduling(Section* scheduling) {
@@ -201,20 +187,10 @@ void Reader::ReadScheduling(Section* scheduling) {
         static_cast<int>(scheduling->Integer("minAvailable", 0, job::kMaxTasks).value_or(0));
     available_place_ = scheduling->PlaceOf("minAvailable");
   }
-  scheduling->Rest(kScheduling);
+  scheduling->Rest("SchedulingPolicy");
 }
 
 void Reader::ReadElastic(Section* spec) {
-  constexpr static Unkept kElastic[] = {
-      {"rdzvBackend", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
-      {"rdzvHost", "where torchrun's agents meet", "Shoal lets the tasks meet itself", true},
-      {"rdzvPort", "where torchrun's agents meet", "Shoal lets the tasks meet itself", true},
-      {"rdzvId", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
-      {"rdzvConf", "how torchrun's agents meet", "Shoal lets the tasks meet itself", true},
-      {"standalone", "that torchrun's agents need not meet", "Shoal lets the tasks meet itself",
-       true},
-      {"metrics", "when the number of workers changes", "it changes when you say so"},
-  };
   // Workers come, go and fail without ending the job.
   dynamic_ = spec->Flag("enableDynamicWorker").value_or(false);
   auto elastic = spec->Sub("elasticPolicy");
@@ -232,7 +208,7 @@ void Reader::ReadElastic(Section* spec) {
   }
   const std::string per_node = elastic->Text("nProcPerNode").value_or("");
   if (!per_node.empty()) per_node_ = per_node;
-  elastic->Rest(kElastic);
+  elastic->Rest("ElasticPolicy");
 }
 
 void Reader::ReadMpi(Section* spec) {
@@ -310,7 +286,7 @@ void Reader::ReadReplica(const std::string& type, const job::Place& place, Secti
     if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
     templates_.emplace(role->name, *pod_template);
   }
-  replica.Rest(kReplica);
+  replica.Rest("ReplicaSpec", kReplica);
 }
 
 void Reader::SetRestart(const std::string& policy, job::Role* role, Section* from) {
@@ -504,7 +480,14 @@ void Reader::TellClean() {
       continue;
     others += (others.empty() ? "" : ", ") + role.name;
   }
-  if (others.empty() || kind_.name == "MPIJob") return;
+  if (others.empty()) return;
+  if (kind_.name == "MPIJob") {
+    return builder_->notes()->Mention(
+        clean_place_, clean_field_.empty() ? "spec.runPolicy.cleanPodPolicy" : clean_field_,
+        "'None', which it is by default, left the workers' pods waiting after the launcher's end; "
+        "not kept: they are stopped then",
+        "success");
+  }
   builder_->notes()->Lose(
       clean_place_, clean_field_.empty() ? "spec.runPolicy.cleanPodPolicy" : clean_field_,
       "'None', which it is by default, left what still ran after the job's end running (" + others +

@@ -12,91 +12,7 @@
 namespace shoal::dialect {
 namespace {
 
-constexpr std::string_view kEngine = "the engine chooses the machine";
-
-constexpr Unkept kMetadata[] = {
-    {"namespace", "in which namespace the job lives", "a queue keeps jobs of teams apart", true},
-    {"generateName", "how its name begins", "a job's ID is unique, its name need not be", true},
-    {"creationTimestamp", "", "", true},
-    {"deletionGracePeriodSeconds", "", "", true},
-    {"deletionTimestamp", "", "", true},
-    {"uid", "", "", true},
-    {"resourceVersion", "", "", true},
-    {"generation", "", "", true},
-    {"managedFields", "", "", true},
-    {"selfLink", "", "", true},
-    {"finalizers", "", "", true},
-    {"ownerReferences", "whom it belongs to", "a job stands for itself", true},
-};
-
-constexpr Unkept kPod[] = {
-    {"activeDeadlineSeconds", "how long one pod may run", "set limits.deadline for the whole job"},
-    {"automountServiceAccountToken", "whether a token of the cluster is mounted",
-     "a task has no such token", true},
-    {"dnsConfig", "how names are resolved", "tasks resolve names as their machine does"},
-    {"dnsPolicy", "how names are resolved", "tasks resolve names as their machine does", true},
-    {"enableServiceLinks", "whether variables of services are set", "there are none", true},
-    {"ephemeralContainers", "containers for debugging", "a task is one program"},
-    {"hostAliases", "extra names of hosts", "put them into /etc/hosts of the machine"},
-    {"hostIPC", "that the pod shares the host's IPC", "local tasks always do", true},
-    {"hostPID", "that the pod sees the host's processes", "tasks are isolated by the engine"},
-    {"hostUsers", "whose users the pod has", "tasks run as the user who started the job", true},
-    {"hostname", "what the pod's host is called",
-     "tasks find each other by the cluster description"},
-    {"hostnameOverride", "what the pod's host is called",
-     "tasks find each other by the cluster description"},
-    {"nodeName", "on which node the pods run", kEngine},
-    {"os", "on which system the pods run", kEngine, true},
-    {"overhead", "what the pod costs beside its containers", kEngine, true},
-    {"preemptionPolicy", "whom the pods may push out", "the queue decides"},
-    {"priority", "how important the pods are", "set priority"},
-    {"readinessGates", "when the pods count as ready", "a task runs when its program runs"},
-    {"resourceClaims", "devices that the pods claim", "set resources.gpu"},
-    {"schedulingGroup", "with which pods it is placed", "all tasks of a job start together", true},
-    {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
-    {"schedulingGates", "what the pods wait for", "the queue decides"},
-    {"serviceAccount", "which account of the cluster the pods have", "a task has none"},
-    {"setHostnameAsFQDN", "what the pod's host is called", "a task keeps its machine's name", true},
-    {"shareProcessNamespace", "that containers see each other's processes", "a task is one program",
-     true},
-    {"subdomain", "what the pod's host is called", "a task keeps its machine's name", true},
-};
-
-constexpr Unkept kContainer[] = {
-    {"name", "", "", true},
-    {"imagePullPolicy", "when the image is pulled", "the engine decides", true},
-    {"lifecycle", "what runs at start and stop", "do it in the command: tasks get SIGTERM first"},
-    {"livenessProbe", "when the program counts as hung", "limits.stall finds programs that hang"},
-    {"readinessProbe", "when the program counts as ready", "others start without waiting for it"},
-    {"startupProbe", "when the program counts as started", "others start without waiting for it"},
-    {"resizePolicy", "how resources change while it runs", "they do not", true},
-    {"restartPolicy", "when this container is started again", "the role's restart says it"},
-    {"restartPolicyRules", "after which exit codes this container is started again",
-     "the role's restart and on_exit say it"},
-    {"stdin", "that the program can be typed to", "tasks read from nothing", true},
-    {"stdinOnce", "that the program can be typed to", "tasks read from nothing", true},
-    {"terminationMessagePath", "where its last words are read from", "shoal logs has all", true},
-    {"terminationMessagePolicy", "where its last words are read from", "shoal logs has all", true},
-    {"tty", "that the program has a terminal", "tasks write to a log", true},
-    {"volumeDevices", "raw devices in the container", "open the machine's own"},
-    {"workingDir", "in which directory the program starts",
-     "tasks start in the directory of the job; begin the command with sh, -c, 'cd DIR && exec …'"},
-};
-
-constexpr Unkept kPort[] = {
-    {"hostIP", "at which address of the host it is", "ports are leased on all", true},
-    {"hostPort", "its number on the host", "Shoal leases a free port; see SHOAL_PORT"},
-    {"protocol", "its protocol", "ports are TCP ports", true},
-};
-
-constexpr Unkept kHostPath[] = {{"type", "", "", true}};
-
-constexpr Unkept kMount[] = {
-    {"subPath", "", "", true},
-    {"subPathExpr", "", "", true},
-    {"mountPropagation", "", "", true},
-    {"recursiveReadOnly", "", "", true},
-};
+constexpr std::chrono::seconds kGrace{30};  // terminationGracePeriodSeconds, where it is not said
 
 double SuffixFactor(std::string_view suffix) {
   constexpr std::pair<std::string_view, double> kSuffixes[] = {{"", 1},
@@ -126,7 +42,7 @@ void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
     port.set_at("roles." + role->name + ".ports");
     const std::string name = port.Text("name").value_or("");
     const auto number = port.Integer("containerPort", 1, 65535);
-    port.Rest(kPort);
+    port.Rest("ContainerPort");
     if (!options.framework_port.empty() && name == options.framework_port) continue;
     std::string plain = PlainName(name, 15);
     if (plain.empty()) plain = "p" + std::to_string(number.value_or(0));
@@ -142,31 +58,50 @@ void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
   }
 }
 
-// What holds of a volume where there is no cluster; `kept`: on one it is there.
-void TellVolume(Section* mount, const std::string& path, Section* volume, bool kept) {
-  const std::string there = "the program found a volume at " + path;
-  if (volume == nullptr) {
-    mount->Lose("mountPath", there + "; not kept: no volume of that name is in the file");
-    return;
+// "hostPath", as the file calls what the volume is made of.
+std::string KindOf(const Section& volume) {
+  for (const std::string& name : volume.Names()) {
+    if (name != "name") return name;
   }
-  const std::string but =
-      kept ? "; kept in the role's kubernetes.volumes, and elsewhere " : "; not kept: ";
+  return "emptyDir by default";
+}
+
+// What of a mount holds where there is no cluster; `kept`: on one it is there.
+void TellMount(Section* mount, const std::string& path, Section* volume, bool kept) {
+  const std::string name = job::Shown(mount->Text("name").value_or(""));
+  if (volume == nullptr) {
+    return mount->Lose("", "the program found a volume at " + path +
+                               "; not kept: no volume of the name " + name + " is in the file");
+  }
+  const std::string kind = KindOf(*volume);
+  std::string there = "the program found the volume " + name + " (" + kind + ") at " + path;
+  std::string source;
   if (auto host = volume->Sub("hostPath")) {
-    const std::string source = host->Text("path").value_or("");
-    host->Rest(kHostPath);
-    if (source == path) return;  // the local engine's tasks see the same path
-    mount->Lose("mountPath", "the program found the host's " + source + " at " + path + but +
-                                 "tasks see the machine's own files; let it read " + source);
-  } else if (volume->Take("emptyDir") != nullptr) {
-    mount->Lose("mountPath",
-                "the program found an empty directory at " + path + but +
-                    "tasks see the machine's own files; $SHOAL_SCRATCH is "
-                    "an empty directory of the task",
-                path == "/dev/shm");
+    source = host->Text("path").value_or("");
+    host->Rest("HostPathVolumeSource");
+    there += ", the host's " + source;
+  }
+  if (auto empty = volume->Sub("emptyDir"); empty && empty->Has("medium")) {
+    there += ", of the medium " + empty->Text("medium").value_or("");
+  }
+  const bool read_only = mount->Flag("readOnly").value_or(false);
+  if (read_only) there += ", readOnly";
+  // The local engine's tasks see the same path, and may write there if their user may.
+  const bool same = kept && source == path && !read_only;
+  if (same) return;
+  const bool scratch = kind.starts_with("emptyDir");
+  const std::string elsewhere =
+      "tasks see the machine's own files; " +
+      (scratch          ? "$SHOAL_SCRATCH is an empty directory of the task"
+       : source.empty() ? "have the data at that path, or name where it is in the command"
+       : source != path ? "let it read " + source
+                        : "its user may write there, if the machine lets it");
+  if (kept) {
+    mount->KeepFor("kubernetes", "",
+                   there + "; kept in the role's kubernetes.volumes, and elsewhere " + elsewhere,
+                   scratch && path == "/dev/shm");
   } else {
-    mount->Lose("mountPath", there + but +
-                                 "tasks see the machine's own files; have the data at that path, "
-                                 "or name where it is in the command");
+    mount->Lose("", there + "; not kept: " + elsewhere, scratch && path == "/dev/shm");
   }
 }
 
@@ -184,8 +119,8 @@ void ReadMounts(Section* container, std::vector<Section>* volumes, const std::st
     const bool read_only = mount.Flag("readOnly").value_or(false);
     const bool kept =
         volume != nullptr && !part && KeepVolume(volume, path, read_only, role, builder);
-    TellVolume(&mount, path, volume, kept);
-    mount.Rest(kMount);
+    TellMount(&mount, path, volume, kept);
+    mount.Rest("VolumeMount");
   }
 }
 
@@ -216,6 +151,18 @@ Section* ChooseContainer(std::vector<Section>* containers, const PodOptions& opt
   return containers->empty() ? nullptr : &containers->front();
 }
 
+void TellName(Section* chosen, const PodOptions& options, const job::Role& role) {
+  const std::string name = chosen->Text("name").value_or("");
+  const auto& wanted = options.containers;
+  if (std::find(wanted.begin(), wanted.end(), name) != wanted.end() || name == role.name) return;
+  chosen->Lose("name",
+               wanted.empty() ? "the container was called " + job::Shown(name) +
+                                    "; not kept: a task is called by its role"
+                              : "no container is called " + job::Shown(wanted.front()) +
+                                    ", which marks the program; the first one is taken for it",
+               true);
+}
+
 void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                     JobBuilder* builder) {
   std::vector<Section> containers = spec->Subs("containers");
@@ -232,6 +179,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                            "program; make it a role of its own");
   }
   const std::string at = chosen->at();
+  TellName(chosen, options, *role);
   ReadPodEnvironment(chosen, role, builder);
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
@@ -241,7 +189,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   ReadCommand(chosen, options, role);
   chosen->set_at(at);
   KeepContainerWishes(chosen, role);
-  chosen->Rest(kContainer);
+  chosen->Rest("Container");
 }
 
 }  // namespace
@@ -268,25 +216,25 @@ void ReadTtl(Section* section, JobBuilder* builder) {
 void ReadMetadata(Section* document, JobBuilder* builder) {
   document->Take("apiVersion");
   document->Take("kind");
-  document->Take("status");
+  // What a program has to save what it has, where the pods do not say it.
+  builder->job()->limits.stop_grace = kGrace;
   auto metadata = document->Sub("metadata");
   if (!metadata) return;
   if (const auto name = metadata->Text("name")) builder->SetName(*name);
   builder->job()->kubernetes.name_space = metadata->Text("namespace").value_or("");
   KeepPodMetadata(&*metadata, &builder->job()->kubernetes);
-  metadata->Rest(kMetadata);
+  metadata->Rest("ObjectMeta");
 }
 
 Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
             JobBuilder* builder) {
   Pod pod;
   if (auto metadata = pod_template->Sub("metadata")) {
-    metadata->Take("name");
     KeepPodMetadata(&*metadata, &role->kubernetes);
-    metadata->Rest(kMetadata);
+    metadata->Rest("PodTemplateMeta");
   }
   auto spec = pod_template->Sub("spec");
-  pod_template->Rest({});
+  pod_template->Rest("PodTemplateSpec");
   if (!spec) {
     pod_template->Wrong("spec", "got a pod template without spec, expected one with containers");
     return pod;
@@ -297,6 +245,13 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
     auto& limit = builder->job()->limits.stop_grace;
     const std::chrono::milliseconds wanted(*grace * 1000);
     limit = builder->job()->roles.size() == 1 ? wanted : std::max(limit, wanted);
+  } else if (builder->job()->roles.size() > 1) {
+    auto& limit = builder->job()->limits.stop_grace;
+    limit = std::max<std::chrono::milliseconds>(limit, kGrace);
+  }
+  if (auto os = spec->Sub("os"); os && os->Text("name").value_or("linux") != "linux") {
+    os->Wrong("name", "got os.name " + job::Shown(os->Text("name").value_or("")) +
+                          ", expected linux, which is what tasks run on");
   }
   for (Section& init : spec->Subs("initContainers")) {
     init.Lose("", "the container " + job::Shown(init.Text("name").value_or("")) +
@@ -305,7 +260,7 @@ Pod ReadPod(Section* pod_template, const PodOptions& options, job::Role* role,
   }
   ReadContainers(&*spec, options, role, builder);
   KeepPodWishes(&*spec, role);
-  spec->Rest(kPod);
+  spec->Rest("PodSpec");
   return pod;
 }
 

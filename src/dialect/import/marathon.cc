@@ -22,61 +22,24 @@ constexpr int kMaxDepth = 16;
 constexpr size_t kMostPorts = 15;
 constexpr size_t kLongestPort = 15;
 constexpr size_t kMostOrders = 256;
-constexpr std::string_view kService = "a job's tasks are replaced by running the job again";
 
+// What Marathon gives back of an app that runs.
 constexpr Unkept kApp[] = {
-    {"backoffFactor", "by how much the wait before a restart grows", "it doubles", true},
-    {"disk", "how much disk a task may use", "tasks use their machine's disk"},
-    {"executor", "which executor runs it", "the launcher does", true},
-    {"ipAddress", "an address for each task", "tasks share their machine's"},
-    {"killSelection", "which task is killed first when it shrinks", "the last index ends first",
-     true},
-    {"labels", "labels for others to read", "find jobs by name or ID", true},
-    {"networks", "the network of its tasks", "tasks share their machine's", true},
+    {"taskStats", "how its tasks fare", "a new run has its own", true},
+    {"tasksStats", "how its tasks fare", "a new run has its own", true},
+    {"tasksStaged", "how many tasks begin", "a new run has its own", true},
+    {"tasksRunning", "how many tasks run", "a new run has its own", true},
+    {"tasksHealthy", "how many tasks are well", "a new run has its own", true},
+    {"tasksUnhealthy", "how many tasks are not well", "a new run has its own", true},
+    {"tasks", "which tasks run", "a new run has its own", true},
+    {"lastTaskFailure", "how a task failed", "a new run has its own", true},
+    {"readinessCheckResults", "which tasks are ready", "a new run has its own", true},
+    {"deployments", "which changes are under way", "a new run has its own", true},
     {"networkBandwidth", "how much of the network it gets", "it is not limited", true},
-    {"readinessChecks", "when a task counts as ready", "a task is ready when it runs"},
-    {"residency", "that tasks stay on their machine", "data is kept by path"},
-    {"resourceLimits", "up to how much a task may use", "resources is the limit"},
-    {"role", "for which role of Mesos it gets offers", "set queue", true},
-    {"taskStats", "", "", true},
-    {"tty", "that a task has a terminal", "tasks write to a log", true},
-    {"upgradeStrategy", "how a new version replaces the old", kService, true},
-    {"version", "", "", true},
-    {"versionInfo", "", "", true},
-    {"tasksStaged", "", "", true},
-    {"tasksRunning", "", "", true},
-    {"tasksHealthy", "", "", true},
-    {"tasksUnhealthy", "", "", true},
-    {"deployments", "", "", true},
 };
 
 constexpr Unkept kGroup[] = {
     {"pods", "pods of several containers", "make each container an app of its own"},
-    {"enforceRole", "for which role of Mesos its apps get offers", "set queue", true},
-    {"version", "", "", true},
-};
-
-constexpr Unkept kContainer[] = {
-    {"type", "", "", true},
-    {"linuxInfo", "how closed in the program runs", "it runs as the user who started the job"},
-};
-
-constexpr Unkept kDocker[] = {
-    {"credential", "the credentials of the registry", "the engine with images has its own", true},
-    {"pullConfig", "the credentials of the registry", "the engine with images has its own", true},
-};
-
-constexpr Unkept kPort[] = {
-    {"labels", "labels for others to read", "find ports in SHOAL_CLUSTER", true},
-    {"servicePort", "its number at the load balancer", "there is none", true},
-    {"networkNames", "in which networks it is", "tasks share their machine's", true},
-};
-
-constexpr Unkept kVolume[] = {
-    {"mode", "", "", true},
-    {"external", "which volume of a storage system it is", "have the data at that path"},
-    {"persistent", "how large it is and that it is kept", "have the data at that path"},
-    {"secret", "which secret lies there", "give it with --set roles.….env.NAME=VALUE"},
 };
 
 // "/ml/word2vec/worker" → "worker".
@@ -212,7 +175,7 @@ void Reader::ReadGroup(Section group, const std::string& base, int depth) {
   ReadDependencies(&group, whole);
   for (Section& app : group.Subs("apps")) ReadApp(app, whole);
   for (Section& below : group.Subs("groups")) ReadGroup(below, whole, depth + 1);
-  group.Rest(kGroup);
+  group.Rest("MarathonGroupUpdate", kGroup);
 }
 
 // Of an app, or of a group for all apps in it.
@@ -284,7 +247,7 @@ void Reader::ReadApp(Section app, const std::string& base) {
     const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
     limit = roles.size() == 1 ? wanted : std::max(limit, wanted);
   }
-  app.Rest(kApp);
+  app.Rest("MarathonApp", kApp);
 }
 
 void Reader::ReadCommand(Section* app, job::Role* role) {
@@ -354,11 +317,11 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
                    true);
     }
     settings_.ReadDocker(&*docker, role->name);
-    docker->Rest(kDocker);
+    docker->Rest("MarathonDockerContainer");
   }
   for (Section& port : container->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
   ReadVolumes(&*container, "roles." + role->name + ".command");
-  container->Rest(kContainer);
+  container->Rest("MarathonContainer");
 }
 
 void Reader::ReadVolumes(Section* container, const std::string& at) {
@@ -367,17 +330,17 @@ void Reader::ReadVolumes(Section* container, const std::string& at) {
     const std::string inside = volume.Text("containerPath").value_or("");
     const std::string host = volume.Text("hostPath").value_or("");
     if (!host.empty() && host == inside) {
-      volume.Take("mode");
+      // The same there and here.
     } else if (!host.empty()) {
-      volume.Lose("containerPath",
-                  "the program found the host's " + host + " at " + inside +
-                      "; not kept: tasks see the machine's own files; let it read " + host);
+      volume.Lose("hostPath", "the program found the host's " + host + " at " + inside +
+                                  "; not kept: tasks see the machine's own files; let it read " +
+                                  host);
     } else {
       volume.Lose("containerPath", "the program found a volume at " + inside +
                                        "; not kept: tasks see the machine's own files; have the "
                                        "data at that path");
     }
-    volume.Rest(kVolume);
+    volume.Rest("MarathonAppVolume");
   }
 }
 
@@ -406,7 +369,7 @@ void Reader::TellNumber(const std::string& field, int64_t number, bool required,
   if (number == 0) return;
   port->Lose(field,
              "port " + std::to_string(number) +
-                 (required ? " itself was asked for" : " was the service's") +
+                 (required ? " itself was asked for (requirePorts)" : " was the service's") +
                  "; not kept: Shoal leases a free port and tells it in PORT" +
                  std::to_string(index),
              !required);
@@ -421,9 +384,9 @@ void Reader::AddPort(Section* port, const std::string& number_field, bool requir
     port->Lose("protocol", "it was a port for UDP; not kept: Shoal leases ports for TCP");
   }
   const std::string name = port->Text("name").value_or("");
-  port->Rest(kPort);
-  const size_t index = role->ports.size();
   const bool mapping = number_field == "hostPort";
+  port->Rest(mapping ? "MarathonContainerPortMapping" : "MarathonPortDefinition");
+  const size_t index = role->ports.size();
   NamePort(name, mapping ? inside : number, port, role);
   // A port of the host that a mapping names is that port.
   TellNumber(number_field, number, required || mapping, index, port);

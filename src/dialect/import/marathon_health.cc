@@ -9,12 +9,6 @@ namespace {
 
 constexpr int64_t kDay = 24 * 3600;
 
-constexpr Unkept kCheck[] = {
-    {"delaySeconds", "how long before the first question", "the first comes soon", true},
-    {"ignoreHttp1xx", "that answers 100 to 199 say nothing", "they are no good ones", true},
-    {"ipProtocol", "which version of IP", "the program's port is found by itself", true},
-};
-
 // False if it asks for what our checks do not; that was told.
 bool ReadPort(Section* check, job::Role* role) {
   const auto number = check->Integer("port", 0, 65535);
@@ -75,7 +69,7 @@ void ReadCheck(Section* check, const std::string& exports, job::Role* role) {
   seconds("timeoutSeconds", 1, &health.timeout);
   const auto failures = check->Integer("maxConsecutiveFailures", 0, 1000);
   if (failures) health.failures = static_cast<int>(std::max<int64_t>(*failures, 1));
-  check->Rest(kCheck);
+  check->Rest("MarathonAppHealthCheck");
   const bool told_only = failures == 0 && !protocol.starts_with("MESOS_") && protocol != "COMMAND";
   if (told_only)
     check->Lose("maxConsecutiveFailures",

@@ -11,18 +11,9 @@ namespace {
 
 constexpr size_t kMostUris = 256;
 constexpr size_t kLongestUser = 256;
-constexpr std::string_view kHeeds = "; the engine marathon heeds it, other engines do not";
-
-constexpr Unkept kArtifact[] = {
-    {"extract", "whether an archive is unpacked", "archives are", true},
-    {"executable", "whether it becomes executable", "the program shoal does"},
-    {"cache", "whether the agent keeps it", "it does not", true},
-    {"destPath", "how it is called in the sandbox", "it keeps its own name"},
-};
-constexpr Unkept kSecret[] = {{"scope", "", "", true}};
-constexpr Unkept kUnreachable[] = {
-    {"expungeAfterSeconds", "when a lost task is forgotten", "when it is replaced", true},
-};
+constexpr Unkept kSecret[] = {{"scope", "which programs may see it", "all of the job's may"}};
+constexpr const char* kEngine = "marathon";
+constexpr std::string_view kHeeds = "; other engines than marathon do not heed it";
 
 // [["rack", "LIKE", "r1"]] → "rack:LIKE:r1"; empty if it cannot be said so.
 std::string Constraint(const job::Node& node) {
@@ -58,7 +49,7 @@ void MarathonSettings::ReadApp(Section* app, const std::string& role) {
   if (strategy != nullptr && strategy->kind == job::Node::Kind::kMap) {
     auto unreachable = app->Sub("unreachableStrategy");
     const auto seconds = unreachable->Number("inactiveAfterSeconds", 0, 1e6);
-    unreachable->Rest(kUnreachable);
+    unreachable->Rest("MarathonUnreachableEnabled");
     if (seconds) {
       const auto text = std::to_string(std::llround(*seconds)) + "s";
       Say(app, "unreachableStrategy", role, {text}, "unreachable");
@@ -97,7 +88,7 @@ void MarathonSettings::ReadArtifacts(Section* app) {
   for (Section& artifact : app->Subs("fetch")) {
     artifact.set_at("marathon.fetch");
     if (const auto uri = artifact.Text("uri")) add("fetch", *uri);
-    artifact.Rest(kArtifact);
+    artifact.Rest("MarathonArtifact");
   }
   for (const char* name : {"uris", "storeUrls"}) {
     for (const std::string& uri : app->Texts(name)) add(name, uri);
@@ -113,7 +104,7 @@ void MarathonSettings::ReadSources(Section* app) {
     if (node->kind != job::Node::Kind::kMap) continue;
     Section one(*node, secrets->PathOf(key.text), "marathon.secrets", app->notes());
     if (const auto source = one.Text("source")) sources_[key.text] = *source;
-    one.Rest(kSecret);
+    one.Rest("MarathonSecretDef", kSecret);
   }
 }
 
@@ -126,9 +117,10 @@ bool MarathonSettings::ReadSecret(const std::string& variable, const job::Node& 
   if (!IsVariableName(variable) || job::IsReservedVariable(variable)) return false;
   const auto [known, fresh] = secrets_.emplace(variable, source->second);
   if (!fresh && known->second != source->second) return false;
-  env->Lose(variable, "it comes from the secret " + job::Shown(source->second) +
-                          ", kept in marathon.secrets for all roles" + std::string(kHeeds) +
-                          ": give them " + env->at() + "." + variable);
+  env->KeepFor(kEngine, variable,
+               "it comes from the secret " + job::Shown(source->second) +
+                   ", kept in marathon.secrets for all roles" + std::string(kHeeds) +
+                   ": give them " + env->at() + "." + variable);
   return true;
 }
 
@@ -141,7 +133,7 @@ void MarathonSettings::ReadDocker(Section* docker, const std::string& role) {
   for (Section& parameter : docker->Subs("parameters")) {
     const std::string key = parameter.Text("key").value_or("");
     texts.push_back(key + "=" + parameter.Text("value").value_or(""));
-    parameter.Rest({});
+    parameter.Rest("MarathonDockerParameter");
   }
   if (!texts.empty()) Say(docker, "parameters", role, std::move(texts), "parameters");
 }
@@ -154,20 +146,18 @@ void MarathonSettings::Settle(JobBuilder* builder) {
                       std::all_of(said.begin(), said.end(),
                                   [&](const Said& one) { return one.value == first.value; });
     const std::string at = "marathon." + field;
-    const auto tell = [&](const Said& one, const std::string& sentence, bool minor) {
-      const std::string where = same ? at : "roles." + one.role;
-      if (minor) return builder->notes()->Mention(one.place, one.field, sentence, where);
-      builder->notes()->Lose(one.place, one.field, sentence, where);
-    };
+    const bool minor = field == "force_pull" || field == "unreachable";
     if (!same) {
-      const bool minor = field == "force_pull" || field == "unreachable";
-      for (const Said& one : said)
-        tell(one, "not kept: not all apps say it alike, and a job has one " + at + " for all roles",
-             minor);
+      for (const Said& one : said) {
+        builder->notes()->Add(
+            {one.place, one.field,
+             "not kept: not all apps say it alike, and a job has one " + at + " for all roles",
+             "roles." + one.role, minor, ""});
+      }
       continue;
     }
-    // Programs notice who they are.
-    tell(first, "kept in " + at + std::string(kHeeds), field != "user");
+    builder->notes()->Add(
+        {first.place, first.field, "kept in " + at + std::string(kHeeds), at, minor, kEngine});
     if (field == "constraints") block.constraints = first.value;
     if (field == "accepted_roles") block.accepted_roles = first.value;
     if (field == "user") block.user = first.value[0];
@@ -180,10 +170,10 @@ void MarathonSettings::Settle(JobBuilder* builder) {
   block.secrets = secrets_;
   block.fetch = fetch_;
   if (fetch_.empty()) return;
-  builder->notes()->Lose(fetch_place_, fetch_field_,
+  builder->notes()->Add({fetch_place_, fetch_field_,
                          "what it downloads is kept in marathon.fetch for all roles" +
                              std::string(kHeeds) + ": have it on the machine there",
-                         "marathon.fetch");
+                         "marathon.fetch", false, kEngine});
   for (job::Role& role : builder->job()->roles) {
     // As Marathon's own tasks begin.
     if (!role.command.empty()) SayBefore("cd \"${MESOS_SANDBOX:-.}\"", &role);

@@ -58,7 +58,7 @@ class Reader {
                            " had succeeded; not kept: a job knows no others");
       other.Rest({});
     }
-    all.Rest(kJob);
+    all.Rest("", kJob);
   }
 
  private:
@@ -93,7 +93,7 @@ class Reader {
     if (const auto grace = run->Integer("taskKillGracePeriodSeconds", 0, 3600))
       builder_->job()->limits.stop_grace = std::chrono::seconds(*grace);
     run->set_at("roles." + role_->name);
-    run->Rest(kRun);
+    run->Rest("", kRun);
   }
 
   void ReadCommand(Section* run) {
@@ -172,17 +172,17 @@ class Reader {
         parameter.Rest({});
       }
       if (!block().parameters.empty()) Kept(&*docker, "parameters", "marathon.parameters");
-      docker->Rest(kImage);
+      docker->Rest("", kImage);
     }
     if (auto ucr = run->Sub("ucr")) {
       block().containerizer = "mesos";
       if (auto image = ucr->Sub("image")) {
         if (const auto id = image->Text("id")) builder_->SetImage(*id, &*image);
         if (image->Flag("forcePull").value_or(false)) block().force_pull = true;
-        image->Rest(kImage);
+        image->Rest("", kImage);
       }
       ReadRights(&*ucr, "forcePull");
-      ucr->Rest(kImage);
+      ucr->Rest("", kImage);
     }
   }
 
@@ -219,7 +219,7 @@ class Reader {
       artifact.set_at("marathon.fetch");
       if (const auto uri = artifact.Text("uri"); uri && block().fetch.size() < kMostTexts)
         block().fetch.push_back(*uri);
-      artifact.Rest(kArtifact);
+      artifact.Rest("", kArtifact);
     }
     if (block().fetch.empty()) return;
     run->set_at("marathon.fetch");
@@ -276,7 +276,7 @@ class Reader {
                                                                  : job::Concurrency::kForbid;
       if (const auto deadline = one.Integer("startingDeadlineSeconds", 1, 31'536'000))
         schedule.start_deadline = std::chrono::seconds(*deadline);
-      one.Rest(kSchedule);
+      one.Rest("", kSchedule);
       one.Lose("",
                "it ran at its times; `shoal schedule` has it run at them, `shoal run` runs it "
                "once, now",

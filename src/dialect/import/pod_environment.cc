@@ -185,7 +185,7 @@ void ReadPodEnvironment(Section* container, job::Role* role, JobBuilder* builder
           unresolved, &variable,
           "give the whole value with --set roles." + role->name + ".env." + *name + "=VALUE");
     }
-    variable.Rest({});
+    variable.Rest("EnvVar");
   }
   if (container->Take("envFrom") != nullptr) {
     container->set_at(at);

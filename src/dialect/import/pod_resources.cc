@@ -46,8 +46,8 @@ class Reader {
     }
     ReadFurther(&limits_);
     ReadFurther(&requests_);
-    if (limits_) limits_->Rest(kUnkept);
-    if (requests_) requests_->Rest(kUnkept);
+    if (limits_) limits_->Rest("", kUnkept);
+    if (requests_) requests_->Rest("", kUnkept);
   }
 
  private:
@@ -144,11 +144,9 @@ class Reader {
 void ReadPodResources(Section* container, job::Role* role, JobBuilder* builder) {
   auto resources = container->Sub("resources");
   if (!resources) return;
-  constexpr static Unkept kClaims[] = {
-      {"claims", "devices that the pod claims", "no pod has claims here; set resources.gpu"}};
   resources->set_at("roles." + role->name + ".resources");
   Reader(&*resources, role, builder).Run();
-  resources->Rest(kClaims);
+  resources->Rest("ResourceRequirements");
 }
 
 }  // namespace shoal::dialect

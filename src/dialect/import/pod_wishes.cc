@@ -38,7 +38,7 @@ void ReadTolerations(Section* spec, job::PodAsk* wishes) {
       one.Lose("tolerationSeconds",
                "it said how long such a node is tolerated; not kept: it is for good", true);
     }
-    one.Rest({});
+    one.Rest("Toleration");
     if (key.empty()) {
       one.Lose("",
                "these pods tolerated every node; not kept: name the taints in "
@@ -174,7 +174,7 @@ void KeepPodWishes(Section* spec, job::Role* role) {
   wishes.runtime_class = spec->Text("runtimeClassName").value_or("");
   for (Section& secret : spec->Subs("imagePullSecrets")) {
     const std::string name = secret.Text("name").value_or("");
-    secret.Rest({});
+    secret.Rest("LocalObjectReference");
     if (!name.empty() && wishes.image_pull_secrets.size() < 16)
       AddUnique(name, &wishes.image_pull_secrets);
   }

@@ -32,6 +32,14 @@ std::string Bounds(int64_t least, int64_t most) {
   return "from " + std::to_string(least) + " to " + std::to_string(most);
 }
 
+// A flag that says what holds without it says nothing: false, or true where the table's example is
+// false.
+bool SaysNothing(const ForeignField& field, const Node& value) {
+  if (value.kind == Node::Kind::kNull) return true;
+  if (value.kind != Node::Kind::kScalar) return value.items.empty();
+  return field.type == "flag" && value.text == (field.example == "false" ? "true" : "false");
+}
+
 }  // namespace
 
 void Notes::Wrong(const job::Place& place, const std::string& field, const std::string& sentence) {
@@ -40,12 +48,12 @@ void Notes::Wrong(const job::Place& place, const std::string& field, const std::
 
 void Notes::Lose(const job::Place& place, const std::string& field, const std::string& sentence,
                  const std::string& at) {
-  losses_.push_back({place, field, sentence, at, false});
+  losses_.push_back({place, field, sentence, at, false, ""});
 }
 
 void Notes::Mention(const job::Place& place, const std::string& field, const std::string& sentence,
                     const std::string& at) {
-  losses_.push_back({place, field, sentence, at, true});
+  losses_.push_back({place, field, sentence, at, true, ""});
 }
 
 const Node* Section::Take(const std::string& name) {
@@ -168,39 +176,82 @@ std::vector<std::string> Section::Names() const {
   return names;
 }
 
-void Section::Rest(std::span<const Unkept> known) {
-  std::vector<std::string> names(asked_.begin(), asked_.end());
-  for (const Unkept& field : known) names.emplace_back(field.name);
+void Section::Rest(std::string_view definition, std::span<const Unkept> older) {
+  const std::span<const ForeignField> fields = FieldsOf(definition);
   int unknown = 0;
   for (size_t i = 0; i < node_->keys.size(); ++i) {
     const std::string& name = node_->keys[i].text;
     const Node& value = node_->items[i];
-    if (asked_.contains(name) || value.kind == Node::Kind::kNull) continue;
-    const auto field = std::find_if(known.begin(), known.end(),
-                                    [&](const Unkept& one) { return one.name == name; });
-    if (field != known.end()) {
-      if (field->meant.empty()) continue;  // says nothing that could be lost
-      const bool scalar = value.kind == Node::Kind::kScalar;
-      const std::string got = scalar ? job::Shown(value.text) : "it";
-      Lose(
-          name,
-          got + " said " + std::string(field->meant) + "; not kept: " + std::string(field->instead),
-          field->minor);
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const ForeignField& one) { return one.name == name; });
+    if (field != fields.end()) {
+      TellField(*field, value);
       continue;
     }
-    if (++unknown > kMostUnknown) continue;
-    // A new field of a later version often begins as an older one does; a misspelt one has its
-    // length.
-    const std::string nearest = job::Nearest(name, names);
-    const size_t longer = std::max(nearest.size(), name.size());
-    if (!nearest.empty() && longer - std::min(nearest.size(), name.size()) <= kMostMissing) {
-      notes_->Wrong(
-          node_->keys[i].place, path_,
-          "got the unknown field " + job::Shown(name) + "; did you mean '" + nearest + "'?");
-    } else {
-      Lose(name, "this field is not known here; not kept: nothing in a job file stands for it");
+    if (asked_.contains(name) || value.kind == Node::Kind::kNull) continue;
+    const auto known = std::find_if(older.begin(), older.end(),
+                                    [&](const Unkept& one) { return one.name == name; });
+    if (known != older.end()) {
+      TellUnkept(name, value, known->meant, known->instead, known->minor);
+    } else if (++unknown <= kMostUnknown) {
+      TellUnknown(i, fields, older);
     }
   }
+}
+
+void Section::TellUnkept(const std::string& name, const Node& value, std::string_view meant,
+                         std::string_view instead, bool minor) {
+  const std::string got = value.kind == Node::Kind::kScalar ? job::Shown(value.text) : "it";
+  Lose(name, got + " said " + std::string(meant) + "; not kept: " + std::string(instead), minor);
+}
+
+// A field of the table, read or not.
+void Section::TellField(const ForeignField& field, const Node& value) {
+  if (SaysNothing(field, value)) return;
+  const std::string name(field.name);
+  const std::string sentence(field.sentence);
+  const bool read = asked_.contains(name);
+  if (!field.engine.empty() && !field.tells_itself && read) {
+    return KeepFor(
+        std::string(field.engine), name,
+        sentence + "; other engines than " + std::string(field.engine) + " do not heed it",
+        !field.told_elsewhere);
+  }
+  if (read) return;
+  const size_t cut = sentence.find("; ");
+  if (field.verdict == Verdict::kRefused) {
+    Wrong(name, "got " + job::Tell(value) + ", expected none of it: " + sentence);
+  } else if (cut != std::string::npos &&
+             (field.verdict == Verdict::kTold || field.verdict == Verdict::kMentioned)) {
+    TellUnkept(name, value, sentence.substr(0, cut), sentence.substr(cut + 2),
+               field.verdict == Verdict::kMentioned);
+  } else {
+    Lose(name, "not kept: it does not count here");
+  }
+}
+
+void Section::TellUnknown(size_t index, std::span<const ForeignField> fields,
+                          std::span<const Unkept> older) {
+  const std::string& name = node_->keys[index].text;
+  std::vector<std::string> names(asked_.begin(), asked_.end());
+  for (const ForeignField& field : fields) names.emplace_back(field.name);
+  for (const Unkept& field : older) names.emplace_back(field.name);
+  // A new field of a later version often begins as an older one does; a misspelt one has its
+  // length.
+  const std::string nearest = job::Nearest(name, names);
+  const size_t longer = std::max(nearest.size(), name.size());
+  if (!nearest.empty() && longer - std::min(nearest.size(), name.size()) <= kMostMissing) {
+    notes_->Wrong(
+        node_->keys[index].place, path_,
+        "got the unknown field " + job::Shown(name) + "; did you mean '" + nearest + "'?");
+  } else {
+    Lose(name, "this field is not known here; not kept: nothing in a job file stands for it");
+  }
+}
+
+void Section::KeepFor(const std::string& engine, const std::string& name,
+                      const std::string& sentence, bool minor) {
+  notes_->Add({PlaceOf(name), PathOf(name), sentence, at_, minor, engine});
 }
 
 void Section::Wrong(const std::string& name, const std::string& sentence) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dialect/import/foreign_fields.h"
 #include "dialect/import/import.h"
 #include "job/errors.h"
 #include "job/yaml_tree.h"
@@ -31,6 +32,8 @@ class Notes {
   // A loss that changes nothing for the programs; `shoal run` only counts these.
   void Mention(const job::Place& place, const std::string& field, const std::string& sentence,
                const std::string& at);
+
+  void Add(Loss loss) { losses_.push_back(std::move(loss)); }
 
   bool ok() const { return errors_->empty(); }
   std::vector<Loss> TakeLosses() { return std::move(losses_); }
@@ -75,12 +78,17 @@ class Section {
   // The names of all fields, which do not count as read by this.
   std::vector<std::string> Names() const;
 
-  // Tells of every field that was not read: a loss if it is one of `known`, an error if it is
-  // nearly the name of one, else the loss of a field that nobody here knows.
-  void Rest(std::span<const Unkept> known);
+  // Tells of every field that was not read, as the table of fields (foreign_fields.h) has it for
+  // `definition`, or `older`, for fields that the schemas do not have any more: a loss if it is one
+  // of them, an error if it is nearly the name of one, else the loss of a field that nobody here
+  // knows. Also of those that one engine only heeds.
+  void Rest(std::string_view definition, std::span<const Unkept> older = {});
 
   void Wrong(const std::string& name, const std::string& sentence);
   void Lose(const std::string& name, const std::string& sentence, bool minor = false);
+  // A loss with every engine but this one.
+  void KeepFor(const std::string& engine, const std::string& name, const std::string& sentence,
+               bool minor = false);
 
   const std::string& path() const { return path_; }
   const std::string& at() const { return at_; }
@@ -91,6 +99,12 @@ class Section {
   Notes* notes() const { return notes_; }
 
  private:
+  void TellField(const ForeignField& field, const job::Node& value);
+  void TellUnkept(const std::string& name, const job::Node& value, std::string_view meant,
+                  std::string_view instead, bool minor);
+  void TellUnknown(size_t index, std::span<const ForeignField> fields,
+                   std::span<const Unkept> older);
+
   const job::Node* node_;
   std::string path_;
   std::string at_;

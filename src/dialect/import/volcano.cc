@@ -16,21 +16,6 @@ constexpr int kForEver = 1000;
 constexpr std::string_view kHostFiles = "/etc/volcano";
 constexpr size_t kLongestTask = 63;  // a label of DNS
 
-constexpr Unkept kSpec[] = {
-    {"schedulerName", "which scheduler places the pods", "all tasks of a job start together", true},
-    {"priorityClassName", "how important the job is", "set priority"},
-    {"volumes", "volumes of all pods", "tasks see the machine's own files"},
-    {"runningEstimate", "how long it will run", "set limits.deadline to bound it", true},
-    {"networkTopology", "how near to each other the pods are", "the engine chooses the machine"},
-};
-
-constexpr Unkept kTask[] = {
-    {"maxRetry", "how often this task is restarted", "set restart.limit of the role"},
-    {"topologyPolicy", "on which cores it runs", "the engine chooses", true},
-    {"partitionPolicy", "in which groups its pods restart", "set restart.scope of the role"},
-
-};
-
 struct Policy {
   std::vector<std::string> events;
   std::string action;
@@ -97,7 +82,7 @@ void Reader::Run() {
   builder_->job()->framework = Framework::kGeneric;
   ReadMetadata(&document_, builder_);
   auto spec = document_.Sub("spec");
-  document_.Rest({});
+  document_.Rest("VolcanoJob");
   if (!spec) return document_.Wrong("spec", "got no spec, expected one with tasks");
   max_retry_ = static_cast<int>(spec->Integer("maxRetry", 0, kForEver).value_or(3));
   if (const auto queue = spec->Text("queue")) builder_->job()->queue = *queue;
@@ -110,7 +95,7 @@ void Reader::Run() {
   SetSuccess(&*spec);
   SetOrder();
   AddVariables();
-  spec->Rest(kSpec);
+  spec->Rest("VolcanoJobSpec");
 }
 
 void Reader::ReadPlugins(Section* spec) {
@@ -136,7 +121,7 @@ void Reader::ReadPlugins(Section* spec) {
     builder_->job()->framework = Framework::kPytorch;
     ReadPluginRoles(&*plugins, "pytorch", {"master", "worker"});
   }
-  plugins->Rest(kPlugins);
+  plugins->Rest("", kPlugins);
 }
 
 // ["--master=head", "--worker=node", "--port=23456"]: how the framework's roles are called.
@@ -178,7 +163,7 @@ std::vector<Policy> Reader::ReadPolicies(Section* section) {
                "the action waited so long for the event to pass; not kept: it is taken "
                "at once");
     }
-    one.Rest({});
+    one.Rest("VolcanoPolicy");
     TellPolicy(policy, &one);
     policies.push_back(std::move(policy));
   }
@@ -252,7 +237,7 @@ void Reader::ReadTask(Section task) {
   const std::string* completed = ActionFor("TaskCompleted", policies, policies_);
   if (completed != nullptr && *completed == "CompleteJob") deciding_.push_back(role->name);
   task.set_at("roles." + role->name);
-  task.Rest(kTask);
+  task.Rest("VolcanoTask");
 }
 
 void Reader::SetRestart(const Pod& pod, const std::vector<Policy>& policies, job::Role* role,
@@ -326,7 +311,7 @@ void Reader::ReadDependencies(Section* task, job::Role* role) {
     depends->Lose("iteration",
                   "one of the tasks was enough to go on; not kept: it waits for all of them");
   }
-  depends->Rest({});
+  depends->Rest("VolcanoDependsOn");
 }
 
 // When all roles are known by what they are called here.

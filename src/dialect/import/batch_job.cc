@@ -1,0 +1,193 @@
+// A plain Job of Kubernetes (batch/v1), indexed or not: one role, whose tasks are its completions.
+#include <algorithm>
+#include <set>
+
+#include "dialect/import/kubernetes.h"
+#include "job/units.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kBackoffLimit = 6;
+constexpr int kMostCodes = 255;
+constexpr size_t kMostRules = 64;
+constexpr std::chrono::seconds kBackoff{10};
+constexpr std::chrono::seconds kLongestBackoff{360};
+
+class Reader {
+ public:
+  Reader(const job::Node& document, JobBuilder* builder)
+      : builder_(builder), document_(document, "", "", builder->notes()) {}
+
+  void Run() {
+    builder_->job()->framework = job::Framework::kGeneric;
+    ReadMetadata(&document_, builder_);
+    auto spec = document_.Sub("spec");
+    document_.Rest("Job");
+    if (!spec) return document_.Wrong("spec", "got no spec, expected one with a template");
+    ReadTask(&*spec);
+    if (!builder_->notes()->ok()) return;
+    ReadLimits(&*spec);
+    if (auto policy = spec->Sub("podFailurePolicy")) ReadFailures(&*policy);
+    ReadSuccess(&*spec);
+    spec->Rest("JobSpec");
+  }
+
+ private:
+  job::Role* role() const { return &builder_->job()->roles.front(); }
+
+  void ReadTask(Section* spec) {
+    job::Role* task = builder_->AddRole("task", spec->place(), spec->path());
+    ReadReplicas(spec, task);
+    spec->set_at("roles.task");
+    auto pod_template = spec->Sub("template");
+    if (!pod_template) {
+      return spec->Wrong("template", "got no template, expected one with the pod's containers");
+    }
+    const Pod pod = ReadPod(&*pod_template, {}, task, builder_);
+    if (pod.restart_policy == "Always" || pod.restart_policy == "ExitCode") {
+      return spec->Wrong("template", "got restartPolicy " + job::Shown(pod.restart_policy) +
+                                         ", expected Never or OnFailure, as a Job has it");
+    }
+    const bool indexed = spec->Choice("completionMode", {"NonIndexed", "Indexed"}) == "Indexed";
+    if (indexed) task->env.try_emplace("JOB_COMPLETION_INDEX", "{{shoal.index}}");
+  }
+
+  void ReadReplicas(Section* spec, job::Role* task) {
+    const auto completions = spec->Integer("completions", 0, job::kMaxReplicas);
+    const auto parallelism = spec->Integer("parallelism", 0, job::kMaxReplicas);
+    task->replicas = static_cast<int>(completions.value_or(parallelism.value_or(1)));
+    spec->set_at("roles.task.replicas");
+    if (completions && parallelism.value_or(1) < *completions) {
+      spec->Lose("parallelism", std::to_string(parallelism.value_or(1)) +
+                                    " pods ran at once (parallelism), one after another until " +
+                                    std::to_string(*completions) +
+                                    " had succeeded; not kept: all tasks start together");
+    } else if (!completions && parallelism.value_or(1) > 1) {
+      spec->Lose("parallelism",
+                 "the job completed when one pod (of parallelism) had succeeded and all had ended; "
+                 "not kept: it succeeds when all tasks have");
+    } else if (parallelism == 0) {
+      spec->Lose("parallelism", "0 held the job back; not kept: it starts when the queue lets it");
+    }
+  }
+
+  void ReadLimits(Section* spec) {
+    if (const auto seconds = spec->Integer("activeDeadlineSeconds", 0, 31'536'000)) {
+      builder_->job()->limits.deadline = std::chrono::seconds(*seconds);
+    }
+    ReadTtl(spec, builder_);
+    const auto all = spec->Integer("backoffLimit", 0, INT32_MAX);
+    const auto each = spec->Integer("backoffLimitPerIndex", 0, INT32_MAX);
+    job::Restart& restart = role()->restart;
+    restart.when = RestartWhen::kAlways;
+    restart.limit = static_cast<int>(std::min<int64_t>(each.value_or(kForEver), kForEver));
+    restart.backoff = kBackoff;
+    restart.backoff_max = kLongestBackoff;
+    builder_->SetScope(role(), job::RestartScope::kTask);
+    if (all || !each) {
+      builder_->job()->limits.restarts =
+          static_cast<int>(std::min<int64_t>(all.value_or(kBackoffLimit), 1'000'000));
+    }
+  }
+
+  void ReadFailures(Section* policy) {
+    policy->set_at("roles.task.on_exit");
+    for (Section& rule : policy->Subs("rules")) {
+      const auto action = rule.Choice("action", {"FailJob", "FailIndex", "Ignore", "Count"});
+      if (auto codes = rule.Sub("onExitCodes")) {
+        AddRules(&*codes, action == "FailJob" || action == "FailIndex");
+        if (action == "FailIndex") {
+          rule.Lose("action",
+                    "FailIndex failed this index, and others went on; not kept: a task "
+                    "that fails for good fails the job");
+        } else if (action == "Ignore") {
+          rule.Lose("action",
+                    "Ignore started a pod again without counting it; not kept: the "
+                    "restart counts");
+        }
+      }
+      rule.Rest("PodFailurePolicyRule");
+    }
+    policy->Rest("PodFailurePolicy");
+  }
+
+  void AddRules(Section* codes, bool fails) {
+    std::set<int> values;
+    for (const std::string& text : codes->Texts("values")) {
+      const auto value = job::ParseInteger(text);
+      if (!value || *value < 0 || *value > kMostCodes) {
+        codes->Wrong("values", "got " + job::Shown(text) + ", expected exit codes");
+      } else {
+        values.insert(static_cast<int>(*value));
+      }
+    }
+    const bool others = codes->Choice("operator", {"In", "NotIn"}) == "NotIn";
+    codes->Rest("PodFailurePolicyOnExitCodesRequirement");
+    const job::EndAction action = fails ? job::EndAction::kFail : job::EndAction::kRetry;
+    for (int code = 1; code <= kMostCodes; ++code) {
+      if (values.contains(code) == others) continue;
+      const int first = code;
+      while (code < kMostCodes && values.contains(code + 1) != others) ++code;
+      const std::string range = first == code ? "" : "-" + std::to_string(code);
+      if (role()->on_exit.size() >= kMostRules) {
+        return codes->Lose("values", "not kept: a role has at most 64 rules of exit codes");
+      }
+      role()->on_exit.push_back({std::to_string(first) + range, action});
+    }
+  }
+
+  void ReadSuccess(Section* spec) {
+    builder_->SetSuccess(SuccessRule::kAll, {"task"});
+    auto policy = spec->Sub("successPolicy");
+    if (!policy) return;
+    policy->set_at("success");
+    bool first = true;
+    for (Section& rule : policy->Subs("rules")) {
+      if (!first) {
+        rule.Lose("", "a further rule of success; not kept: the first one counts");
+        continue;
+      }
+      first = false;
+      const auto count = rule.Integer("succeededCount", 1, job::kMaxTasks);
+      if (rule.Has("succeededIndexes")) {
+        // Of some indexes only: told by the table's row.
+      } else if (count) {
+        builder_->SetSuccess(SuccessRule::kCount, {"task"},
+                             static_cast<int>(std::min<int64_t>(*count, role()->replicas)));
+      }
+      rule.Rest("SuccessPolicyRule");
+    }
+    policy->Rest("SuccessPolicy");
+  }
+
+  JobBuilder* const builder_;
+  Section document_;
+};
+
+class BatchJob final : public Importer {
+ public:
+  std::string Recognise(const job::Node& document) const override {
+    const job::Node* kind = document.Find("kind");
+    const job::Node* version = document.Find("apiVersion");
+    const bool known = kind != nullptr && version != nullptr && kind->text == "Job" &&
+                       (version->text == "batch/v1" || version->text == "batch/v1beta1");
+    return known ? "Job of Kubernetes" : "";
+  }
+  void Import(const job::Node& document, JobBuilder* builder) const override {
+    Reader(document, builder).Run();
+  }
+};
+
+}  // namespace
+
+const Importer& BatchJobImporter() {
+  static const BatchJob importer;
+  return importer;
+}
+
+}  // namespace shoal::dialect

@@ -1,0 +1,73 @@
+// A plain Job of Kubernetes becomes one role whose tasks are its completions.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "dialect/import/import.h"
+
+namespace shoal::dialect {
+namespace {
+
+Imported ImportJob(const std::string& spec) {
+  const std::string text =
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec:\n" + spec +
+      "  template: {spec: {restartPolicy: Never, containers: [{name: c, command: [a, "
+      "$(JOB_COMPLETION_INDEX)]}]}}\n";
+  auto imported = ImportText(text, "f.yaml");
+  EXPECT_TRUE(imported.ok()) << imported.status().message();
+  if (!imported.ok() || !imported->has_value()) return {};
+  auto finished = Finish(std::move(**imported), {});
+  EXPECT_TRUE(finished.ok()) << finished.status().message();
+  return finished.ok() ? std::move(*finished) : Imported{};
+}
+
+TEST(BatchJob, IndexedTasksKnowTheirIndex) {
+  const job::Job job =
+      ImportJob("  completions: 3\n  parallelism: 3\n  completionMode: Indexed\n").job;
+  ASSERT_EQ(job.roles.size(), 1U);
+  EXPECT_EQ(job.roles[0].replicas, 3);
+  EXPECT_EQ(job.roles[0].env.at("JOB_COMPLETION_INDEX"), "{{shoal.index}}");
+  EXPECT_EQ(job.roles[0].command,
+            (std::vector<std::string>{"sh", "-c", "exec 'a' \"$JOB_COMPLETION_INDEX\""}));
+  EXPECT_EQ(job.success, (job::Success{job::SuccessRule::kAll, {"task"}, 0}));
+}
+
+TEST(BatchJob, PodsAreMadeAgainUpToTheBackoffLimit) {
+  const job::Job six = ImportJob("  completions: 1\n").job;
+  EXPECT_EQ(six.limits.restarts, 6);
+  EXPECT_EQ(six.roles[0].restart.when, job::RestartWhen::kAlways);
+  EXPECT_EQ(ImportJob("  backoffLimit: 0\n").job.limits.restarts, 0);
+  const job::Job each = ImportJob("  completions: 2\n  backoffLimitPerIndex: 1\n").job;
+  EXPECT_FALSE(each.limits.restarts.has_value());
+  EXPECT_EQ(each.roles[0].restart.limit, 1);
+}
+
+TEST(BatchJob, FailurePoliciesAreRulesOfExitCodes) {
+  const auto rules = [](const std::string& op, const std::string& action) {
+    return ImportJob("  podFailurePolicy: {rules: [{action: " + action +
+                     ", onExitCodes: {operator: " + op + ", values: [42, 43, 50]}}]}\n")
+        .job.roles[0]
+        .on_exit;
+  };
+  const auto in = rules("In", "FailJob");
+  ASSERT_GE(in.size(), 2U);
+  EXPECT_EQ(in[0], (job::ExitRule{"42-43", job::EndAction::kFail}));
+  EXPECT_EQ(in[1], (job::ExitRule{"50", job::EndAction::kFail}));
+  const auto others = rules("NotIn", "Count");
+  ASSERT_GE(others.size(), 3U);
+  EXPECT_EQ(others[0], (job::ExitRule{"1-41", job::EndAction::kRetry}));
+  EXPECT_EQ(others[1], (job::ExitRule{"44-49", job::EndAction::kRetry}));
+  EXPECT_EQ(others[2], (job::ExitRule{"51-255", job::EndAction::kRetry}));
+}
+
+TEST(BatchJob, FewerPodsAtOnceAreTold) {
+  const Imported imported = ImportJob("  completions: 4\n  parallelism: 2\n");
+  EXPECT_EQ(imported.job.roles[0].replicas, 4);
+  const bool told =
+      std::any_of(imported.losses.begin(), imported.losses.end(),
+                  [](const Loss& loss) { return loss.field == "spec.parallelism" && !loss.minor; });
+  EXPECT_TRUE(told);
+}
+
+}  // namespace
+}  // namespace shoal::dialect
