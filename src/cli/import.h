@@ -6,7 +6,7 @@
 namespace shoal::cli {
 
 // On standard error, one sentence for each loss that programs may notice; nothing for a job file of
-// our own.
+// our own. What depends on the engine is left to TellUnused (load_job.h).
 void TellLosses(const dialect::Imported& imported);
 
 }  // namespace shoal::cli

@@ -470,6 +470,10 @@ void AddTables(CLI::App& app, Run* chosen) {
     *chosen = [arguments](const Context& context) {
       if (arguments->row && arguments->table.empty())
         return Complain(InvalidArgument("--row: name the table, too"));
+      if (arguments->rebalance && !arguments->drain.empty())
+        return Complain(InvalidArgument(
+            "got --rebalance and --drain, expected one of them: --drain alone empties its servers "
+            "and leaves the others with as many bytes each"));
       if (!arguments->table.empty() && (arguments->rebalance || !arguments->drain.empty()))
         return Complain(
             InvalidArgument("--rebalance and --drain move rows of all tables: name none"));
