@@ -70,8 +70,12 @@ _shoal() {
   done
   case $at in
 @CASES@  esac
-  if [ "$jobs" = 1 ] && [[ $current != -* ]]; then
-    words="$words $(shoal jobs --ids 2>/dev/null)"
+  if [[ $current != -* ]]; then
+    # Options only where one was begun: with any match bash does not go on to files.
+    set -- $words
+    words=
+    for word; do case $word in -*) ;; *) words="$words $word" ;; esac; done
+    [ "$jobs" = 1 ] && words="$words $(shoal jobs --ids 2>/dev/null)"
   fi
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

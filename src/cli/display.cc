@@ -27,16 +27,18 @@ std::string TaskName(const std::string& role, int index) {
   return fmt::format("{}-{}", role, index);
 }
 
-bool SaysUtf8(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr || *text == 0) return false;
-  const std::string_view value = text;
+bool SaysUtf8(std::string_view value) {
   return value.find("UTF-8") != std::string_view::npos ||
          value.find("utf8") != std::string_view::npos;
 }
 
+// The first of them that is set decides, as setlocale(3) has it.
 bool TerminalKnowsUnicode() {
-  return SaysUtf8("LC_ALL") || SaysUtf8("LC_CTYPE") || SaysUtf8("LANG");
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* const text = std::getenv(variable);
+    if (text != nullptr && *text != 0) return SaysUtf8(text);
+  }
+  return false;
 }
 
 // An event worth a line of its own: how programs begin and end, not how they get there.
@@ -158,7 +160,9 @@ class PlainDisplay final : public Display {
     model_.state = state;
     // Between submitted and running nothing is waited for that a reader could act on.
     if (state == job::JobState::kAdmitted || state == job::JobState::kStarting) return;
-    Line(model_.id + " " + std::string(job::NameOf(state)) + (why.empty() ? "" : ": " + why));
+    // Why it finishes is said in full by the last line.
+    const bool say_why = !why.empty() && state != job::JobState::kFinishing;
+    Line(model_.id + " " + std::string(job::NameOf(state)) + (say_why ? ": " + why : ""));
   }
   void OnEvent(const JobEvent& event) override {
     Apply(event, &model_);

@@ -15,6 +15,7 @@
 #include "cli/engines.h"
 #include "cli/report.h"
 #include "controller/leftovers.h"
+#include "controller/sqlite_check.h"
 #include "controller/sqlite_store.h"
 #include "controller/state_home.h"
 #include "engine/local/sweep.h"
@@ -146,6 +147,18 @@ void CheckStore(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
+// Of the store's file itself, or of events and tasks of its jobs.
+void TellDamage(const std::vector<std::string>& damage, Finding finding,
+                std::vector<Finding>* findings) {
+  finding.verdict = Verdict::kBad;
+  for (const std::string& one : damage)
+    finding.meaning += (finding.meaning.empty() ? "the store is damaged: " : "; ") + one;
+  finding.remedy =
+      "end what runs, keep a copy of the state directory's shoal.db, and move it away: the jobs it "
+      "recorded are then forgotten, their directories stay";
+  findings->push_back(std::move(finding));
+}
+
 // Of records that this shoal can no longer read.
 void CheckRecords(std::vector<Finding>* findings) {
   const Result<fs::path> home = controller::FindStateHome();
@@ -166,7 +179,12 @@ void CheckRecords(std::vector<Finding>* findings) {
     damaged += fmt::format("{}{} ({})", damaged.empty() ? "" : ", ", job.id, job.damage);
     list.push_back({{"job", job.id}, {"damage", job.damage}});
   }
-  finding.data = {{"jobs", jobs->size()}, {"unreadable", list}};
+  auto rows = controller::FindStoreDamage(controller::StateHome(*home).database());
+  if (!rows.ok()) rows = std::vector<std::string>{rows.status().message()};
+  finding.data = {{"jobs", jobs->size()},
+                  {"unreadable", list},
+                  {"damage", json::array(rows->begin(), rows->end())}};
+  if (!rows->empty()) return TellDamage(*rows, std::move(finding), findings);
   finding.meaning = fmt::format("{} job{}, {}", jobs->size(), jobs->size() == 1 ? "" : "s",
                                 list.empty() ? "all can be read" : "of these " + damaged);
   if (!list.empty()) {

@@ -61,6 +61,7 @@ void TellLosses(const dialect::Imported& imported, const std::string& engine) {
   size_t minor = 0;
   for (const dialect::Loss& loss : imported.losses) {
     if (loss.engine == engine) continue;
+    if (loss.at == "image") continue;  // of the local engine: UnusedFields says it where it holds
     minor += loss.minor ? 1 : 0;
     if (!loss.minor) Tell("note: " + TellLoss(imported, loss));
   }

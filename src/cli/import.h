@@ -8,7 +8,7 @@
 namespace shoal::cli {
 
 // On standard error, one sentence for each loss that programs on this engine may notice; nothing
-// for a job file of our own.
+// for a job file of our own. What the engine does nothing with is told by TellUnused (load_job.h).
 void TellLosses(const dialect::Imported& imported, const std::string& engine);
 
 }  // namespace shoal::cli

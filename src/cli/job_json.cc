@@ -1,6 +1,9 @@
 #include "cli/job_json.h"
 
 #include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <optional>
 
 #include "cli/styled_line.h"
 
@@ -32,11 +35,30 @@ std::string StateText(const JobRecord& job, bool unattended) {
   return std::string(job::NameOf(job.state)) + (unattended ? " (unattended)" : "");
 }
 
-std::string RunTime(const JobRecord& job, WallTime now) {
-  // How much of the time it was suspended for is not known here.
+Duration TimeSuspended(const std::vector<controller::Event>& events) {
+  Duration sum{0};
+  std::optional<WallTime> since;
+  for (const controller::Event& event : events) {
+    if (event.type == "suspended" && !since) since = event.time;
+    if (since && (event.type == "running" || event.type == "ended")) {
+      sum += std::max(Duration(0), Duration(event.time - *since));
+      since.reset();
+    }
+  }
+  return sum;
+}
+
+Duration TimeSuspended(Session& session, const std::string& id) {
+  std::error_code error;
+  if (!std::filesystem::exists(session.home().job_dir(id) / "resumes", error)) return Duration(0);
+  const auto events = session.store().ReadEvents(id, 0, INT_MAX);
+  return events.ok() ? TimeSuspended(*events) : Duration(0);
+}
+
+std::string RunTime(const JobRecord& job, WallTime now, Duration suspended) {
   if (job.started == WallTime{} || job.state == job::JobState::kSuspended) return "";
   const WallTime end = job.ended == WallTime{} ? now : job.ended;
-  return FormatDuration(end - job.started);
+  return FormatDuration(std::max(Duration(0), Duration(end - job.started) - suspended));
 }
 
 std::string Ago(WallTime then, WallTime now) {

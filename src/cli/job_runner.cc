@@ -3,14 +3,18 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "cli/async_writer.h"
 #include "cli/display.h"
 #include "cli/engines.h"
+#include "cli/job_json.h"
+#include "cli/load_job.h"
 #include "cli/paced_logs.h"
 #include "cli/report.h"
 #include "cli/session.h"
@@ -29,7 +33,9 @@ constexpr const char* kStoppingNow = "stopping at once";
 DisplayKind KindOf(const Context& context, const RunOptions& options) {
   if (context.json) return DisplayKind::kJson;
   if (options.quiet) return DisplayKind::kQuiet;
-  return context.stdout_is_terminal ? DisplayKind::kTerminal : DisplayKind::kPlain;
+  const char* const term = std::getenv("TERM");
+  const bool dumb = term != nullptr && std::string_view(term) == "dumb";  // knows no escapes
+  return context.stdout_is_terminal && !dumb ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 
 // How long the last lines of a job that a signal has stopped wait for a reader that does not read.
@@ -48,6 +54,8 @@ class Foreground {
         session_(session),
         job_(std::move(job)),
         engine_(options.engine),
+        folder_(options.folder),
+        places_(options.places),
         quiet_(KindOf(context, options) == DisplayKind::kQuiet),
         display_(MakeDisplay(KindOf(context, options), &out_, job_, RealClock::Get())),
         logs_([this] { return !out_.full(); },
@@ -71,7 +79,9 @@ class Foreground {
     options.self = session_->self();
     std::error_code error;
     if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
+    if (id.empty()) options.work_dir = folder_;
     if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
+    options.check = [this](const job::Job& job) { return CheckJob(job, engine_, places_); };
     controller::Controller controller(std::move(options));
     if (id.empty()) {
       TRY_ASSIGN(id, controller.Submit(job_));
@@ -99,6 +109,7 @@ class Foreground {
   const std::string& stopped_by() const { return stopped_by_; }
   // After that its tasks ended well: they have saved.
   bool saved() const { return !stopped_by_.empty() && saved_; }
+  Code failed_by() const { return failed_by_; }
   // Whether all that was to be shown could be written. Told as soon as it is known.
   Status written() {
     TellUnwritten();
@@ -123,8 +134,13 @@ class Foreground {
                                std::string_view bytes) { logs_.Take(*store_, key, offset, bytes); };
     }
     observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
+    observer.on_failed = [this](Code code) { failed_by_ = code; };
     observer.on_end = [this](const controller::JobRecord& record) {
       record_ = record;
+      // Told is how long it ran.
+      if (record_.started != WallTime{})
+        record_.started +=
+            std::chrono::duration_cast<WallTime::duration>(TimeSuspended(*session_, record.id));
       ended_ = RealClock::Get()->Now();
       loop_.Stop();
     };
@@ -182,6 +198,8 @@ class Foreground {
   Session* const session_;
   const job::Job job_;
   const std::string engine_;
+  const std::string folder_;
+  const job::FieldPlaces places_;
   const bool quiet_;
   net::Loop loop_;
   AsyncWriter out_{STDOUT_FILENO};
@@ -198,12 +216,14 @@ class Foreground {
   bool told_unwritten_ = false;
   std::string stopped_by_;
   bool saved_ = false;
+  Code failed_by_ = Code::kOk;
 };
 
 // 130 also for a job that had succeeded before the user's signal reached it, so that a script does
-// not go on as if nothing had happened.
-int CodeOf(job::JobState state, bool stopped) {
-  if (state == job::JobState::kFailed) return 1;
+// not go on as if nothing had happened. `failed_by`: of Observer::on_failed.
+int CodeOf(job::JobState state, bool stopped, Code failed_by) {
+  if (state == job::JobState::kFailed)
+    return failed_by == Code::kUnavailable ? ExitCodeOf(failed_by) : 1;
   return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
 }
 
@@ -218,7 +238,7 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
   const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
   const bool is_result = good && shown.ok();
   if (!is_result || (!context.json && !options.quiet)) foreground.Say(sentence, is_result);
-  const int code = CodeOf(ended->state, !foreground.stopped_by().empty());
+  const int code = CodeOf(ended->state, !foreground.stopped_by().empty(), foreground.failed_by());
   const Status said = foreground.written();
   return code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code;
 }
@@ -227,7 +247,8 @@ int RunInForeground(const Context& context, Session* session, const job::Job& jo
 
 int RunJob(const Context& context, job::Job job, const RunOptions& options) {
   std::error_code error;
-  job::ResolvePaths(&job, std::filesystem::current_path(error).string());
+  const std::string here = std::filesystem::current_path(error).string();
+  job::ResolvePaths({}, here, here, &job);
   if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
   Result<std::unique_ptr<Session>> session = Session::Open(context);
   if (!session.ok()) return Complain(session.status());

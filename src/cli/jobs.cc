@@ -33,7 +33,7 @@ Result<std::vector<controller::JobRecord>> Find(Session& session, const Argument
   return jobs;
 }
 
-int PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& session) {
+int PrintTable(const std::vector<controller::JobRecord>& jobs, Session& session) {
   if (jobs.empty()) {
     Tell("there are no jobs yet; `shoal run FILE` makes one");
     return 0;
@@ -45,7 +45,7 @@ int PrintTable(const std::vector<controller::JobRecord>& jobs, const Session& se
     const std::string why = say_why ? job.reason : "";
     const std::string joint = why.empty() || job.damage.empty() ? "" : "; ";
     rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
-                    RunTime(job, now), why + joint + job.damage});
+                    RunTime(job, now, TimeSuspended(session, job.id)), why + joint + job.damage});
   }
   return PrintResult(Table(rows));
 }

@@ -183,6 +183,18 @@ int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
   return chosen(context);
 }
 
+// `shoal help train word2vec` is `shoal train word2vec --help`.
+int Help(int argc, const char* const* argv) {
+  if (argc > 2 && FindCommand(argv[2]) == nullptr)
+    return Complain(NoSuch("", argv[2], VisibleNames()));
+  Run chosen;
+  const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
+  std::vector<const char*> words(argv, argv + argc);
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return Parse(*app, static_cast<int>(words.size()), words.data(), chosen);
+}
+
 }  // namespace
 
 std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
@@ -206,10 +218,7 @@ int Main(int argc, const char* const* argv) {
   }
   // Only the tables of the command that was named are made: launchers and coordinators start often.
   const Command* command = FindCommand(first);
-  if (first == "help") {
-    const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
-    return PrintResult(app->help());
-  }
+  if (first == "help") return Help(argc, argv);
   if (command == nullptr) return Complain(NoSuch("", first, VisibleNames()));
   const std::shared_ptr<CLI::App> app = BareApp();
   AddOne(*app, *command, &chosen);

@@ -3,6 +3,7 @@
 #include "controller/outputs.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
@@ -25,6 +26,20 @@ struct Found {
   std::vector<controller::OutputFile> files;
 };
 
+// NotFound with the job's tasks if it has had none of that name.
+Status CheckTask(controller::Store& store, const std::string& id, const std::string& wanted) {
+  TRY_ASSIGN(const std::vector<controller::TaskRecord> tasks, store.ListTasks(id));
+  std::vector<std::string> names;
+  for (const controller::TaskRecord& task : tasks)
+    names.push_back(task.role + "-" + std::to_string(task.index));
+  if (names.empty() || std::find(names.begin(), names.end(), wanted) != names.end())
+    return Status::Ok();
+  const std::string nearest = NearestName(wanted, names);
+  return NotFound("job " + id + " has no task " + wanted +
+                  (nearest.empty() ? "" : "; did you mean " + nearest + "?") + " `shoal show " +
+                  id + "` lists its tasks");
+}
+
 Result<Found> Find(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
   TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
@@ -34,8 +49,10 @@ Result<Found> Find(const Context& context, const Arguments& arguments) {
       outputs != nullptr && outputs->is_object())
     found.declared = outputs->get_object();
   TRY_ASSIGN(found.files, controller::ListOutputs(found.dir));
-  if (!arguments.task.empty())
+  if (!arguments.task.empty()) {
+    TRY(CheckTask(session->store(), job.id, arguments.task));
     std::erase_if(found.files, [&](const auto& file) { return file.task != arguments.task; });
+  }
   return found;
 }
 

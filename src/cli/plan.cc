@@ -1,11 +1,12 @@
 // `shoal plan FILE`: what a job file amounts to, without starting anything.
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
+#include <cstdlib>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/engines.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "cli/schedule.h"
 #include "controller/desired.h"
@@ -15,8 +16,6 @@
 #include "dialect/import/import.h"
 #include "job/json.h"
 #include "job/plan.h"
-#include "learn/algorithm.h"
-#include "learn/parameter_server.h"
 
 namespace shoal::cli {
 namespace {
@@ -26,6 +25,7 @@ struct Arguments {
   std::vector<std::string> set;
   std::string task;    // whose environment alone is wanted
   std::string engine;  // what would be sent to it is wanted
+  std::string directory;
 };
 
 constexpr const char* kAtStart = "(at start)";
@@ -81,19 +81,6 @@ Status AddEnvironment(const job::Job& job, bool every, job::Plan* plan) {
   return Status::Ok();
 }
 
-}  // namespace
-
-Status CheckLearn(const job::Job& job) {
-  if (job.framework != job::Framework::kShoal) return Status::Ok();
-  const learn::Algorithm* algorithm =
-      learn::FindAlgorithm(job.learn.contains("algorithm") ? job.learn.at("algorithm").text : "");
-  if (algorithm == nullptr) return learn::ValidateLearn(job);
-  TRY(learn::ParseParams(algorithm->params, job.learn, job.file).status());
-  return learn::ValidateRoles(job, algorithm->name);
-}
-
-namespace {
-
 // The environment of one task, NAME=VALUE a line.
 Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_json) {
   TRY_ASSIGN(const controller::LogSelection chosen, controller::ParseLogSelection(name));
@@ -123,15 +110,14 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
 }
 
 // What the engine would be sent. The job has no name yet, nor a directory.
-Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::string& name,
+Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const std::string& name,
                        const std::string& file) {
+  const job::Job& job = loaded.job();
   TRY_ASSIGN(const std::unique_ptr<engine::Engine> engine, MakeEngine(name));
   TRY_ASSIGN(const std::filesystem::path root, controller::FindStateHome());
   const std::string id = job.name + "-ID";
-  std::error_code error;
-  controller::DesiredPlaces places{controller::StateHome(root).job_dir(id),
-                                   std::filesystem::current_path(error), context.program,
-                                   engine->SharesJobDirectory()};
+  controller::DesiredPlaces places{controller::StateHome(root).job_dir(id), loaded.folder,
+                                   context.program, engine->SharesJobDirectory()};
   if (!places.shared) {
     places.seed = {
         {"id", id + "\n"}, {"token", "***\n"}, {"job.json", ToText(job::ToJson(job)) + "\n"}};
@@ -144,24 +130,34 @@ Status PrintWhatIsSent(const Context& context, const job::Job& job, const std::s
     Tell(NoSchedules(name, file, job.schedule, schedules.status()).message());
     return PrintOut(text);
   }
-  TRY_ASSIGN(const std::string scheduled,
-             (*schedules)->Describe(job, ScheduledRunOf(job, controller::StateHome(root))));
+  TRY_ASSIGN(
+      const std::string scheduled,
+      (*schedules)->Describe(job, ScheduledRunOf(job, controller::StateHome(root), loaded.folder)));
   return PrintOut(scheduled + "# and each time\n" + text);
 }
 
+// Where `shoal run` of the same line would run it: what is refused and told depends on that.
+std::string EngineOfRun(const Arguments& arguments) {
+  if (!arguments.engine.empty()) return arguments.engine;
+  const char* const usual = std::getenv("SHOAL_ENGINE");
+  return usual != nullptr && *usual != 0 ? usual : kLocalEngine;
+}
+
 int PlanFile(const Context& context, const Arguments& arguments) {
-  const Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, arguments.set);
+  const Result<LoadedJob> loaded = LoadJob(arguments.file, arguments.set, arguments.directory);
   if (!loaded.ok()) return Complain(loaded.status());
-  const job::Job* const job = &loaded->job;
-  if (const Status valid = CheckLearn(*job); !valid.ok()) {
-    return Complain(InvalidArgument(valid.message()));
-  }
+  const job::Job* const job = &loaded->job();
+  const std::string engine = EngineOfRun(arguments);
+  if (const auto known = MakeEngine(engine); !known.ok()) return Complain(known.status());
+  if (const Status valid = CheckJob(*job, engine, loaded->imported.places); !valid.ok())
+    return Complain(valid);
+  TellUnused(*loaded, engine);
   if (!arguments.task.empty()) {
     const Status printed = PrintEnvironment(*job, arguments.task, context.json);
     return printed.ok() ? 0 : Complain(InvalidArgument(printed.message()));
   }
   if (!arguments.engine.empty()) {
-    const Status printed = PrintWhatIsSent(context, *job, arguments.engine, arguments.file);
+    const Status printed = PrintWhatIsSent(context, *loaded, arguments.engine, arguments.file);
     return printed.ok() ? 0 : Complain(printed);
   }
   Result<job::Plan> plan = job::MakePlan(*job);
@@ -179,7 +175,7 @@ constexpr const char* kFooter = R"help(Examples:
   shoal plan job.yaml --env worker-1      # what that task's program will find in its environment
   shoal plan job.yaml --json | jq '.total'
 
-Starts nothing and shows no secrets. Addresses such as worker-0:20000 are placeholders: real ones
+Starts nothing and shows no secrets, and refuses what `shoal run` would refuse. Addresses such as worker-0:20000 are placeholders: real ones
 are known when the tasks have joined. Exit code 2 if the file is wrong; every error names the line,
 the column and what is expected there.)help";
 
@@ -189,7 +185,8 @@ void AddPlan(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
       app.add_subcommand("plan", "Check a job file and print its tasks, starting nothing");
-  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md), or a foreign one")
+  sub->add_option("FILE", arguments->file,
+                  "Job file (YAML; docs/job-file.md), or a foreign one; -: standard input")
       ->required();
   sub->add_option("--set", arguments->set,
                   "Change a field of the file: PATH=VALUE (may be given often)")
@@ -197,6 +194,7 @@ void AddPlan(CLI::App& app, Run* chosen) {
       ->type_name("PATH=VALUE");
   sub->add_option("--env", arguments->task, "Print one task's environment instead: worker-1")
       ->type_name("TASK");
+  AddDirectoryOption(sub, &arguments->directory);
   sub->add_option("--engine", arguments->engine,
                   "Print what would be sent to this engine instead: " + EngineNames())
       ->type_name("NAME");

@@ -272,8 +272,9 @@ std::string DescribeTask(const rendezvous::JobEvent& event) {
     return text;
   }
   text += job::Describe(*event.end);
+  if (!event.will_restart) return text;  // if the job fails by it, its end says the cause in full
   if (!event.end->ok() && !event.last_line.empty()) text += "; it said last: " + event.last_line;
-  if (event.will_restart) text += "; it is started again";
+  text += "; it is started again";
   return text;
 }
 

@@ -195,6 +195,9 @@ TEST(DescribeTaskTest, EndWithLastLine) {
   event.will_restart = true;
   EXPECT_EQ(DescribeTask(event),
             "worker-3 exited with 1; it said last: no such file; it is started again");
+  // One that ends the job is told in full by the job's own end.
+  event.will_restart = false;
+  EXPECT_EQ(DescribeTask(event), "worker-3 exited with 1");
 }
 
 TEST(SafeForTerminalTest, OnlyTextTabsAndColours) {

@@ -5,10 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/engines.h"
-#include "cli/import.h"
 #include "cli/job_runner.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
-#include "learn/algorithm.h"
 
 namespace shoal::cli {
 namespace {
@@ -19,25 +18,26 @@ struct Arguments {
   std::string name;
   bool quiet = false;
   std::string engine;
+  std::string directory;
 };
 
 int RunFile(const Context& context, const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-  Result<dialect::Imported> loaded = dialect::LoadJobFile(arguments.file, overrides);
+  Result<LoadedJob> loaded = LoadJob(arguments.file, overrides, arguments.directory);
   if (!loaded.ok()) return Complain(loaded.status());
-  if (const Status valid =
-          learn::ValidateLearn(loaded->job, WhereDataIs(arguments.engine, loaded->job));
-      !valid.ok()) {
-    // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
-    return Complain(InvalidArgument(valid.message()));
-  }
-  if (!arguments.quiet) TellLosses(*loaded, arguments.engine);
-  if (!arguments.quiet && !context.json && !loaded->job.schedule.cron.empty())
+  // Before anything is told of it; the controller asks again.
+  const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
+  if (!valid.ok()) return Complain(valid);
+  if (!arguments.quiet) TellUnused(*loaded, arguments.engine);
+  if (!arguments.quiet && !context.json && !loaded->job().schedule.cron.empty())
     Tell(arguments.file + " has a schedule, and is run once, now; `shoal schedule " +
          arguments.file + "` has it run at its times");
-  return RunJob(context, std::move(loaded->job),
-                {.quiet = arguments.quiet, .engine = arguments.engine});
+  return RunJob(context, std::move(loaded->job()),
+                {.quiet = arguments.quiet,
+                 .engine = arguments.engine,
+                 .places = loaded->imported.places,
+                 .folder = loaded->folder});
 }
 
 constexpr const char* kFooter = R"help(Examples:
@@ -55,13 +55,15 @@ it was cancelled.)help";
 void AddRun(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("run", "Run the job that a file describes, and wait for it");
-  sub->add_option("FILE", arguments->file, "Job file (YAML; docs/job-file.md), or a foreign one")
+  sub->add_option("FILE", arguments->file,
+                  "Job file (YAML; docs/job-file.md), or a foreign one; -: standard input")
       ->required();
   sub->add_option("--set", arguments->set,
                   "Change a field of the file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
+  AddDirectoryOption(sub, &arguments->directory);
   AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->footer(kFooter);

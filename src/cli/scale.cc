@@ -104,7 +104,7 @@ int ScaleRole(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal scale word2vec-7f3a9c worker=8    tasks are made until there are 8
+  shoal scale mnist-7f3a9c worker=8       tasks are made until there are 8
   shoal scale word server=1               the highest indices are asked to end (SIGTERM)
 
 The role must be elastic: its job file gives it a 'min' or a 'max'. A job that waits for its turn is

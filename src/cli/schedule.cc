@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/engines.h"
-#include "cli/import.h"
 #include "cli/job_json.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "job/parse.h"
 #include "job/write.h"
@@ -43,7 +43,10 @@ fs::path KeptFile(const controller::StateHome& home, const std::string& name) {
 // The text that each run reads. It may hold what only its owner may read.
 Status Keep(const fs::path& path, job::Job job) {
   job.schedule = {};  // that is the scheduler's now
-  job::ResolvePaths(&job, Here());
+  for (job::DataSource& data : job.data) {
+    // What the parser has filled in would be refused where it was written (RefuseUnusedFields).
+    if (job.framework != job::Framework::kShoal) data.shard_by.clear();
+  }
   TRY(MakeDirectories(path.parent_path(), 0700));
   return WriteFileAtomically(
       path, "# Kept by `shoal schedule` for the runs of this job.\n" + job::WriteYaml(job), 0600);
@@ -62,10 +65,10 @@ void PutBack(const fs::path& path, const Result<std::string>& before) {
 Status ScheduleFile(const Context& context, const Arguments& arguments) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-  TRY_ASSIGN(const dialect::Imported loaded, dialect::LoadJobFile(arguments.file, overrides));
-  const job::Job& job = loaded.job;
-  if (const Status valid = CheckLearn(job); !valid.ok()) return InvalidArgument(valid.message());
-  TellLosses(loaded, arguments.engine);
+  TRY_ASSIGN(const LoadedJob loaded, LoadJob(arguments.file, overrides));
+  const job::Job& job = loaded.job();
+  TRY(CheckJob(job, learn::DataIs::kElsewhere, loaded.imported.places));
+  TellUnused(loaded, arguments.engine);
   if (job.schedule.cron.empty())
     return InvalidArgument(arguments.file +
                            " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "
@@ -78,7 +81,7 @@ Status ScheduleFile(const Context& context, const Arguments& arguments) {
   const fs::path kept = KeptFile(home, job.name);
   const Result<std::string> before = ReadFile(kept, job::kMaxFileBytes);
   TRY(Keep(kept, job));
-  const Result<bool> fresh = (*schedules)->Put(job, ScheduledRunOf(job, home));
+  const Result<bool> fresh = (*schedules)->Put(job, ScheduledRunOf(job, home, loaded.folder));
   if (!fresh.ok()) {
     PutBack(kept, before);
     return fresh.status();
@@ -172,8 +175,9 @@ SHOAL_METRONOME_URL; SHOAL_MARATHON_URL and its credentials as for `shoal run`.)
 
 }  // namespace
 
-engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home) {
-  return {KeptFile(home, job.name).string(), home.root().string(), Here()};
+engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home,
+                                    const std::string& folder) {
+  return {KeptFile(home, job.name).string(), home.root().string(), folder};
 }
 
 Status NoSchedules(const std::string& engine, const std::string& file,

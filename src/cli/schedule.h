@@ -10,11 +10,9 @@
 
 namespace shoal::cli {
 
-// Its algorithm and parameters (plan.cc). Unlike a run, this does not ask for the data to be here.
-Status CheckLearn(const job::Job& job);
-
-// Where the job's file is kept for its runs, and whence they are started: this directory.
-engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home);
+// Where the job's file is kept for its runs, and whence they are started: the folder of the file.
+engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home,
+                                    const std::string& folder);
 
 // For an engine without schedules: `why`, and the line of a crontab that does it.
 Status NoSchedules(const std::string& engine, const std::string& file,

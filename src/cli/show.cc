@@ -63,7 +63,8 @@ std::string TextOf(const Shown& shown) {
   if (!job.reason.empty()) facts.push_back({"reason", job.reason});
   if (!job.damage.empty()) facts.push_back({"damage", job.damage});
   facts.push_back({"submitted", FormatWall(job.submitted) + " (" + Ago(job.submitted, now) + ")"});
-  if (const std::string ran = RunTime(job, now); !ran.empty()) facts.push_back({"ran", ran});
+  if (const std::string ran = RunTime(job, now, TimeSuspended(shown.events)); !ran.empty())
+    facts.push_back({"ran", ran});
   facts.push_back({"engine", job.engine});
   facts.push_back({"directory", shown.dir});
   for (const auto& field : job.result)

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/engines.h"
-#include "cli/import.h"
 #include "cli/job_runner.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "dialect/import/dmlc_submit.h"
 
@@ -32,7 +32,7 @@ int Submit(const Context& context, const Arguments& arguments) {
   if (imported.ok()) imported = dialect::Finish(std::move(*imported), {});
   if (!imported.ok()) return Complain(imported.status());
   if (arguments.print) return PrintResult(dialect::WriteImported(*imported));
-  TellLosses(*imported, arguments.engine);
+  TellUnused({*imported, ""}, arguments.engine);
   return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
 }
 

@@ -485,6 +485,10 @@ void AddTables(CLI::App& app, Run* chosen) {
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       if (const Status bad = ReadRow(arguments.get()); !bad.ok()) return Complain(bad);
+      if (arguments->rebalance && !arguments->drain.empty())
+        return Complain(InvalidArgument(
+            "got --rebalance and --drain, expected one of them: --drain alone empties its servers "
+            "and leaves the others with as many bytes each"));
       if (!arguments->table.empty() && (arguments->rebalance || !arguments->drain.empty()))
         return Complain(
             InvalidArgument("--rebalance and --drain move rows of all tables: name none"));

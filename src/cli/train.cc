@@ -141,9 +141,6 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
 int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return Complain(job.status());
-  if (const Status valid = learn::ValidateLearn(*job, WhereDataIs(arguments.engine, *job));
-      !valid.ok())
-    return Complain(InvalidArgument(valid.message()));
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 

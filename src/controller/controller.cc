@@ -14,6 +14,7 @@
 namespace shoal::controller {
 
 Result<std::string> Controller::Submit(const job::Job& job) {
+  if (options_.check) TRY(options_.check(job));
   NewJob submitted;
   submitted.id = NewJobId(job.name);
   submitted.name = job.name;

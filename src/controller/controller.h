@@ -38,6 +38,8 @@ struct ControllerOptions {
   std::string program;  // absolute path of shoal: coordinators and launchers are started from it
   std::filesystem::path work_dir;  // where programs start, unless the job says `files`
   ProcessIdentity self;            // who owns what this controller submits
+  // What is refused besides what the parser refuses, before anything is stored; none: nothing.
+  std::function<Status(const job::Job&)> check = {};
   ConnectClient connect = &rendezvous::Client::Connect;
   // A coordinator that has ended this often without a word fails the job.
   int coordinator_attempts = 3;
@@ -53,6 +55,9 @@ struct Observer {
   std::function<void(const rendezvous::LogKey&, int64_t offset, std::string_view bytes)> on_log;
   // A sentence about the run itself ("the coordinator died; it is being started again").
   std::function<void(const std::string&)> on_note;
+  // The controller itself fails the job, before or instead of its coordinator: kUnavailable if the
+  // engine cannot be reached.
+  std::function<void(Code)> on_failed;
   // Once, last: the end is stored and nothing of the job is left on the engine.
   std::function<void(const JobRecord&)> on_end;
 };
@@ -75,7 +80,8 @@ class Controller {
   explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
 
   // Ships the job's `files` (ship.h), stores the job (one synced commit) and gives its id. The job
-  // was validated; InvalidArgument names a field of it that is not UTF-8.
+  // was validated; InvalidArgument names a field of it that is not UTF-8, or what
+  // ControllerOptions::check refuses.
   Result<std::string> Submit(const job::Job& job);
 
   // Puts a suspended job into the queue again, as this process's; Start takes it on. Its programs

@@ -4,8 +4,7 @@
 //   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kClearing ──▶ kDone
 //
 // Everything runs on the loop's thread, but for calls of the engine that wait for others
-// (engine_calls.h). Nothing is polled: the queue waits for the store's word, the first dial for the
-// coordinator's file.
+// (engine_calls.h). Nothing is polled: the queue waits for the store, the first dial for a file.
 
 #include "controller/job_run.h"
 
@@ -125,7 +124,7 @@ class Run final : public JobRun {
   void OnEvent(const rendezvous::JobEvent& event);
   void OnClosed(const Status& status);
 
-  void Fail(const std::string& reason);
+  void Fail(const std::string& reason, Code code = Code::kInternal);
   void End(JobState state, const std::string& reason);
   void Clear();
 
@@ -176,7 +175,7 @@ void Run::Admit() {
   const bool queues = options_.engine->QueuesItself();
   const Result<engine::Capacity> capacity =
       queues ? Result<engine::Capacity>(engine::Capacity()) : options_.engine->GetCapacity();
-  if (!capacity.ok()) return Fail(capacity.status().message());
+  if (const Status& got = capacity.status(); !got.ok()) return Fail(got.message(), got.code());
   AdmissionAnswer answer;
   std::optional<JobRecord> mine;
   const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
@@ -245,7 +244,7 @@ void Run::StartTasks() {
   phase_ = Phase::kStarting;
   TellState(JobState::kStarting, "");
   recorder_.AddState(JobState::kStarting, "");
-  if (const Status made = MakeTasks(); !made.ok()) return Fail(made.message());
+  if (const Status made = MakeTasks(); !made.ok()) return Fail(made.message(), made.code());
 }
 
 Status Run::MakeTasks() {
@@ -293,7 +292,7 @@ void Run::ApplySoon() {
 void Run::Applied(const Status& status) {
   applying_ = false;
   if (phase_ != Phase::kRunning) return;
-  if (!status.ok() && !applied_) return Fail(status.message());
+  if (!status.ok() && !applied_) return Fail(status.message(), status.code());
   if (!status.ok()) Note("tasks cannot be made: " + status.message());
   const bool first = !std::exchange(applied_, true);
   if (first && !shared_) ConnectClient();  // so that a wait for it has an end
@@ -546,9 +545,10 @@ void Run::Kill(const std::string& reason) {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-void Run::Fail(const std::string& reason) {
+void Run::Fail(const std::string& reason, Code code) {
   if (verdict_) return OutputsHere(Unavailable(reason));
   if (!cancel_reason_.empty()) return End(JobState::kCancelled, cancel_reason_);
+  if (observer_.on_failed) observer_.on_failed(code);
   End(JobState::kFailed, reason);
 }
 

@@ -116,8 +116,8 @@ Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) con
   std::vector<LogInfo> chosen;
   std::string there;
   for (const LogInfo& log : all) {
-    there +=
-        fmt::format("{}{}.{}", there.empty() ? "" : ", ", NameOfTask(log.key), log.key.attempt);
+    there += fmt::format("{}{} (attempt {})", there.empty() ? "" : ", ", NameOfTask(log.key),
+                         log.key.attempt + 1);
     if (!Matches(selection, log.key)) continue;
     // Sorted by attempt: a later one takes the place of the one before.
     const bool later = !selection.attempt && !chosen.empty() &&
@@ -134,7 +134,7 @@ Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) con
   return NotFound(fmt::format(
       "{}{}{} has printed nothing; there {}", selection.role.empty() ? "the job" : selection.role,
       selection.index ? "-" + std::to_string(*selection.index) : "",
-      selection.attempt ? ", attempt " + std::to_string(*selection.attempt) + "," : "",
+      selection.attempt ? ", attempt " + std::to_string(*selection.attempt + 1) + "," : "",
       there.empty() ? "are no lines of any task" : "are lines of " + there));
 }
 

@@ -370,6 +370,15 @@ Result<JobRecord> SqliteStore::FindJob(std::string_view prefix) {
   if (found.empty() || prefix.empty())
     return NotFound(fmt::format("there is no job {}; see `shoal jobs --all`", prefix));
   if (found.size() == 1) return std::move(found.front());
+  TRY_ASSIGN(Statement live, db_.Prepare(fmt::format("{} WHERE substr(id, 1, length(?1)) = ?1 AND "
+                                                     "ended_flag = 0 LIMIT 2",
+                                                     kJobColumns)));
+  TRY_ASSIGN(const bool any, live.Bind(1, prefix).Step());
+  if (any) {
+    JobRecord only = RowToJob(live);
+    TRY_ASSIGN(const bool more, live.Step());
+    if (!more) return only;
+  }
   std::string names;
   for (size_t i = 0; i < found.size() && i < 5; ++i) names += (i == 0 ? "" : ", ") + found[i].id;
   return InvalidArgument(fmt::format("{} may be any of {}{}; give more of its name", prefix, names,

@@ -78,8 +78,8 @@ class Store {
   virtual Result<std::vector<std::string>> ListExpired(WallTime now) = 0;
 
   virtual Result<JobRecord> GetJob(const std::string& id) = 0;
-  // The one job whose id begins with `prefix` (a whole id always wins). NotFound; InvalidArgument
-  // names some of them if there are several.
+  // The one job whose id begins with `prefix` (a whole id always wins). Of several the
+  // only one that has not ended. NotFound; InvalidArgument names some of them if there are more.
   virtual Result<JobRecord> FindJob(std::string_view prefix) = 0;
   // Newest first.
   virtual Result<std::vector<JobRecord>> ListJobs(const JobQuery& query) = 0;

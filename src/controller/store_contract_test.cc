@@ -206,6 +206,17 @@ TEST_P(StoreContract, PrefixNamesOneJobOrNone) {
   EXPECT_EQ(store_->FindJob("w%").status().code(), Code::kNotFound);
 }
 
+TEST_P(StoreContract, APrefixOfSeveralMeansTheOnlyOneThatHasNotEnded) {
+  for (const char* id : {"words-1a", "words-1b", "words-1c"})
+    ASSERT_TRUE(store_->Submit(SomeJob(id)).ok());
+  Finish("words-1a", JobState::kFailed);
+  EXPECT_EQ(store_->FindJob("words").status().code(), Code::kInvalidArgument);
+  Finish("words-1c", JobState::kSucceeded);
+  EXPECT_EQ(store_->FindJob("words")->id, "words-1b");
+  Finish("words-1b", JobState::kSucceeded);
+  EXPECT_EQ(store_->FindJob("words").status().code(), Code::kInvalidArgument);
+}
+
 TEST_P(StoreContract, OnlyOneProcessClaimsAJob) {
   ASSERT_TRUE(store_->Submit(SomeJob("a-1")).ok());
   const std::unique_ptr<Store> other = Open();

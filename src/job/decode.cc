@@ -78,7 +78,7 @@ void Decoder::Section(const Node& node, std::string_view pattern, const std::str
     }
     const std::string field_path = Dotted(path, key.text);
     const bool section = field->type == Type::kSection || field->type == Type::kSections;
-    draft_->places[field_path] = section ? key.place : node.items[i].place;
+    draft_->places.at[field_path] = section ? key.place : node.items[i].place;
     OneField(*field, node.items[i], field_path, target);
   }
 }
@@ -88,7 +88,11 @@ void Decoder::OneField(const Field& field, const Node& node, const std::string& 
   if (field.type == Type::kSection) return Section(node, field.path, path, target);
   if (field.type == Type::kSections) return Sections(field, node, path);
   Value value;
-  if (ReadValue(field, node, path, &value, errors_)) field.apply(value, target);
+  if (!ReadValue(field, node, path, &value, errors_)) return;
+  field.apply(value, target);
+  if (field.type != Type::kTextMap) return;
+  for (size_t i = 0; i < node.keys.size(); ++i)
+    draft_->places.at[Dotted(path, node.keys[i].text)] = node.items[i].place;
 }
 
 void Decoder::Sections(const Field& field, const Node& node, const std::string& path) {
@@ -109,7 +113,7 @@ void Decoder::Sections(const Field& field, const Node& node, const std::string& 
     const Key& key = node.keys[i];
     if (!CheckName(field, node, key, path)) continue;
     const std::string section_path = Dotted(path, key.text);
-    draft_->places[section_path] = key.place;
+    draft_->places.at[section_path] = key.place;
     Role role;
     DataSource data;
     role.name = key.text;
@@ -130,7 +134,7 @@ void Decoder::OneSection(const Field& field, const Node& node, const std::string
     return Section(node, pattern, path, target);
   }
   const std::string shorthand_path = Dotted(path, field.shorthand);
-  draft_->places[shorthand_path] = node.place;
+  draft_->places.at[shorthand_path] = node.place;
   OneField(*FindField(Dotted(pattern, field.shorthand)), node, shorthand_path, target);
 }
 
@@ -201,17 +205,6 @@ void Decoder::Unknown(const Key& key, std::string_view pattern, const std::strin
 }
 
 }  // namespace
-
-Place Draft::PlaceOf(const std::string& path) const {
-  std::string at = path;
-  for (;;) {
-    const auto known = places.find(at);
-    if (known != places.end()) return known->second;
-    const size_t dot = at.rfind('.');
-    if (dot == std::string::npos) return {1, 1, -1};
-    at.resize(dot);
-  }
-}
 
 void Decode(const Node& root, Draft* draft, Errors* errors) {
   if (root.kind == Node::Kind::kNull) {

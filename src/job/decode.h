@@ -2,13 +2,13 @@
 // overrides, decoding by the table, defaults and presets, cross-checks.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "job/errors.h"
 #include "job/fields.h"
 #include "job/job.h"
+#include "job/place.h"
 #include "job/yaml_tree.h"
 
 namespace shoal::job {
@@ -16,11 +16,10 @@ namespace shoal::job {
 // A job under construction, with the places its fields came from.
 struct Draft {
   Job job;
-  std::map<std::string, Place> places;  // "roles.worker.replicas" → where; only what was given
+  FieldPlaces places;
 
-  bool Has(const std::string& path) const { return places.contains(path); }
-  // Of the field, or of the innermost section around it that was given.
-  Place PlaceOf(const std::string& path) const;
+  bool Has(const std::string& path) const { return places.Has(path); }
+  Place PlaceOf(const std::string& path) const { return places.Of(path); }
 };
 
 // Sets in the tree what the --set arguments say (overrides.cc).

@@ -52,6 +52,14 @@ size_t Distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+std::string PlaceText(const std::string& file, const std::vector<std::string>& set,
+                      const Place& place) {
+  if (place.set >= 0 && static_cast<size_t>(place.set) < set.size())
+    return set[static_cast<size_t>(place.set)];
+  if (place.line == 0) return file;
+  return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
+}
+
 Errors::Errors(std::string file, const std::vector<std::string>& overrides)
     : file_(std::move(file)) {
   for (const std::string& argument : overrides) overrides_.push_back(SetLabel(argument));
@@ -60,16 +68,7 @@ Errors::Errors(std::string file, const std::vector<std::string>& overrides)
 void Errors::Add(const Place& place, const std::string& path, const std::string& sentence) {
   ++count_;
   if (entries_.size() >= kKeptErrors) return;
-  std::string text;
-  if (place.set >= 0 && static_cast<size_t>(place.set) < overrides_.size()) {
-    text = overrides_[static_cast<size_t>(place.set)];
-  } else {
-    text = file_;
-    if (place.line > 0) {
-      text += ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
-    }
-  }
-  text += ": ";
+  std::string text = PlaceText(file_, overrides_, place) + ": ";
   if (!path.empty()) text += path + ": ";
   entries_.push_back({place, path, text + sentence});
 }

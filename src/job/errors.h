@@ -18,6 +18,10 @@ struct Place {
   int set = -1;
 };
 
+// "FILE:LINE:COL", or the --set argument that it came from. `set`: Errors::overrides.
+std::string PlaceText(const std::string& file, const std::vector<std::string>& set,
+                      const Place& place);
+
 class Errors {
  public:
   // `overrides` as given to ParseJob, for messages; the values of env.… among them are not shown.
@@ -26,6 +30,8 @@ class Errors {
   // "FILE:LINE:COL: path: sentence"; an empty path is left out.
   void Add(const Place& place, const std::string& path, const std::string& sentence);
   bool empty() const { return count_ == 0; }
+  // The --set arguments as messages show them.
+  const std::vector<std::string>& overrides() const { return overrides_; }
   // True if there is one at exactly this path.
   bool At(const std::string& path) const;
   // InvalidArgument with the first ten, one a line; OK if there are none.

@@ -44,26 +44,26 @@ constexpr Field kFields[] = {
           "built-in trainers, `generic` any program that reads the SHOAL_ variables.",
    .apply = [](V v, T t) { t.job->framework = Pick(kFrameworks, v); }},
   {.path = "queue", .type = Type::kName, .most = 63, .fallback = "default",
-   .doc = "The queue that the job waits in.",
+   .doc = "The queue that the job waits in. There is one so far: another name is told, and without effect.",
    .apply = [](V v, T t) { t.job->queue = v.text; }},
   {.path = "priority", .type = Type::kInteger, .least = -1000, .most = 1000, .fallback = "0",
-   .doc = "Larger goes first within a queue whose policy knows priorities; a first-in-first-out "
-          "queue does not look at it.",
+   .doc = "Larger goes first within a queue whose policy knows priorities. The only queue so far is first in, "
+          "first out: a priority is told, and without effect.",
    .apply = [](V v, T t) { t.job->priority = static_cast<int>(v.integer); }},
   {.path = "image", .type = Type::kText, .most = 1024, .fallback = "none",
-   .doc = "The container image that the tasks run in; every role then needs a command, because an "
-          "image's own entry point is not known here.",
+   .doc = "The container image that the tasks run in, on docker, kubernetes and marathon. Every role needs a command, "
+          "which replaces the image's ENTRYPOINT. The engines local and slurm do without it, and say so.",
    .apply = [](V v, T t) { t.job->image = v.text; }},
   {.path = "container", .type = Type::kSection, .fallback = "see its fields",
    .doc = "What the containers of the tasks are made with beside `image`, on engines that have containers "
-          "(docs/engines/docker.md)."},
+          "(docs/engines/docker.md). What an engine does nothing with is told before the job starts."},
   {.path = "container.volumes", .type = Type::kTexts, .most = 256, .fallback = "none",
    .doc = "What of the machine the tasks see: `SOURCE:TARGET`, with `:ro` behind it read only. SOURCE is a path "
           "beside the job file or absolute, TARGET absolute. Sources of `data` and parents of `outputs` are there "
           "without being named.",
    .apply = [](V v, T t) { t.job->container.volumes = v.texts; }},
   {.path = "container.work_dir", .type = Type::kText, .most = 4096, .fallback = "the image's own",
-   .doc = "Where the programs start.",
+   .doc = "Where the programs start; without an image they start in the job file's directory.",
    .apply = [](V v, T t) { t.job->container.work_dir = v.text; }},
   {.path = "container.user", .type = Type::kText, .most = 256, .fallback = "who runs the job",
    .doc = "Who the programs are: UID:GID. They must be able to read the job's directory.",
@@ -99,17 +99,17 @@ constexpr Field kFields[] = {
 
   {.path = "data", .type = Type::kSections, .shorthand = "source", .fallback = "none",
    .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework "
-          "shoal takes `train`, and (but for word2vec) `test`, which it measures the model with."},
+          "shoal takes `train`, and (but for word2vec) `test`, to measure the model with. Others are told nothing of it."},
   {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
    .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
   {.path = "data.*.format", .type = Type::kChoice,
    .choices = "text|libsvm|libffm|csv|json|parquet|tfrecord", .fallback = "text",
-   .doc = "What the data is.",
+   .doc = "What the data is; with framework shoal only.",
    .apply = [](V v, T t) { t.data->format = v.text; }},
   {.path = "data.*.shard_by", .type = Type::kRole,
    .fallback = "worker, or the first role that follows nobody",
-   .doc = "The role among whose tasks the data is split, exactly and without overlap.",
+   .doc = "The role among whose tasks the data is split, exactly and without overlap; with framework shoal only.",
    .apply = [](V v, T t) { t.data->shard_by = v.text; }},
 
   {.path = "roles", .type = Type::kSections, .shorthand = "replicas",
@@ -332,7 +332,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->success.roles = v.texts; }},
 
   {.path = "checkpoint", .type = Type::kSection, .fallback = "none",
-   .doc = "Checkpoints of the parameter servers."},
+   .doc = "Checkpoints of parameter servers: framework shoal's, and `@shoal ps-server`; not on kubernetes."},
   {.path = "checkpoint.every", .type = Type::kDuration, .most = kYear, .fallback = "0, none",
    .doc = "The time between two.",
    .apply = [](V v, T t) { t.job->checkpoint.every = v.duration; }},
@@ -341,7 +341,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->checkpoint.keep = static_cast<int>(v.integer); }},
 
   {.path = "store", .type = Type::kText, .most = 4096, .fallback = "the embedded one",
-   .doc = "Where journal, logs, checkpoints and outputs of a detached job go: a path or a URL.",
+   .doc = "Reserved: a job that has it is refused. All of a job is kept below SHOAL_HOME.",
    .apply = [](V v, T t) { t.job->store = v.text; }},
 
   {.path = "limits", .type = Type::kSection, .fallback = "see its fields",
@@ -378,8 +378,8 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->limits.keep_records = v.duration; }},
 
   {.path = "on_controller_loss", .type = Type::kChoice, .choices = "stop|keep",
-   .fallback = "stop in the foreground on one machine, keep with a server or --detach",
-   .doc = "What becomes of the job when its controller dies.",
+   .fallback = "stop",
+   .doc = "What becomes of the job when its controller, the command that runs it, dies: `keep` lets it go on to its end.",
    .apply = [](V v, T t) { t.job->on_controller_loss = Pick(kControllerLosses, v); }},
   {.path = "outputs", .type = Type::kTextMap, .fallback = "none",
    .doc = "Named directories that the job writes; SHOAL_OUTPUT is the one named model, or the only "
@@ -387,7 +387,7 @@ constexpr Field kFields[] = {
    .apply = [](V v, T t) { t.job->outputs = v.map; }},
 
   {.path = "slurm", .type = Type::kSection, .fallback = "see its fields",
-   .doc = "What `--engine slurm` asks Slurm for beyond the roles' resources; other engines ignore it."},
+   .doc = "What `--engine slurm` asks Slurm for beyond the roles' resources; other engines do not look at it."},
   {.path = "slurm.partition", .type = Type::kText, .most = 256, .fallback = "Slurm's default",
    .doc = "The partition, or several with commas between.",
    .apply = [](V v, T t) { t.job->slurm.partition = v.text; }},

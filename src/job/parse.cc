@@ -21,7 +21,7 @@ void MakeAbsolute(const std::filesystem::path& base, std::string* path) {
 }  // namespace
 
 Result<Job> ParseJob(std::string_view text, const std::string& file,
-                     const std::vector<std::string>& overrides) {
+                     const std::vector<std::string>& overrides, FieldPlaces* places) {
   Errors errors(file, overrides);
   if (text.size() > kMaxFileBytes) {
     errors.Add({}, "",
@@ -38,17 +38,22 @@ Result<Job> ParseJob(std::string_view text, const std::string& file,
     }
     Draft draft;
     draft.job.file = file;
+    draft.places.set = errors.overrides();
     Decode(root, &draft, &errors);
     if (root.kind == Node::Kind::kMap) {
       Complete(&draft);
       Validate(draft, &errors);
     }
-    if (errors.empty()) return std::move(draft.job);
+    if (errors.empty()) {
+      if (places != nullptr) *places = std::move(draft.places);
+      return std::move(draft.job);
+    }
   }
   return errors.ToStatus();
 }
 
 Result<std::string> ReadJobFile(const std::string& path) {
+  if (path == "-") return ReadJobFile("/dev/stdin");
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     return InvalidArgument(path + ": got a directory, expected a job file");
@@ -84,15 +89,18 @@ Result<Volume> ParseVolume(const std::string& text) {
   return volume;
 }
 
-void ResolvePaths(Job* job, const std::string& base) {
-  const std::filesystem::path from(base);
+void ResolvePaths(const FieldPlaces& places, const std::string& folder, const std::string& here,
+                  Job* job) {
+  const auto resolve = [&](const std::string& field, std::string* path) {
+    MakeAbsolute(places.Of(field).set >= 0 ? here : folder, path);
+  };
   for (DataSource& data : job->data) {
-    for (std::string& source : data.sources) MakeAbsolute(from, &source);
+    for (std::string& source : data.sources) resolve("data." + data.name + ".source", &source);
   }
-  for (auto& [name, directory] : job->outputs) MakeAbsolute(from, &directory);
-  for (std::string& volume : job->container.volumes) MakeAbsolute(from, &volume);
-  MakeAbsolute(from, &job->files);
-  MakeAbsolute(from, &job->store);
+  for (auto& [name, directory] : job->outputs) resolve("outputs." + name, &directory);
+  for (std::string& volume : job->container.volumes) resolve("container.volumes", &volume);
+  resolve("files", &job->files);
+  resolve("marathon.authorities", &job->marathon.authorities);
 }
 
 }  // namespace shoal::job

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "job/job.h"
+#include "job/place.h"
 
 namespace shoal::job {
 
@@ -23,19 +24,23 @@ inline constexpr size_t kMaxFileBytes = size_t{1} << 20;
 // InvalidArgument holds up to ten errors, one a line, in the file's order:
 //   job.yaml:14:15: roles.worker.replicas: got -1, expected an integer from 0 to 100000
 // and names the --set argument instead of the place for what came from one.
+// `places` gets where its fields stood.
 Result<Job> ParseJob(std::string_view text, const std::string& file,
-                     const std::vector<std::string>& overrides = {});
+                     const std::vector<std::string>& overrides = {}, FieldPlaces* places = nullptr);
 
-// The text of the job file `path` (at most 1 MiB), read once: it may be a FIFO, or /dev/stdin. A
+// The text of the job file `path` (at most 1 MiB), read once: it may be a FIFO, or /dev/stdin,
+// which
+// "-" is short for. A
 // file that is missing or unreadable is InvalidArgument too: a wrong job file is wrong usage.
 Result<std::string> ReadJobFile(const std::string& path);
 // Reads `path` and parses it.
 Result<Job> ParseJobFile(const std::string& path, const std::vector<std::string>& overrides = {});
 
-// Makes the paths that a job names on this machine (data without a scheme, outputs, files, a plain
-// store) absolute, as seen from the directory `base`. Commands do it with the working directory
-// before they hand a job on.
-void ResolvePaths(Job* job, const std::string& base);
+// Makes the paths that a job names on this machine (data without a scheme, outputs, volumes, files,
+// Marathon's authorities) absolute: those of the file as seen from the directory `folder`, those
+// that --set gave from `here`. Commands do it before they hand a job on.
+void ResolvePaths(const FieldPlaces& places, const std::string& folder, const std::string& here,
+                  Job* job);
 
 // An entry of container.volumes. InvalidArgument says what was expected.
 Result<Volume> ParseVolume(const std::string& text);

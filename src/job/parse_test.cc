@@ -200,12 +200,41 @@ TEST(ResolvePaths, LeavesUrlsAlone) {
   job.data = {{"train", {"a.txt", "/b", "s3://c/d", "../e*"}, "text", ""}};
   job.outputs = {{"model", "out"}};
   job.store = "file:///x";
-  ResolvePaths(&job, "/home/me");
+  ResolvePaths({}, "/home/me", "/elsewhere", &job);
   EXPECT_EQ(job.data[0].sources,
             (std::vector<std::string>{"/home/me/a.txt", "/b", "s3://c/d", "/home/e*"}));
   EXPECT_EQ(job.outputs.at("model"), "/home/me/out");
   EXPECT_EQ(job.store, "file:///x");
   EXPECT_EQ(job.files, "");
+}
+
+TEST(ResolvePaths, WhatSetGaveIsSeenFromWhereTheCommandIs) {
+  FieldPlaces places;
+  const auto parsed = ParseJob(
+      "framework: shoal\nlearn: {algorithm: word2vec}\ndata: {train: a.txt}\n"
+      "outputs: {model: out}\ncontainer: {volumes: ['in:/in']}\nfiles: src\n"
+      "marathon: {authorities: ca.pem}\n",
+      "job.yaml", {"data.train=b.txt", "files=code"}, &places);
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  Job job = *parsed;
+  ResolvePaths(places, "/of/file", "/of/command", &job);
+  EXPECT_EQ(job.data[0].sources, std::vector<std::string>{"/of/command/b.txt"});
+  EXPECT_EQ(job.files, "/of/command/code");
+  EXPECT_EQ(job.outputs.at("model"), "/of/file/out");
+  EXPECT_EQ(job.container.volumes, std::vector<std::string>{"/of/file/in:/in"});
+  EXPECT_EQ(job.marathon.authorities, "/of/file/ca.pem");
+}
+
+TEST(FieldPlaces, SayWhereFieldsStood) {
+  FieldPlaces places;
+  const auto job = ParseJob("command: [a]\noutputs:\n  model: out\nqueue: q\n", "job.yaml",
+                            {"priority=3"}, &places);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(places.Prefix("job.yaml", "outputs.model"), "job.yaml:3:10: ");
+  EXPECT_EQ(places.Prefix("job.yaml", "outputs.other"), "job.yaml:3:3: ");
+  EXPECT_EQ(places.Prefix("job.yaml", "data"), "job.yaml:1:1: ");
+  EXPECT_EQ(places.Prefix("job.yaml", "priority"), "--set priority=3: ");
+  EXPECT_EQ(FieldPlaces().Prefix("job.yaml", "data"), "");
 }
 
 TEST(Units, SizesAndTimes) {

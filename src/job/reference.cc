@@ -25,6 +25,13 @@ line, the column and the nearest right name. `docs/job.schema.json` is the same 
 Sizes are written `512Mi`, `2Gi` (powers of 1024) or `512M`, `1.5G` (powers of 1000), times `100ms`,
 `60s`, `5m`, `4h`, `2d` or `1h30m`. `NAME` stands for a name of your own.
 
+Relative paths, in every field and on every engine, begin at the directory that the job file is in, and
+programs start there; `--directory DIR` names another. For a job from standard input (`shoal run -`) it
+is the working directory, and so it is for paths that `--set` gives.
+
+What an engine does nothing with is told before the job starts, or refused where that would change what is
+trained or where it is kept.
+
 )";
 
 constexpr std::string_view kTail = R"(## A job of one's own program

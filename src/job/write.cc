@@ -45,16 +45,16 @@ Job Baseline(const Job& job, bool follows) {
   draft.job.command = job.command;
   draft.job.learn = job.learn;
   draft.job.success = job.success;
-  draft.places["success"] = {};
-  draft.places["roles"] = {};
+  draft.places.at["success"] = {};
+  draft.places.at["roles"] = {};
   for (const Role& role : job.roles) {
     Role& bare = draft.job.roles.emplace_back();
     bare.name = role.name;
     bare.replicas = role.replicas;
-    draft.places["roles." + role.name] = {};
+    draft.places.at["roles." + role.name] = {};
     if (!follows) continue;
     bare.follows = role.follows;
-    draft.places["roles." + role.name + ".follows"] = {};
+    draft.places.at["roles." + role.name + ".follows"] = {};
   }
   Complete(&draft);
   return std::move(draft.job);

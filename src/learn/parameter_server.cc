@@ -184,6 +184,12 @@ Result<WorkerClient> ConnectWorker(Task& task, ps::Consistency consistency,
   return connected;
 }
 
+Status MissingOutput(std::string_view what) {
+  return InvalidArgument(fmt::format(
+      "outputs.model: missing; expected the directory for the {}, such as outputs: {{model: {}}}",
+      what, what));
+}
+
 Status ValidateRoles(const job::Job& job, std::string_view algorithm) {
   const job::Role* const worker = job.FindRole("worker");
   if (worker == nullptr) {

@@ -28,6 +28,9 @@ inline constexpr Duration kPollFor = std::chrono::microseconds(5);
 // worker. InvalidArgument says what `algorithm` lacks.
 Status ValidateRoles(const job::Job& job, std::string_view algorithm);
 
+// The refusal of a job without outputs.model, the directory for its `what`.
+Status MissingOutput(std::string_view what);
+
 // Serves until task.stop; server 0 also takes the job's checkpoints.
 Status RunParameterServer(Task& task);
 

@@ -189,10 +189,11 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
     if (param == nullptr) param = FindParam(kParamsOfAll, name);
     if (param == nullptr) {
       const std::string nearest = Nearest(table, name);
-      return InvalidArgument(
-          fmt::format("{}unknown parameter{}", Place(file, *value, name),
-                      nearest.empty() ? std::string("; see the algorithm's list of parameters")
-                                      : fmt::format("; did you mean {}?", nearest)));
+      const auto named = learn.find("algorithm");
+      const std::string list = fmt::format("`shoal train {} --help` lists them, with '-' for '_'",
+                                           named == learn.end() ? "ALGORITHM" : named->second.text);
+      return InvalidArgument(fmt::format("{}unknown parameter; {}", Place(file, *value, name),
+                                         nearest.empty() ? list : "did you mean " + nearest + "?"));
     }
     if (values.contains(param->name))
       return InvalidArgument(fmt::format("{}given twice (as {} too); keep one of them",

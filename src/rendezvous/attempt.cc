@@ -14,6 +14,7 @@
 #include "host/activity.h"
 #include "job/state.h"
 #include "rendezvous/evidence.h"
+#include "rendezvous/last_line.h"
 #include "rendezvous/launch_env.h"
 #include "rendezvous/movement.h"
 #include "rendezvous/port_watch.h"
@@ -111,7 +112,7 @@ class TaskAttempt final : public Attempt {
     if (program_ && !ended_) body = CollectEvidence(program_->Pids());
     body["cpu_seconds"] = usage_.cpu_seconds;
     if (printed_) {
-      body["last_line"] = CleanText(output_.last_line(last_printed_), 200);
+      body["last_line"] = CleanText(output_.last_line(last_printed_), kLastLineBytes);
       body["last_line_ms"] = std::chrono::duration_cast<Millis>(Now() - *printed_).count();
     }
     return body;
@@ -325,7 +326,7 @@ class TaskAttempt final : public Attempt {
     EndedMessage ended;
     ended.attempt = spec_.start.attempt;
     ended.end = std::move(end);
-    ended.last_line = CleanText(output_.last_line(process), 200);
+    ended.last_line = CleanText(output_.last_line(process), kLastLineBytes);
     ended.log_rule = log_rule_;
     ended.stolen = stolen_;
     ended.interrupted = interrupted_;

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "rendezvous/last_line.h"
 #include "rendezvous/protocol.h"
 
 namespace shoal::rendezvous {
 namespace {
-
-constexpr size_t kLastLineBytes = 200;
 
 // A letter, a digit, or a byte of either beyond ASCII: rules of '-' or '=' say nothing.
 bool IsText(char c) {

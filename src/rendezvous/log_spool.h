@@ -54,7 +54,7 @@ class LogSpool {
 };
 
 // The last line with a letter or digit of what is fed, for "its last line was: …". Keeps at most
-// 200 bytes.
+// kLastLineBytes.
 class LastLine {
  public:
   void Feed(std::string_view bytes);

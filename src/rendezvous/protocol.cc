@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/id.h"
 #include "base/utf8.h"
+#include "rendezvous/last_line.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -143,7 +144,7 @@ Result<EndedMessage> EndedFromJson(const json::object& object) {
   if (end == nullptr || !end->is_object())
     return InvalidArgument("field 'end': expected an object");
   TRY_ASSIGN(message.end, job::TaskEndFromJson(end->get_object()));
-  message.last_line = CleanText(GetStringOr(object, "last_line", ""), 200);
+  message.last_line = CleanText(GetStringOr(object, "last_line", ""), kLastLineBytes);
   TRY_ASSIGN(message.log_bytes, GetInt(object, "log_bytes"));
   message.stolen = CleanText(GetStringOr(object, "stolen", ""), 300);
   message.outputs_lost = CleanText(GetStringOr(object, "outputs_lost", ""), 500);

@@ -127,7 +127,7 @@ roles:
         self.assertIn("server-0 | told", out)
         self.nothing_left()
 
-    def test_programs_start_where_the_command_was_given(self):
+    def test_programs_start_in_the_directory_of_the_job_file(self):
         code, out, _ = self.home.run("run", self.job("roles: {a: {command: [pwd]}}"))
         self.assertEqual(code, 0)
         self.assertIn(f"a-0 | {self.home.root}\n", out)

@@ -56,7 +56,7 @@ class Chart(unittest.TestCase):
         text = self.template("--set", "listNodes=true,priorityClass.create=true,quota.pods=20,users[0]=ann,groups[0]=ml,serviceAccounts[0].name=ci",
                              "--set", "image.digest=sha256:" + "0" * 64)
         for words in ("kind: ClusterRoleBinding", "kind: PriorityClass", 'pods: "20"', "kind: User, name: \"ann\"", "name: ci",
-                      'SHOAL_KUBE_LAUNCHER_IMAGE: "ghcr.io/shoal-ml/launcher@sha256:000'):
+                      'SHOAL_KUBE_LAUNCHER_IMAGE: "registry.example/shoal/launcher@sha256:000'):
             self.assertIn(words, text)
 
     def test_without_anybody_there_is_no_binding(self):

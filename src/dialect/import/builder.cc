@@ -78,7 +78,7 @@ void SayBefore(const std::string& statement, job::Role* role) {
 
 JobBuilder::JobBuilder(std::string file, Notes* notes) : notes_(notes) {
   draft_.job.file = std::move(file);
-  draft_.places["roles"] = {};
+  draft_.places.at["roles"] = {};
 }
 
 job::Role* JobBuilder::FindRole(const std::string& name) {

@@ -196,7 +196,8 @@ Result<std::optional<Imported>> ImportText(std::string_view text, const std::str
 
 Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides) {
   const std::string label = imported.file + " as imported";
-  Result<job::Job> job = job::ParseJob(job::WriteYaml(imported.job), label, overrides);
+  Result<job::Job> job =
+      job::ParseJob(job::WriteYaml(imported.job), label, overrides, &imported.places);
   if (!job.ok()) {
     // A container without a command is better told where it stands.
     for (const Loss& loss : imported.losses) {
@@ -209,6 +210,8 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
   }
   const job::Job before = std::exchange(imported.job, std::move(*job));
   imported.job.file = imported.file;
+  // The others are places of the job file that it was imported as.
+  std::erase_if(imported.places.at, [](const auto& one) { return one.second.set < 0; });
   if (imported.references) ExpandCommands(before, &imported);
   return imported;
 }
@@ -217,8 +220,9 @@ Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::str
   TRY_ASSIGN(const std::string text, job::ReadJobFile(path));
   TRY_ASSIGN(std::optional<Imported> imported, ImportText(text, path));
   if (imported) return Finish(std::move(*imported), overrides);
-  TRY_ASSIGN(job::Job job, job::ParseJob(text, path, overrides));
-  return Imported{"", path, std::move(job), {}, false};
+  Imported own{"", path, {}, {}, false};
+  TRY_ASSIGN(own.job, job::ParseJob(text, path, overrides, &own.places));
+  return own;
 }
 
 std::string TellLoss(const Imported& imported, const Loss& loss) {

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "job/errors.h"
 #include "job/job.h"
+#include "job/place.h"
 
 namespace shoal::dialect {
 
@@ -34,6 +35,7 @@ struct Imported {
   std::vector<Loss> losses;
   bool references = false;  // commands still have Kubernetes' references, $(NAME), which Finish
                             // expands when it knows the variables that --set gives
+  job::FieldPlaces places = {};  // of the job's fields; in a foreign file those that --set gave
 };
 
 // Nothing if the text is none of the dialects, which says nothing of whether it is a job file.

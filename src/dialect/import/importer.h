@@ -24,7 +24,7 @@ class JobBuilder {
   job::Role* FindRole(const std::string& name);
   void SetName(const std::string& name);
   // Marks a field of the job file as decided: "roles.ps.follows".
-  void Given(const std::string& path) { draft_.places[path] = {}; }
+  void Given(const std::string& path) { draft_.places.at[path] = {}; }
   void SetFollows(job::Role* role, const std::string& leader);
   void SetScope(job::Role* role, job::RestartScope scope);
   void SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count = 0);

@@ -249,8 +249,9 @@ Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& c
   } else if (!place.service_host.empty()) {
     access = InPod(place);
   } else {
-    return NotFound("no cluster is known: there is no " + (paths.empty() ? "kubeconfig" : paths) +
-                    ", and this is no pod; name a kubeconfig with KUBECONFIG");
+    return Unavailable("no cluster is known: there is no " +
+                       (paths.empty() ? std::string("kubeconfig") : paths) +
+                       ", and this is no pod; name a kubeconfig with KUBECONFIG");
   }
   if (access.ok()) TakeProxy(place, &*access);
   return access;

@@ -84,7 +84,7 @@ TEST(KubeConfig, SeveralFilesAndThePod) {
   ASSERT_TRUE(access.ok());
   EXPECT_EQ(access->proxy, "http://other:1");
   ConfigPlace none;
-  EXPECT_EQ(FindCluster(none, "").status().code(), Code::kNotFound);
+  EXPECT_EQ(FindCluster(none, "").status().code(), Code::kUnavailable);
   none.service_host = "10.0.0.1";
   none.service_port = "443";
   none.service_account = dir->path();

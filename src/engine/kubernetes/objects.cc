@@ -165,8 +165,7 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
 }
 
 std::string LauncherImage(const ObjectOptions& options, const DesiredJob& job) {
-  if (!job.kubernetes.launcher.empty()) return job.kubernetes.launcher;
-  return options.launcher_image.empty() ? kDefaultLauncherImage : options.launcher_image;
+  return job.kubernetes.launcher.empty() ? options.launcher_image : job.kubernetes.launcher;
 }
 
 // Volumes of the pod, and where its containers have them.
@@ -293,6 +292,14 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
                            " names no image, and its programs are not in the launcher's; add "
                            "`image: NAME` to the job file, or run it with --engine local");
   }
+  // There is no default: a name in a registry that is not the user's would be somebody else's
+  // program.
+  if (LauncherImage(options, job).empty())
+    return InvalidArgument(
+        "job " + job.job_id +
+        ": no image with the launcher is named; build it of docker/Dockerfile, push it to a "
+        "registry of yours that the nodes reach, and name it with kubernetes.launcher in the job "
+        "file or SHOAL_KUBE_LAUNCHER_IMAGE");
   if (options.program.empty() && job.image.empty())
     return InvalidArgument("job " + job.job_id + " names no image");
   for (const std::string& text : job.kubernetes.resources) {

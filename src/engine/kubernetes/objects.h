@@ -13,7 +13,6 @@
 
 namespace shoal::engine::kubernetes {
 
-inline constexpr const char* kDefaultLauncherImage = "ghcr.io/shoal-ml/launcher:1";
 // Where an image of the launcher has it, and where it is in pods of other images: a copy of it, or
 // that image as a volume.
 inline constexpr const char* kLauncherSource = "/shoal-task";

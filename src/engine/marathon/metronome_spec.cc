@@ -131,7 +131,7 @@ json::object MakeScheduledJob(const job::Job& job, const ScheduledRun& run,
   const job::Marathon& settings = job.marathon;
   const auto deadline = job.schedule.start_deadline;
   json::object what{{"cmd", "cd " + Quote(run.work_dir) + " && exec " + ProgramWord(program) +
-                                " run --engine marathon " + Quote(run.job_file)},
+                                " run --engine marathon --directory . " + Quote(run.job_file)},
                     {"cpus", kCpus},
                     {"mem", kMemoryMb},
                     {"disk", 0},

@@ -30,7 +30,7 @@ TEST(MetronomeSpec, AJobRunsTheController) {
   EXPECT_EQ(made.at("labels").at(kScheduleLabel).as_string(), "Text_vectors");
   const json::object& run = made.at("run").as_object();
   EXPECT_EQ(run.at("cmd").as_string(),
-            "cd '/nfs/work' && exec '/opt/shoal' run --engine marathon "
+            "cd '/nfs/work' && exec '/opt/shoal' run --engine marathon --directory . "
             "'/nfs/it'\\''s/schedules/n.yaml'");
   EXPECT_EQ(run.at("env").at("SHOAL_HOME").as_string(), "/nfs/it's");
   EXPECT_EQ(run.at("env").at("SHOAL_MARATHON_URL").as_string(), "http://m:8080");

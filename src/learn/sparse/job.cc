@@ -35,12 +35,7 @@ Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
   return files;
 }
 
-Status ValidateData(const Files& files, const CommonParams& params, std::string_view algorithm,
-                    DataIs where) {
-  if (files.train.empty()) {
-    return InvalidArgument(
-        fmt::format("data: missing; {} needs at least one file to train on", algorithm));
-  }
+Status ValidateData(const Files& files, const CommonParams& params, DataIs where) {
   TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
   for (const auto* paths : {&files.train, &files.held_out}) {
     if (paths->empty() || where == DataIs::kElsewhere) continue;
@@ -72,8 +67,7 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
                    DataIs data) {
   TRY(ValidateRoles(job, algorithm));
   const auto output = job.outputs.find("model");
-  if (output == job.outputs.end() || output->second.empty())
-    return InvalidArgument("outputs.model: missing; expected the directory for the model");
+  if (output == job.outputs.end() || output->second.empty()) return MissingOutput("model");
   for (const job::DataSource& entry : job.data) {
     if (entry.name != kTrain && entry.name != kHeldOut) {
       return InvalidArgument(
@@ -82,7 +76,13 @@ Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_
     }
   }
   TRY_ASSIGN(const Files files, FilesOf(job.data));
-  TRY(ValidateData(files, params, algorithm, data));
+  if (files.train.empty()) {
+    return InvalidArgument(
+        fmt::format("data: missing; {} needs at least one file to train on, such as data: {{train: "
+                    "train.libsvm}}",
+                    algorithm));
+  }
+  TRY(ValidateData(files, params, data));
   return model::CheckModelOutput(output->second);
 }
 

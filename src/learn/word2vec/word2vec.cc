@@ -18,9 +18,9 @@ Status ValidateData(const job::Job& job, DataIs where) {
   std::vector<std::string> sources;
   for (const job::DataSource& data : job.data) {
     if (data.name != "train") {
-      return InvalidArgument(fmt::format(
-          "{}got data.{}, expected data.train alone: word2vec measures no held-out text",
-          Place(job.file, job.learn.at("algorithm"), "algorithm"), data.name));
+      return InvalidArgument(
+          "data." + data.name +
+          ": not expected beside data.train: word2vec measures no held-out text; leave it out");
     }
     if (data.format != "text") {
       return InvalidArgument(
@@ -30,7 +30,8 @@ Status ValidateData(const job::Job& job, DataIs where) {
     sources.insert(sources.end(), data.sources.begin(), data.sources.end());
   }
   if (sources.empty())
-    return InvalidArgument("data: missing; word2vec needs at least one text file to train on");
+    return InvalidArgument(
+        "data: missing; word2vec needs at least one text file, such as data: {train: text.txt}");
   return where == DataIs::kHere ? data::Corpus::Open(sources).status() : Status::Ok();
 }
 
@@ -38,8 +39,7 @@ Status Validate(const job::Job& job, DataIs data) {
   TRY(Parse(job.learn, job.file).status());
   TRY(ValidateRoles(job, "word2vec"));
   const auto output = job.outputs.find("model");
-  if (output == job.outputs.end() || output->second.empty())
-    return InvalidArgument("outputs.model: missing; expected the directory for the vectors");
+  if (output == job.outputs.end() || output->second.empty()) return MissingOutput("vectors");
   TRY(ValidateData(job, data));
   return model::CheckModelOutput(output->second);
 }

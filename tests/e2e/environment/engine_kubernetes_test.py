@@ -13,6 +13,7 @@ JOB = """\
 name: far
 framework: generic
 image: example.com/none:1
+kubernetes: {launcher: "example.com/launcher:1"}
 roles: {worker: {command: [sleep, "600"]}}
 """
 CONFIG = """\

@@ -51,9 +51,8 @@ def main():
         print("skipped: the Python module has not been built here")
         sys.exit(77)
     with harness.Home(os.environ["SHOAL_BIN"]) as home:
-        with open(os.path.join(harness.SOURCE, "examples", "embedding", "small.yaml"), encoding="utf-8") as f:
-            job = f.read().replace("examples/", f"{harness.SOURCE}/examples/")
-        run = home.start("run", home.write("small.yaml", job), "--set", f"env.PYTHONPATH={BUILD}/python")
+        job = os.path.join(harness.SOURCE, "examples", "embedding", "small.yaml")
+        run = home.start("run", job, "--set", f"env.PYTHONPATH={BUILD}/python")
         shown = harness.poll_until(lambda: look(home) or run.poll() is not None, 60, pause=0.05)
         said = open(run.log).read()
         assert shown and shown is not True, said

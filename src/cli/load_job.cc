@@ -1,0 +1,82 @@
+#include "cli/load_job.h"
+
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "cli/engines.h"
+#include "cli/import.h"
+#include "cli/report.h"
+#include "controller/unused_fields.h"
+#include "job/fields.h"
+#include "job/parse.h"
+
+namespace shoal::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string WorkingDirectory() {
+  std::error_code error;
+  return fs::current_path(error).string();
+}
+
+std::string FolderOf(const std::string& file) {
+  std::error_code error;
+  const fs::path path = fs::absolute(file, error).lexically_normal();
+  struct stat info {};
+  const bool is_file = !error && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  // /dev/stdin and /proc/self/fd/0 may well lead to a file; what was named is the standard input.
+  const std::string top = path.has_relative_path() ? path.relative_path().begin()->string() : "";
+  if (!is_file || top == "dev" || top == "proc") return WorkingDirectory();
+  return path.parent_path().string();
+}
+
+// A sentence that begins with a field's path, "outputs.model: missing", with the place before it.
+std::string WithPlace(const job::Job& job, const job::FieldPlaces& places,
+                      const std::string& sentence) {
+  const std::string path = sentence.substr(0, sentence.find_first_of(":, "));
+  const bool is_field = job::FindField(path.substr(0, path.find('.'))) != nullptr;
+  return (is_field ? places.Prefix(job.file, path) : "") + sentence;
+}
+
+}  // namespace
+
+Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
+                          const std::string& directory) {
+  LoadedJob loaded;
+  TRY_ASSIGN(loaded.imported, dialect::LoadJobFile(file, overrides));
+  std::error_code error;
+  loaded.folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
+  if (!fs::is_directory(loaded.folder, error))
+    return InvalidArgument("--directory: there is no directory " + loaded.folder);
+  job::ResolvePaths(loaded.imported.places, loaded.folder, WorkingDirectory(),
+                    &loaded.imported.job);
+  return loaded;
+}
+
+void AddDirectoryOption(CLI::App* sub, std::string* directory) {
+  sub->add_option("--directory", *directory,
+                  "Where programs start and the file's relative paths begin [the file's directory]")
+      ->type_name("DIR");
+}
+
+Status CheckJob(const job::Job& job, learn::DataIs data, const job::FieldPlaces& places) {
+  Status valid = controller::RefuseUnusedFields(job, places);
+  if (valid.ok()) valid = learn::ValidateLearn(job, data);
+  // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
+  return valid.ok() ? valid : InvalidArgument(WithPlace(job, places, valid.message()));
+}
+
+Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldPlaces& places) {
+  return CheckJob(job, WhereDataIs(engine, job), places);
+}
+
+void TellUnused(const LoadedJob& loaded, const std::string& engine) {
+  for (const controller::UnusedField& unused : controller::UnusedFields(loaded.job(), engine))
+    Tell("note: " + WithPlace(loaded.job(), loaded.imported.places, unused.sentence));
+  TellLosses(loaded.imported, engine);
+}
+
+}  // namespace shoal::cli
