@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -154,6 +155,27 @@ Status WriteOutputFile(const fs::path& given, std::string_view bytes) {
     if (replaced) return Status::Ok();
   }
   return Overwrite(fd.get(), path, bytes);
+}
+
+Status CopyOutputFile(const fs::path& from, const fs::path& to) {
+  TRY_ASSIGN(const UniqueFd fd, OpenFile(from, O_RDONLY));
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return ErrnoStatus(errno, "cannot stat " + from.string());
+  std::error_code error;
+  const bool made = !fs::exists(to, error);
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) {
+    TRY(WriteOutputFile(to, ""));
+  } else {
+    void* const bytes = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (bytes == MAP_FAILED) return ErrnoStatus(errno, "cannot read " + from.string());
+    const Status written = WriteOutputFile(to, {static_cast<const char*>(bytes), size});
+    ::munmap(bytes, size);
+    TRY(written);
+  }
+  if (!made) return Status::Ok();
+  fs::permissions(to, static_cast<fs::perms>(status.st_mode & kPermissions), error);
+  return error ? ErrnoStatus(error.value(), "cannot set the mode of " + to.string()) : Status::Ok();
 }
 
 }  // namespace shoal

@@ -47,4 +47,8 @@ Status CopyAttributes(int from, int to);
 // Errors name the path; InvalidArgument for a directory.
 Status WriteOutputFile(const std::filesystem::path& path, std::string_view bytes);
 
+// The same with the bytes of the regular file `from`, whose mode a new file gets. Nobody may make
+// `from` shorter meanwhile.
+Status CopyOutputFile(const std::filesystem::path& from, const std::filesystem::path& to);
+
 }  // namespace shoal

@@ -367,6 +367,7 @@ void Run::OutputsHere(Status status) {
   if (status.ok() && (saved || verdict_->state == JobState::kSucceeded))
     status = PlaceOutputs(dir_, job_.outputs);
   if (!status.ok()) Record("outputs may be missing: " + status.message());
+  if (!job_.outputs.empty()) JudgePlacing(status, &*verdict_);
   if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
     Note("the verdict could not be written: " + written.message());
   End(verdict_->state, verdict_->reason);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <tuple>
+#include <utility>
 
 #include "base/file.h"
+#include "base/output.h"
 
 namespace shoal::controller {
 namespace {
@@ -83,19 +85,50 @@ Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
 
 }  // namespace
 
-Status PlaceOutputs(const fs::path& job_dir, const std::map<std::string, std::string>& outputs) {
-  for (const auto& [name, directory] : outputs) {
-    TRY_ASSIGN(const fs::path from, FindOutput(job_dir, name));
-    TRY(MakeDirectories(fs::path(directory).parent_path()));
-    std::error_code error;
-    fs::copy(from, directory,
-             fs::copy_options::recursive | fs::copy_options::copy_symlinks |
-                 fs::copy_options::overwrite_existing,
-             error);
-    if (error)
-      return ErrnoStatus(error.value(), "cannot copy " + from.string() + " to " + directory);
+namespace {
+
+// Links as links. What stands there keeps its owner and mode, as with --output.
+Status Place(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (fs::is_symlink(from, error)) {
+    const fs::path target = fs::read_symlink(from, error);
+    if (!error && fs::is_symlink(to, error)) fs::remove(to, error);
+    if (!error) fs::create_symlink(target, to, error);
+    return error ? ErrnoStatus(error.value(), "cannot make the link " + to.string()) : Status::Ok();
   }
-  return Status::Ok();
+  if (!fs::is_directory(from, error)) return CopyOutputFile(from, to);
+  if (!fs::is_directory(to, error) && !fs::create_directory(to, from, error))
+    return ErrnoStatus(error.value(), "cannot make the directory " + to.string());
+  fs::directory_iterator entry(from, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    TRY(Place(entry->path(), to / entry->path().filename()));
+  return error ? ErrnoStatus(error.value(), "cannot read " + from.string()) : Status::Ok();
+}
+
+Status PlaceOutput(const fs::path& job_dir, const std::string& name, const fs::path& to) {
+  TRY_ASSIGN(const fs::path from, FindOutput(job_dir, name));
+  TRY(MakeDirectories(to.parent_path()));
+  return Place(from, to).With("outputs." + name);
+}
+
+}  // namespace
+
+Status PlaceOutputs(const fs::path& job_dir, const std::map<std::string, std::string>& outputs) {
+  Status worst;
+  for (const auto& [name, directory] : outputs) {
+    Status placed = PlaceOutput(job_dir, name, directory);
+    if (worst.ok() || (worst.code() == Code::kNotFound && !placed.ok())) worst = std::move(placed);
+  }
+  return worst;
+}
+
+void JudgePlacing(const Status& status, rendezvous::Verdict* verdict) {
+  if (status.ok() || status.code() == Code::kNotFound) return;
+  if (verdict->state != job::JobState::kSucceeded) return;
+  verdict->state = job::JobState::kFailed;
+  verdict->reason =
+      "every task ended well, but the outputs are not where the job file wants them: " +
+      status.message() + "; `shoal outputs` has what came";
 }
 
 std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "rendezvous/types.h"
 
 namespace shoal::controller {
 
@@ -29,9 +30,14 @@ Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir
 // Where controller and tasks share no directory, an output that the job names was written to
 // JOBDIR/outputs/<role>-<index>.<attempt>/<name>: copies it to the directory that the job file
 // says, of the last attempt of the first task (by role and index) that has it. Files there are
-// replaced, others stay. NotFound names an output that no task has written.
+// replaced as WriteOutputFile does, others stay. All that can be placed are, whatever happens to
+// one. NotFound names an output that no task has written; any other error one that was written and
+// could not be placed, and is still where it was.
 Status PlaceOutputs(const std::filesystem::path& job_dir,
                     const std::map<std::string, std::string>& outputs);
+// Fails a job that succeeded and whose outputs were written but could not be brought or placed, as
+// `status` says; one that no task has written (NotFound) does not.
+void JudgePlacing(const Status& status, rendezvous::Verdict* verdict);
 
 // A sentence for each of the outputs (name, absolute directory) that this machine does not have:
 // their programs wrote nothing, or to a file system that only their hosts have. A job's end is told

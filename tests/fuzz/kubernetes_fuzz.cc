@@ -10,6 +10,7 @@
 #include "engine/kubernetes/kube_config.h"
 #include "engine/kubernetes/kube_exec.h"
 #include "engine/kubernetes/objects.h"
+#include "engine/kubernetes/pod_volumes.h"
 #include "engine/kubernetes/relay.h"
 #include "engine/kubernetes/ws_frames.h"
 #include "pieces_check.h"
