@@ -53,7 +53,7 @@ TEST_F(LogStoreTest, WrongTaskIsToldWhatThereIs) {
   const auto logs = logs_.Select(*ParseLogSelection("worker-7"));
   EXPECT_EQ(logs.status().code(), Code::kNotFound);
   EXPECT_THAT(logs.status().message(), HasSubstr("worker-7 has printed nothing"));
-  EXPECT_THAT(logs.status().message(), HasSubstr("worker-0.0"));
+  EXPECT_THAT(logs.status().message(), HasSubstr("there are lines of worker-0 (attempt 1)"));
 }
 
 TEST_F(LogStoreTest, JobWithoutLogsHasNone) {

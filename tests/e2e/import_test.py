@@ -31,7 +31,8 @@ class ImportTest(unittest.TestCase):
         self.addCleanup(self.home.__exit__)
 
     def run_file(self, path, *arguments, seconds=60):
-        code, out, err = self.home.run("run", path, *arguments, seconds=seconds)
+        # Not in the checkout, where the examples are.
+        code, out, err = self.home.run("run", path, "--directory", self.home.root, *arguments, seconds=seconds)
         self.assertNotEqual(code, -9, out + err)
         self.assertEqual(self.home.leftovers(), [])
         return code, out, err

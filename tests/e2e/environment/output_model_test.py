@@ -90,7 +90,7 @@ class OutputModelTest(harness.JobsTest):
         job = self.home.write("job.yaml", JOB % ("word2vec", "text", "test", "text"))
         code, _, err = self.home.run("run", job)
         self.assertEqual(code, 2, err)
-        self.assertIn("job.yaml:3:20: learn.algorithm: got data.test, expected data.train alone", err)
+        self.assertIn("job.yaml:6:3: data.test: not expected beside data.train", err)
         job = self.home.write("job.yaml", JOB % ("logistic", "libsvm", "test", "libsvm"))
         code, _, err = self.home.run("run", job)
         self.assertEqual(code, 0, err)
