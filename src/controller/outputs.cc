@@ -92,7 +92,8 @@ Status Place(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (fs::is_symlink(from, error)) {
     const fs::path target = fs::read_symlink(from, error);
-    if (!error && fs::is_symlink(to, error)) fs::remove(to, error);
+    std::error_code absent;
+    if (!error && fs::is_symlink(to, absent)) fs::remove(to, error);
     if (!error) fs::create_symlink(target, to, error);
     return error ? ErrnoStatus(error.value(), "cannot make the link " + to.string()) : Status::Ok();
   }

@@ -110,11 +110,13 @@ std::string OtherEnginesSections(const Job& job, unsigned engine) {
   const auto add = [&](const char* name, unsigned own, bool given) {
     if (given && own != engine) names += (names.empty() ? "" : ", ") + std::string(name);
   };
-  const bool role_asks = std::any_of(job.roles.begin(), job.roles.end(), [](const job::Role& role) {
-    return role.slurm != job::SlurmAsk();
-  });
-  add("slurm", kSlurm, job.slurm != job::Slurm() || role_asks);
-  add("kubernetes", kKubernetes, job.kubernetes != job::Kubernetes());
+  const auto a_role = [&](const auto& asks) {
+    return std::any_of(job.roles.begin(), job.roles.end(), asks);
+  };
+  const bool slurm = a_role([](const job::Role& role) { return role.slurm != job::SlurmAsk(); });
+  const bool pods = a_role([](const job::Role& role) { return role.kubernetes != job::PodAsk(); });
+  add("slurm", kSlurm, job.slurm != job::Slurm() || slurm);
+  add("kubernetes", kKubernetes, job.kubernetes != job::Kubernetes() || pods);
   add("marathon", kMarathon, job.marathon != job::Marathon());
   return names;
 }

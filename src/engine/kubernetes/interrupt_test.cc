@@ -82,6 +82,7 @@ TEST(Interrupt, AnApplyThatWasNeverAnsweredHasNothingToRemove) {
       server.url() + "\"}}]}";
   ASSERT_TRUE(WriteFileAtomically(dir.path() / "config", config).ok());
   KubernetesEngineOptions options;
+  options.launcher_image = "launcher:1";
   options.place = {};
   options.place.kubeconfig = (dir.path() / "config").string();
   const auto engine = MakeKubernetesEngine(options);

@@ -19,8 +19,7 @@ struct KubernetesEngineOptions {
   // Absolute path of shoal; its tasks run the launcher from an image instead. Empty: tasks are as
   // they are, nothing is put into their pods.
   std::string program;
-  // That holds /shoal-task, for jobs that name none; empty: $SHOAL_KUBE_LAUNCHER_IMAGE, else the
-  // published one.
+  // That holds /shoal-task, for jobs that name none; empty: $SHOAL_KUBE_LAUNCHER_IMAGE.
   std::string launcher_image;
   kubernetes::ConfigPlace place = kubernetes::PlaceOfThisProcess();
   const Clock* clock = RealClock::Get();
