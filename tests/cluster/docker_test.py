@@ -298,7 +298,7 @@ outputs: {{model: {self.path("model")}}}
 
     def test_no_daemon(self):
         self.env["DOCKER_HOST"] = "unix://" + self.path("nobody.sock")
-        out = self.shoal("run", self.job("true"), code=1)
+        out = self.shoal("run", self.job("true"), code=5)
         self.assertIn("does not answer", out)
         self.assertIn("DOCKER_HOST=unix://PATH", out)
         self.row("no daemon", out.strip().splitlines()[-1])
