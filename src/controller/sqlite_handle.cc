@@ -5,10 +5,21 @@
 
 #include <array>
 #include <mutex>
+#include <system_error>
 
 #include "base/fault.h"
 
 namespace shoal::controller {
+
+namespace {
+
+// " (Input/output error)": of the system call that failed last; empty where none did.
+std::string SystemError(sqlite3* db) {
+  const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
+  return error == 0 ? "" : " (" + std::generic_category().message(error) + ")";
+}
+
+}  // namespace
 
 Status LockedTooLong(const std::string& file) {
   return FailedPrecondition(file +
@@ -43,8 +54,8 @@ Status SqliteStatus(sqlite3* db, int result) {
                               ": the state of jobs cannot be written: permission denied; "
                               "set SHOAL_HOME to a directory of yours");
     case SQLITE_CANTOPEN:
-      return FailedPrecondition(file +
-                                ": cannot be opened; is its directory there and writable? "
+      return FailedPrecondition(file + ": cannot be opened" + SystemError(db) +
+                                "; is its directory there and writable? "
                                 "Set SHOAL_HOME to another one if not");
     case SQLITE_IOERR:
       return DataLoss(file + ": reading or writing failed (" + sqlite3_errstr(result) +
