@@ -280,3 +280,10 @@ class JobsTest(unittest.TestCase):
         done = self.home.run("run", self.home.write("job.yaml", text), *arguments, env=env)
         self.assertEqual(self.home.leftovers(), [])
         return done
+
+    def start_job(self, text, line):
+        """Starts a job and waits until a task of it has printed this line: the command's process."""
+        process = self.home.start("run", self.home.write("job.yaml", text))
+        self.addCleanup(process.kill)
+        self.assertTrue(poll_until(lambda: f"| {line}" in said(process), 60 * PATIENCE), said(process))
+        return process

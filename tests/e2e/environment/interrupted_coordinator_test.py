@@ -17,19 +17,13 @@ limits: {stop_grace: 5s}
 
 
 class InterruptedCoordinatorTest(harness.JobsTest):
-    def begin(self):
-        process = self.home.start("run", self.home.write("job.yaml", JOB))
-        self.addCleanup(process.kill)
-        self.assertTrue(harness.poll_until(lambda: "| up" in harness.said(process), 60 * harness.PATIENCE))
-        return process
-
     def coordinator(self):
         found = [p.pid for p in self.home.processes() if p.kind == "coordinator"]
         return found[0] if found else None
 
     def test_with_a_controller(self):
         for number in (signal.SIGTERM, signal.SIGINT):
-            process, first = self.begin(), self.coordinator()
+            process, first = self.start_job(JOB, "up"), self.coordinator()
             os.kill(first, number)
             back = harness.poll_until(lambda: "the coordinator is back" in harness.said(process), 60 * harness.PATIENCE)
             self.assertTrue(back, harness.said(process))
@@ -41,7 +35,7 @@ class InterruptedCoordinatorTest(harness.JobsTest):
             self.assertEqual(self.home.leftovers(), [])
 
     def test_all_processes_of_the_job_are_told_to_end(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         jobs = [p.pid for p in self.home.processes() if p.kind in ("controller", "coordinator", "launcher")]
         for pid in jobs:
             with contextlib.suppress(ProcessLookupError):  # its launcher has ended it
@@ -51,7 +45,7 @@ class InterruptedCoordinatorTest(harness.JobsTest):
         self.assertEqual(self.home.leftovers(), [])
 
     def test_without_a_controller(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         process.kill()
         process.wait()
         coordinator = self.coordinator()
@@ -69,7 +63,7 @@ class InterruptedCoordinatorTest(harness.JobsTest):
         self.assertEqual(self.home.leftovers(), [])
 
     def test_killed_with_its_controller(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         coordinator = self.coordinator()
         process.kill()
         os.kill(coordinator, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`shoal stop` ends a job whose coordinator somebody has stopped (SIGSTOP), and hurries no controller that has heard of the end."""
+"""`shoal stop` ends a job whose coordinator is stopped (SIGSTOP), and hurries no controller that has heard of the end."""
 import json
 import os
 import signal
@@ -16,12 +16,6 @@ limits: {stop_grace: 20s}
 
 
 class InterruptedFrozenTest(harness.JobsTest):
-    def begin(self):
-        process = self.home.start("run", self.home.write("job.yaml", JOB))
-        self.addCleanup(process.kill)
-        self.assertTrue(harness.poll_until(lambda: "| up" in harness.said(process), 60 * harness.PATIENCE))
-        return process
-
     def freeze_coordinator(self):
         pid = next(p.pid for p in self.home.processes() if p.kind == "coordinator")
         os.kill(pid, signal.SIGSTOP)
@@ -30,7 +24,7 @@ class InterruptedFrozenTest(harness.JobsTest):
         return json.loads(self.home.run("jobs", "--json")[1].splitlines()[0])["state"]
 
     def test_stop(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         self.freeze_coordinator()
         code, out, err = self.home.run("stop", "lasting")
         self.assertEqual(code, 0, out + err)
@@ -40,7 +34,7 @@ class InterruptedFrozenTest(harness.JobsTest):
         self.assertEqual(self.home.leftovers(), [])
 
     def test_stop_now_without_a_controller(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         self.freeze_coordinator()
         process.kill()
         process.wait()
@@ -50,7 +44,7 @@ class InterruptedFrozenTest(harness.JobsTest):
         self.assertEqual(self.home.leftovers(), [])
 
     def test_the_command_is_not_signalled_when_its_job_was_stopped(self):
-        process = self.begin()
+        process = self.start_job(JOB, "up")
         self.assertEqual(self.home.run("stop", "lasting")[0], 0)
         self.assertEqual(process.wait(30 * harness.PATIENCE), 130)
         said = harness.said(process)
