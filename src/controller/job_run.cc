@@ -38,10 +38,9 @@ namespace {
 // The client dials on its own from here on, should the file's change not be told (another
 // engine's coordinator writes none here).
 constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
-// A coordinator that was told to kill everything and says nothing for so long is not waited for.
+// So long a coordinator that was told to kill everything is waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);
-// A job that waits for what others hold looks so often whether their controllers still live: a
-// killed one says nothing.
+// A job that waits for what others hold looks so often whether their controllers still live.
 constexpr Duration kLookAfterOthers = std::chrono::seconds(5);
 
 class Run final : public JobRun {
@@ -126,7 +125,7 @@ class Run final : public JobRun {
 
   void Fail(const std::string& reason, Code code = Code::kInternal);
   void End(JobState state, const std::string& reason);
-  void Clear();
+  void Clear(const Status& stored);
 
   const ControllerOptions options_;
   net::Loop* const loop_;
@@ -213,7 +212,7 @@ void Run::LeaveToOthers() {
   phase_ = Phase::kClearing;
   store_watch_.reset();
   recorder_.Reload();
-  tasks_.Later(Duration(0), [this] { Clear(); });
+  tasks_.Later(Duration(0), [this] { Clear(Status::Ok()); });
 }
 
 void Run::WaitForStore(const std::string& why) {
@@ -535,7 +534,10 @@ void Run::Drain(const std::string& reason) {
 
 void Run::Kill(const std::string& reason) {
   // What cannot be removed now is recorded, and tried again by the next command.
-  if (phase_ == Phase::kClearing) return calls_.Interrupt();
+  if (phase_ == Phase::kClearing) {
+    recorder_.GiveUp();
+    return calls_.Interrupt();
+  }
   if (phase_ == Phase::kDone) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
@@ -561,10 +563,7 @@ void Run::End(JobState state, const std::string& reason) {
     for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
   }
   const std::string why = state == JobState::kFailed ? waits_.Explain(reason) : reason;
-  if (const Status stored = recorder_.End(state, why); !stored.ok()) {
-    // The verdict stands in the job's directory as well: the next command records it.
-    Note("the end of the job could not be stored: " + stored.message());
-  }
+  recorder_.End(state, why);
   if (client_ != nullptr) client_->AckVerdict();
   calls_.Clear(state, [this](const Status& stopped) {
     tasks_.Post([this, stopped] {
@@ -572,12 +571,14 @@ void Run::End(JobState state, const std::string& reason) {
         Note("something of the job may be left: " + stopped.message());
       else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
         Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
-      Clear();
+      recorder_.StoreRest(std::bind_front(&Run::Clear, this));
     });
   });
 }
 
-void Run::Clear() {
+void Run::Clear(const Status& stored) {
+  // A verdict stands in the job's directory as well: the next command records it.
+  if (!stored.ok()) Note("the end of the job could not be stored: " + stored.message());
   phase_ = Phase::kDone;
   engine_watch_.reset();
   client_.reset();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/sqlite_handle.h"
 #include "controller/test_controller.h"
 
 namespace shoal::controller {
@@ -66,6 +67,25 @@ TEST_F(JobRunTest, AJobThatIsHeldIsEndedThoughItsCoordinatorHearsNothing) {
     EXPECT_EQ(ended_->state, JobState::kCancelled);
     EXPECT_EQ(ended_->reason, "stopped by Ctrl-C");
   }
+}
+
+// As a disk that fails for a moment: another connection's trigger refuses all events.
+TEST_F(JobRunTest, AnEndThatCannotBeStoredIsTriedAgain) {
+  auto disk = SqliteHandle::Open(home_.database(), 1000);
+  ASSERT_TRUE(disk.ok());
+  on_connect_ = [&] {
+    coordinator_.callbacks.on_event(StateOf(JobState::kRunning));
+    ASSERT_TRUE(disk->Execute("CREATE TRIGGER no BEFORE INSERT ON events BEGIN "
+                              "SELECT RAISE(ABORT, 'disk I/O error'); END").ok());
+    loop_.After(std::chrono::milliseconds(300),
+                [&] { EXPECT_TRUE(disk->Execute("DROP TRIGGER no").ok()); });
+    coordinator_.callbacks.on_closed(Unavailable("the disk failed"));
+  };
+  Begin(FourTasks());
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(store_->GetJob(id_)->state, JobState::kFailed);
+  EXPECT_THAT(store_->GetJob(id_)->reason, testing::HasSubstr("the disk failed"));
+  EXPECT_THAT(notes_, testing::Not(testing::Contains(testing::HasSubstr("could not be stored"))));
 }
 
 }  // namespace

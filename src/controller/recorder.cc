@@ -6,6 +6,9 @@ namespace shoal::controller {
 namespace {
 
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
+// As the coordinator's journal (ADR 141): an error of the disk may pass.
+constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
+constexpr Duration kRetryFor = std::chrono::seconds(10);
 
 // Of several tasks that report the same field the last one's counts: trainers let one task speak.
 void Merge(const json::object& from, json::object* into) {
@@ -27,6 +30,7 @@ void Recorder::Reload() {
 
 Recorder::~Recorder() {
   if (timer_ != 0) loop_->Cancel(timer_);
+  if (retry_timer_ != 0) loop_->Cancel(retry_timer_);
 }
 
 void Recorder::Add(Event event) {
@@ -111,18 +115,36 @@ Status Recorder::Flush(Durability durability) {
   return stored;
 }
 
-Status Recorder::End(JobState state, const std::string& reason) {
+void Recorder::End(JobState state, const std::string& reason) {
   if (state == JobState::kSucceeded) AddState(JobState::kFinishing, "");
   if (state == JobState::kSuspended) {
     AddState(state, reason);
-    TRY(Flush(Durability::kSynced));
-    Reload();
-    return Status::Ok();
+  } else {
+    Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
   }
-  Add(EndedEvent(clock_->Wall(), state, reason, record_.result));
-  TRY(Flush(Durability::kSynced));
-  Reload();
-  return Status::Ok();
+  if (Flush(Durability::kSynced).ok()) Reload();
+}
+
+void Recorder::StoreRest(std::function<void(const Status&)> done) {
+  if (pending_.empty()) return done(Status::Ok());
+  TryRest(clock_->Now() + kRetryFor, std::move(done));
+}
+
+void Recorder::TryRest(TimePoint until, std::function<void(const Status&)> done) {
+  const Status stored = store_->Append(record_.id, pending_, Durability::kSynced);
+  if (stored.ok()) {
+    pending_.clear();
+    Reload();
+    return done(stored);
+  }
+  // Another command may have recorded the end meanwhile.
+  const Result<JobRecord> other = store_->GetJob(record_.id);
+  const bool ended = other.ok() && job::IsFinal(other->state);
+  if (ended || give_up_ || clock_->Now() >= until) return done(stored);
+  retry_timer_ = loop_->After(kRetryEvery, [this, until, done = std::move(done)]() mutable {
+    retry_timer_ = 0;
+    TryRest(until, std::move(done));
+  });
 }
 
 }  // namespace shoal::controller

@@ -2,6 +2,7 @@
 // runs, then at most one a second, and one synced at the end. Used by job_run.cc.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,14 @@ class Recorder {
   void Take(const rendezvous::JobEvent& event);
   // The tasks of a verdict that was found in a file.
   void TakeVerdict(const rendezvous::Verdict& verdict);
-  // Stores all of it and the end, or that it is suspended, synced. If the store fails, `record`
-  // still says how it ended.
-  Status End(JobState state, const std::string& reason);
+  // Stores all of it and the end, or that it is suspended, synced. If the store fails that is
+  // logged, `record` still says how it ended, and StoreRest tries again.
+  void End(JobState state, const std::string& reason);
+  // After End: calls `done` at once if nothing is left to store. Otherwise it tries again every
+  // 100 ms, and calls `done` with the result when that succeeds, after 10 s of errors, or after
+  // GiveUp. At most one call at a time.
+  void StoreRest(std::function<void(const Status&)> done);
+  void GiveUp() { give_up_ = true; }
 
   // The job as far as it is known here, stored or not.
   const JobRecord& record() const { return record_; }
@@ -42,6 +48,7 @@ class Recorder {
   void Add(Event event);
   void FlushSoon();
   Status Flush(Durability durability);
+  void TryRest(TimePoint until, std::function<void(const Status&)> done);
 
   Store* const store_;
   const Clock* const clock_;
@@ -49,6 +56,8 @@ class Recorder {
   JobRecord record_;
   std::vector<Event> pending_;
   net::Loop::Id timer_ = 0;
+  net::Loop::Id retry_timer_ = 0;
+  bool give_up_ = false;
 };
 
 }  // namespace shoal::controller

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "host/activity.h"
 #include "job/state.h"
+#include "rendezvous/disk_wait.h"
 #include "rendezvous/evidence.h"
 #include "rendezvous/last_line.h"
 #include "rendezvous/launch_env.h"
@@ -29,9 +30,6 @@ namespace {
 using Millis = std::chrono::milliseconds;
 
 constexpr auto kSampleEvery = std::chrono::seconds(1);
-// How long a program that cannot start because the disk is full is tried again.
-constexpr auto kWaitForRoom = std::chrono::minutes(1);
-constexpr auto kRoomPause = std::chrono::milliseconds(100);
 
 std::vector<std::string> WatchedLines(const StartMessage& start) {
   std::vector<std::string> lines = start.on_log;
@@ -57,14 +55,15 @@ class TaskAttempt final : public Attempt {
     loop_->Cancel(start_timer_);
   }
 
-  void Start() override { TryToStart(Now() + kWaitForRoom); }
+  void Start() override { TryToStart(Now()); }
 
-  void TryToStart(TimePoint until) {
+  // The disk may be full, or fail, for a moment.
+  void TryToStart(TimePoint begun) {
     const bool again = std::exchange(start_timer_, 0) != 0;
     Status status = Prepare();
-    if (status.code() == Code::kResourceExhausted && Now() < until) {
-      if (!again) LogWarning("{}; tried again until there is room", status.message());
-      start_timer_ = loop_->After(kRoomPause, [this, until] { TryToStart(until); });
+    if (!status.ok() && Now() - begun < DiskPatience(status)) {
+      if (!again) LogWarning("{}; tried again", status.message());
+      start_timer_ = loop_->After(kDiskPause, [this, begun] { TryToStart(begun); });
       return;
     }
     if (status.ok()) status = Spawn();

@@ -1,33 +1,22 @@
 // The coordinator as a process: `shoal coordinator`.
 #include <signal.h>
 
-#include <chrono>
-#include <thread>
 #include <utility>
 
+#include "base/fault.h"
 #include "base/log.h"
 #include "base/open_files.h"
 #include "rendezvous/coordinator.h"
+#include "rendezvous/disk_wait.h"
 
 namespace shoal::rendezvous {
 
 namespace {
 
-// How long a coordinator that cannot start because the disk is full tries again.
-constexpr auto kWaitForRoom = std::chrono::minutes(1);
-constexpr auto kRoomPause = std::chrono::milliseconds(100);
-
-Result<std::unique_ptr<Coordinator>> StartWithRoom(
-    net::Loop* loop, const CoordinatorOptions& options,
-    const std::function<void(const Status&)>& on_end) {
-  const TimePoint end = RealClock::Get()->Now() + kWaitForRoom;
-  while (true) {
-    auto started = Coordinator::Start(loop, options, on_end);
-    const bool full = started.status().code() == Code::kResourceExhausted;
-    if (started.ok() || !full || RealClock::Get()->Now() >= end) return started;
-    LogWarning("{}; tried again until there is room", started.status().message());
-    std::this_thread::sleep_for(kRoomPause);
-  }
+Result<std::unique_ptr<Coordinator>> StartOnce(net::Loop* loop, const CoordinatorOptions& options,
+                                               const std::function<void(const Status&)>& on_end) {
+  TRY(FaultPoint("coordinator.start"));
+  return Coordinator::Start(loop, options, on_end);
 }
 
 }  // namespace
@@ -39,9 +28,11 @@ Status RunCoordinator(CoordinatorOptions options) {
   Status end;
   const bool batch = options.batch;
   const bool apart = options.apart;
-  auto coordinator = StartWithRoom(&loop, options, [&](const Status& status) {
-    end = status;
-    loop.Stop();
+  auto coordinator = StartWithPatience([&] {
+    return StartOnce(&loop, options, [&](const Status& status) {
+      end = status;
+      loop.Stop();
+    });
   });
   if (!coordinator.ok()) return coordinator.status();
   for (const int signal : {SIGTERM, SIGINT}) {

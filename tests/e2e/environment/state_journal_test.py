@@ -20,6 +20,13 @@ class JournalTest(harness.JobsTest):
                     self.assertIn("the job waits: the job's journal ", out)
                     self.assertIn(words, out)
 
+    def test_a_start_may_fail_for_a_moment(self):
+        for point in ("coordinator.start", "launcher.prepare"):
+            code, out, err = self.go(JOB, env={"SHOAL_FAULTS": f"{point}=EIO@1;{point}=EIO@2"})
+            self.assertEqual(code, 0, out + err)
+            self.assertNotIn("again", out)
+            self.assertEqual(out.count("| done"), 3, out)
+
 
 if __name__ == "__main__":
     unittest.main()

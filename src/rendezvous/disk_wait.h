@@ -1,0 +1,37 @@
+// How long what a disk refuses is tried again before that is an end (ADR 141): the same for a
+// coordinator or launcher that starts and for a program that is started.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace shoal::rendezvous {
+
+inline constexpr Duration kDiskPause = std::chrono::milliseconds(100);
+
+// 1 min where there is no room, 10 s after an error of the device (EIO and all that has no code of
+// its own), 0 for an error that does not pass by itself.
+inline Duration DiskPatience(const Status& error) {
+  if (error.code() == Code::kResourceExhausted) return std::chrono::minutes(1);
+  if (error.code() == Code::kUnknown) return std::chrono::seconds(10);
+  return Duration(0);
+}
+
+// What `start` gives, a Result, once that is no error that may pass. Blocks; logs the first error.
+template <typename Start>
+auto StartWithPatience(Start start) -> decltype(start()) {
+  const TimePoint begun = RealClock::Get()->Now();
+  for (bool told = false;; told = true) {
+    auto started = start();
+    if (started.ok()) return started;
+    if (RealClock::Get()->Now() - begun >= DiskPatience(started.status())) return started;
+    if (!told) LogWarning("{}; tried again", started.status().message());
+    std::this_thread::sleep_for(kDiskPause);
+  }
+}
+
+}  // namespace shoal::rendezvous
