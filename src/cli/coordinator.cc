@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "engine/local/sweep.h"
 #include "net/address.h"
 #include "rendezvous/seed.h"
 
@@ -46,6 +47,8 @@ Status Coordinate(Arguments arguments) {
   options.apart = !arguments.seed.empty();
   options.first_life = arguments.life == 0;
   if (options.apart) TRY(rendezvous::PlantSeed(arguments.seed, options.job_dir));
+  if (!options.apart)
+    options.controller_lives = [dir = options.job_dir] { return engine::HasEngine(dir); };
   return rendezvous::RunCoordinator(options);
 }
 

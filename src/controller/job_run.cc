@@ -35,8 +35,7 @@
 namespace shoal::controller {
 namespace {
 
-// The client dials on its own from here on, should the file's change not be told (another
-// engine's coordinator writes none here).
+// The client dials on its own from here on, should the file's change not be told.
 constexpr Duration kDialAnyway = std::chrono::milliseconds(250);
 // So long a coordinator that was told to kill everything is waited for.
 constexpr Duration kKillPatience = std::chrono::seconds(3);

@@ -76,7 +76,8 @@ TEST_F(JobRunTest, AnEndThatCannotBeStoredIsTriedAgain) {
   on_connect_ = [&] {
     coordinator_.callbacks.on_event(StateOf(JobState::kRunning));
     ASSERT_TRUE(disk->Execute("CREATE TRIGGER no BEFORE INSERT ON events BEGIN "
-                              "SELECT RAISE(ABORT, 'disk I/O error'); END").ok());
+                              "SELECT RAISE(ABORT, 'disk I/O error'); END")
+                    .ok());
     loop_.After(std::chrono::milliseconds(300),
                 [&] { EXPECT_TRUE(disk->Execute("DROP TRIGGER no").ok()); });
     coordinator_.callbacks.on_closed(Unavailable("the disk failed"));

@@ -81,6 +81,7 @@ class Shell final : public Coordinator {
     begun_ ? Feed(Command{StopMode::kStop, reason}) : End(Unavailable(reason));
   }
   void Suspend(const std::string& reason) override { Feed(rendezvous::Suspend{reason}); }
+  void AwaitController() override { Feed(ControllerLives{}); }
 
  private:
   // ---- Opening ----
@@ -425,7 +426,6 @@ class Shell final : public Coordinator {
   }
 
   // ---- Core ----
-
   template <typename Any>
   void Feed(Any event) {
     if (ended_ || !begun_) return;

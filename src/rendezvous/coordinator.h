@@ -33,6 +33,9 @@ struct CoordinatorOptions {
   bool first_life = false;
   std::string program;  // absolute path of shoal, what "@shoal" stands for in a command
   CoreLimits limits;
+  // Whether the process that is to control the job lives. While none has connected it is asked
+  // every 2 s; as long as it does the job waits for it. Empty: not known. For RunCoordinator.
+  std::function<bool()> controller_lives;
   // A result waits at most this long for others to be synced together with it.
   Duration commit_delay = std::chrono::milliseconds(25);
 };
@@ -54,6 +57,8 @@ class Coordinator {
   // As a command of the controller; for SIGTERM.
   virtual void Stop(const std::string& reason) = 0;
   virtual void Suspend(const std::string& reason) = 0;
+  // The controller has not connected yet, and is waited for (controller_start).
+  virtual void AwaitController() = 0;
 };
 
 // Runs one on a loop of its own until it has ended; SIGTERM and SIGINT stop the job. For

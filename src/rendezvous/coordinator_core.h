@@ -24,8 +24,6 @@
 
 namespace shoal::rendezvous {
 
-// ---- The machine --------------------------------------------------------------------------------
-
 class CoordinatorCore {
  public:
   // `job` was validated.
@@ -207,6 +205,7 @@ class CoordinatorCore {
   void On(const Tick& event);
   void On(const ControllerCame& event);
   void On(const ControllerWent& event);
+  void On(const ControllerLives& event);
   void On(const Command& event);
   void On(const LauncherRefused& event);
   void On(const VerdictAcked& event);
@@ -283,6 +282,7 @@ class CoordinatorCore {
   std::unordered_map<MemberId, int> members_;
   std::vector<Waiting> waiting_;
   int controllers_ = 0;
+  bool controlled_ = false;   // one has come
   Millis controller_due_{0};  // while there is none
   Millis exit_by_{0};         // once there is a verdict
   bool abandoned_ = false;    // which was for the lack of a controller

@@ -19,6 +19,17 @@ Result<std::unique_ptr<Coordinator>> StartOnce(net::Loop* loop, const Coordinato
   return Coordinator::Start(loop, options, on_end);
 }
 
+// A controller that is stopped by a signal before it has connected is alive, and waited for.
+void AskForController(net::Loop* loop, Coordinator* coordinator,
+                      const std::function<bool()>& lives) {
+  constexpr auto kEvery = std::chrono::seconds(2);
+  loop->After(kEvery, [=] {
+    if (coordinator->core().has_controller()) return;
+    if (lives()) coordinator->AwaitController();
+    AskForController(loop, coordinator, lives);
+  });
+}
+
 }  // namespace
 
 Status RunCoordinator(CoordinatorOptions options) {
@@ -53,6 +64,8 @@ Status RunCoordinator(CoordinatorOptions options) {
       (*coordinator)->Suspend("the time of its allocation is nearly over; resume it");
     });
   }
+  if (options.controller_lives)
+    AskForController(&loop, coordinator->get(), options.controller_lives);
   loop.Run();
   coordinator->reset();
   return end;

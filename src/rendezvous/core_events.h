@@ -84,6 +84,8 @@ struct ProgramResult {
 struct Tick {};
 struct ControllerCame {};
 struct ControllerWent {};
+// None is connected, and the process that is to be it lives (it may be stopped by a signal).
+struct ControllerLives {};
 struct Command {
   StopMode mode = StopMode::kDrain;
   std::string reason;
@@ -112,9 +114,10 @@ struct LauncherRefused {
 };
 struct VerdictAcked {};
 
-using Event = std::variant<Joined, Left, PortsLeased, Heard, Evidence, ProgramEnded, ProgramReady,
-                           PortStolen, ProgramResult, Tick, ControllerCame, ControllerWent, Command,
-                           Suspend, Scale, LauncherLost, LauncherRefused, VerdictAcked>;
+using Event =
+    std::variant<Joined, Left, PortsLeased, Heard, Evidence, ProgramEnded, ProgramReady, PortStolen,
+                 ProgramResult, Tick, ControllerCame, ControllerWent, ControllerLives, Command,
+                 Suspend, Scale, LauncherLost, LauncherRefused, VerdictAcked>;
 
 // ---- Actions ------------------------------------------------------------------------------------
 

@@ -54,11 +54,20 @@ std::vector<Action> CoordinatorCore::Begin(Millis now, int resumes) {
 
 // ---- What others ask for ------------------------------------------------------------------------
 
-void CoordinatorCore::On(const ControllerCame&) { ++controllers_; }
+void CoordinatorCore::On(const ControllerCame&) {
+  ++controllers_;
+  controlled_ = true;
+}
 
 void CoordinatorCore::On(const ControllerWent&) {
   controllers_ = std::max(0, controllers_ - 1);
   if (controllers_ == 0) controller_due_ = now_ + limits_.controller_loss;
+}
+
+void CoordinatorCore::On(const ControllerLives&) {
+  if (controllers_ > 0) return;
+  controller_due_ = now_ + limits_.controller_start;
+  gather_from_ = now_;  // it has the tasks started
 }
 
 void CoordinatorCore::On(const VerdictAcked&) { acked_ = true; }
@@ -380,9 +389,11 @@ void CoordinatorCore::CheckJobDeadlines() {
   }
   if (Abandoned()) {
     abandoned_ = true;
-    DecideVerdict(job::JobState::kCancelled,
-                  "nobody controlled the job for " + FormatDuration(limits_.controller_loss) +
-                      ", and it is to stop then ('on_controller_loss: stop')");
+    DecideVerdict(
+        job::JobState::kCancelled,
+        "nobody controlled the job for " +
+            FormatDuration(controlled_ ? limits_.controller_loss : limits_.controller_start) +
+            ", and it is to stop then ('on_controller_loss: stop')");
   }
 }
 

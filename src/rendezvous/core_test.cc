@@ -53,6 +53,21 @@ TEST(Core, GatheringWithoutAControllerSaysSo) {
               HasSubstr("the controller, which has them started, is gone"));
 }
 
+// A controller that is stopped by a signal before it connects is waited for while it lives.
+TEST(Core, AControllerThatLivesIsWaitedFor) {
+  job::Job job = Make(1, 0);
+  job.limits.gather = Millis(15'000);
+  Driver d(job, false);
+  d.Pass(Millis(9'000));
+  d.Do(ControllerLives{});
+  d.Pass(Millis(9'000));
+  EXPECT_FALSE(d.core.verdict());
+  d.Pass(Millis(1'500));
+  ASSERT_TRUE(d.core.verdict());
+  EXPECT_EQ(d.core.verdict()->state, job::JobState::kCancelled);
+  EXPECT_THAT(d.core.verdict()->reason, HasSubstr("nobody controlled the job for 10.0 s"));
+}
+
 // Its controller goes before the job's only task has ended.
 Driver Forsaken(bool holds, Millis before) {
   CoreLimits limits;
