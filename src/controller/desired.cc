@@ -162,6 +162,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   for (const job::PlannedTask& planned : plan.tasks) {
     const auto found = members.find(planned.role);
     if (found != members.end() && !found->second.contains(planned.index)) continue;
+    if (roster.IsReplaced(planned.role, planned.index)) continue;
     desired.tasks.push_back(Launcher(places, planned));
     if (places.shared) desired.tasks.back().work_dir = work_dir;
     const auto avoided = roster.avoided().find({planned.role, planned.index});

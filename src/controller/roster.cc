@@ -16,6 +16,8 @@ Roster::Roster(const job::Job* job) : job_(job) {
 
 bool Roster::Take(const rendezvous::JobEvent& event) {
   if (event.type == Type::kExcluded) return Exclude(event);
+  const bool created = event.type == Type::kTask && event.task_state == job::TaskState::kCreated;
+  if (created && event.will_restart) return replaced_.emplace(event.role, event.index).second;
   const job::Role* role = job_ == nullptr ? nullptr : job_->FindRole(event.role);
   return role != nullptr && role->elastic() && Resize(*role, event);
 }
@@ -52,10 +54,13 @@ bool Roster::Exclude(const rendezvous::JobEvent& event) {
 
 bool Roster::Take(const engine::TaskEvent& event) {
   const bool lost = event.phase == engine::TaskPhase::kLost;
+  const bool back = replaced_.erase({event.role, event.index}) > 0;
   const bool leaves = lost && event.end.exit_code == job::kExitHostExcluded;
   if (leaves) leaving_.emplace(event.role, event.index);
   // Where it is made from what the last Apply said, nothing changes until the next one.
-  return lost && (Avoid(event.role, event.index) || (leaves && excluded_.contains(event.role)));
+  const bool avoids =
+      lost && (Avoid(event.role, event.index) || (leaves && excluded_.contains(event.role)));
+  return back || avoids;
 }
 
 bool Roster::Avoid(const std::string& role, int index) {

@@ -29,6 +29,9 @@ class Roster {
 
   // Both are true if the engine is to be told.
   //
+  // A launcher that nothing is heard of (its processes are stopped, its container paused) is not
+  // named until the engine has ended it.
+  //
   // Launchers of an elastic role are made when there are to be more, and not named any more when
   // the program of one that is not wanted, or failed for good, has ended. Hosts are excluded for a
   // role.
@@ -39,6 +42,9 @@ class Roster {
 
   const Members& members() const { return members_; }
   const Avoided& avoided() const { return avoided_; }
+  bool IsReplaced(const std::string& role, int index) const {
+    return replaced_.contains({role, index});
+  }
 
  private:
   bool Resize(const job::Role& role, const rendezvous::JobEvent& event);
@@ -50,6 +56,7 @@ class Roster {
   std::map<std::string, int> wanted_;                         // of elastic roles
   std::map<std::string, std::vector<std::string>> excluded_;  // by role
   Avoided avoided_;
+  std::set<std::pair<std::string, int>> replaced_;
   std::set<std::pair<std::string, int>> leaving_;  // left their hosts as excluded ones
 };
 

@@ -46,6 +46,26 @@ engine::TaskEvent Lost(const std::string& role, int index, int exit_code) {
   return event;
 }
 
+TEST(Roster, ASilentLauncherIsNotNamedUntilItHasEnded) {
+  const job::Job job = MakeJob();
+  Roster roster(&job);
+  JobEvent silent;
+  silent.type = JobEvent::Type::kTask;
+  silent.role = "server";
+  EXPECT_FALSE(roster.Take(silent));  // lost, and made again by the engine itself
+  silent.will_restart = true;
+  EXPECT_TRUE(roster.Take(silent));
+  EXPECT_FALSE(roster.Take(silent));
+  EXPECT_TRUE(roster.IsReplaced("server", 0));
+  EXPECT_FALSE(roster.IsReplaced("server", 1));
+  EXPECT_FALSE(roster.Take(Lost("worker", 0, 1)));
+  engine::TaskEvent ended = Lost("server", 0, 0);
+  ended.phase = engine::TaskPhase::kEnded;
+  EXPECT_TRUE(roster.Take(ended));
+  EXPECT_FALSE(roster.IsReplaced("server", 0));
+  EXPECT_FALSE(roster.Take(ended));
+}
+
 TEST(Roster, WhoIsMadeAgainAvoidsItsRolesHosts) {
   const job::Job job = MakeJob();
   Roster roster(&job);

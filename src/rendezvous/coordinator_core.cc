@@ -294,7 +294,8 @@ void CoordinatorCore::On(const LauncherLost& event) {
   LoseHolder(*number, event.reason.empty() ? "its launcher died" : event.reason);
 }
 
-void CoordinatorCore::LoseHolder(int number, const std::string& why, const ProgramEnded* last) {
+void CoordinatorCore::LoseHolder(int number, const std::string& why, const ProgramEnded* last,
+                                 bool silent) {
   Task& task = tasks_[static_cast<size_t>(number)];
   const MemberId member = std::exchange(task.holder->member, 0);
   members_.erase(member);
@@ -318,6 +319,7 @@ void CoordinatorCore::LoseHolder(int number, const std::string& why, const Progr
   if (!task.final) {
     Fact fact = FactOf(Fact::Kind::kUnplaced, number);
     fact.text = why;
+    fact.restart = silent;
     Record(std::move(fact));
   }
   unsettled_ = true;

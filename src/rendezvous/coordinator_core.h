@@ -40,7 +40,6 @@ class CoordinatorCore {
   // When Handle(Tick) has something to do; none: never. May be early.
   std::optional<Millis> NextDeadline() const;
 
-  // What the shell needs to act.
   const job::Job& job() const { return job_; }
   int task_count() const { return static_cast<int>(tasks_.size()); }
   const job::Role& role_of(int task) const;
@@ -135,7 +134,8 @@ class CoordinatorCore {
   std::optional<int> ChooseTask(const Joined& event, std::string* why_not) const;
   void PlaceWaiting(int task);
   // `last`: the end of its program, where the launcher still told it; else the program is lost.
-  void LoseHolder(int task, const std::string& why, const ProgramEnded* last = nullptr);
+  void LoseHolder(int task, const std::string& why, const ProgramEnded* last = nullptr,
+                  bool silent = false);
   void IssueGeneration(bool regrouped = false);
   // Tells all tasks who has ended, once `after` is stored.
   void DescribeEnds(int64_t after);

@@ -315,7 +315,8 @@ void CoordinatorCore::CheckHolder(int number) {
   if (task.final || !task.holder) return;
   const Millis silent = now_ - task.holder->heard;
   if (silent >= limits_.dead) {
-    LoseHolder(number, "nothing was heard of its launcher for " + FormatDuration(limits_.dead));
+    LoseHolder(number, "nothing was heard of its launcher for " + FormatDuration(limits_.dead),
+               nullptr, /*silent=*/true);
   } else if (silent >= limits_.suspect && !task.holder->suspected) {
     task.holder->suspected = true;
     Do(Kind::kNote).text = NameOf(number) + " has not been heard of for " + FormatDuration(silent);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rendezvous/core_driver.h"
+#include "rendezvous/events.h"
 
 namespace shoal::rendezvous {
 namespace {
@@ -66,6 +67,27 @@ TEST(Core, AControllerThatLivesIsWaitedFor) {
   ASSERT_TRUE(d.core.verdict());
   EXPECT_EQ(d.core.verdict()->state, job::JobState::kCancelled);
   EXPECT_THAT(d.core.verdict()->reason, HasSubstr("nobody controlled the job for 10.0 s"));
+}
+
+// Its processes may be stopped: only the engine can make room for another launcher.
+TEST(Core, ALauncherThatIsSilentIsToBeReplaced) {
+  for (const bool silent : {true, false}) {
+    Driver d(Make(1, 0));
+    d.JoinAll();
+    if (silent) {
+      d.Pass(Millis(31'000));
+    } else {
+      d.Do(LauncherLost{"worker", 0, 0, "its pod was evicted"});
+    }
+    const auto unplaced = std::find_if(d.facts.begin(), d.facts.end(), [](const Fact& fact) {
+      return fact.kind == Fact::Kind::kUnplaced;
+    });
+    ASSERT_NE(unplaced, d.facts.end());
+    const JobEvent event =
+        *EventFromJson(EventToJson(*EventOf(*FactFromText(FactToText(*unplaced)), d.core)));
+    EXPECT_EQ(event.will_restart, silent);
+    EXPECT_EQ(event.task_state, job::TaskState::kCreated);
+  }
 }
 
 // Its controller goes before the job's only task has ended.

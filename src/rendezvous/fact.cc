@@ -153,6 +153,7 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       TRY_ASSIGN(fact->replicas, GetSmall(object, "replicas"));
       return Status::Ok();
     }
+    case Kind::kUnplaced:
     case Kind::kDraining:
       fact->restart = GetBoolOr(object, "restart", false);
       fact->due = std::chrono::milliseconds(GetIntOr(object, "due", 0));
@@ -163,7 +164,6 @@ Status ReadByKind(const json::object& object, Fact* fact) {
       return Status::Ok();
     }
     case Kind::kExcluded:
-    case Kind::kUnplaced:
     case Kind::kStarted:
     case Kind::kReady:
     case Kind::kMoving:
@@ -204,7 +204,8 @@ std::string FactToText(const Fact& fact) {
   if (fact.kind == Kind::kStalled && fact.counted) object["counted"] = true;
   if (fact.kind == Kind::kEnded) PutEnd(fact, &object);
   if (fact.kind == Kind::kScale || fact.kind == Kind::kResumed) object["replicas"] = fact.replicas;
-  const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining;
+  const bool may_restart = fact.kind == Kind::kGeneration || fact.kind == Kind::kDraining ||
+                           fact.kind == Kind::kUnplaced;
   if (may_restart && fact.restart) object["restart"] = true;
   if (fact.kind == Kind::kRestart) {
     object["scope"] = fact.scope == job::RestartScope::kJob ? "job" : "role";

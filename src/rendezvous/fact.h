@@ -34,7 +34,7 @@ struct Fact {
     kJob,         // state, text, stop; `decided` once the verdict is known; gathered
     kPlaced,      // task, incarnation, instance, node: a launcher holds the place
     kLeased,      // task, host, ports: it has joined
-    kUnplaced,    // task, text: its launcher was lost
+    kUnplaced,    // task, text: its launcher was lost; restart: by its silence alone
     kGeneration,  // generation, body = the cluster description; restart: the scope is together
     kStarted,     // task, attempt: its program was ordered to start
     kReady,       // task, attempt: it serves

@@ -150,6 +150,7 @@ json::object EventToJson(const JobEvent& event) {
       break;
     case JobEvent::Type::kTask:
       object["state"] = job::NameOf(event.task_state);
+      if (event.will_restart) object["will_restart"] = true;
       if (!event.end) break;
       object["end"] = job::ToJson(*event.end);
       object["last_line"] = event.last_line;

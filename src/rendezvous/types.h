@@ -54,7 +54,8 @@ struct JobEvent {
     kJob,         // job_state (kStarting, kRunning, kFinishing), text (why)
     kTask,        // role, index, attempt, task_state; with kEnded: end, last_line, text (why it is
                   // or is not started again) and will_restart: then kRunning of the next attempt
-                  // follows, after kCreated and kJoined if its launcher was lost
+                  // follows, after kCreated and kJoined if its launcher was lost. kCreated with
+                  // will_restart: nothing is heard of its launcher; the engine is to replace it
     kGeneration,  // generation, body = the cluster description (dialect/cluster.h)
     kProgress,    // role, index, attempt, body = {"step":…,"total":…,"rate":…, …}
     kResult,      // role, index, attempt, body
