@@ -52,6 +52,17 @@ job::Job WithOwnOutputs(job::Job job) {
   return job;
 }
 
+// Whether the cluster gives the role devices by names of its own (parts of GPUs, shared ones),
+// which its runtime shows in the container.
+bool HasDevicesOfCluster(const job::Job& job, const job::Role& role) {
+  return std::ranges::any_of(job.kubernetes.resources, [&](const std::string& text) {
+    const std::string of = text.substr(0, text.find('='));  // [ROLE:]DOMAIN/NAME
+    const size_t colon = of.find(':');
+    const bool mine = colon == std::string::npos || of.substr(0, colon) == role.name;
+    return mine && of.find('/') != std::string::npos;
+  });
+}
+
 }  // namespace
 
 Result<StartMessage> StartOrder(const CoordinatorCore& core,
@@ -75,7 +86,8 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }
   // Whoever asks for no GPU sees none; who asks gets the names of its own at its start.
-  if (role.resources.gpu == 0) env->try_emplace("CUDA_VISIBLE_DEVICES", "");
+  const bool given = place.apart && HasDevicesOfCluster(core.job(), role);
+  if (role.resources.gpu == 0 && !given) env->try_emplace("CUDA_VISIBLE_DEVICES", "");
   start.env.assign(env->begin(), env->end());
   if (role.processes > 1) {
     TRY_ASSIGN(const auto processes, dialect::RenderProcesses(core.job(), cluster, context, *env));
