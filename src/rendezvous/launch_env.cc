@@ -26,6 +26,10 @@ void RemoveTaskDirectories(const LaunchPlace& place) {
 
 namespace {
 
+// What an engine's means set in a task's environment beside what the job says: a program that finds
+// it takes itself for a part of an Indexed Job of Kubernetes, as all our pods are.
+constexpr std::string_view kOfEngine = "JOB_COMPLETION_INDEX=";
+
 std::string WithOutput(std::string text, const std::string& output) {
   for (size_t at = 0; (at = text.find(kOutputMark, at)) != std::string::npos; at += output.size())
     text.replace(at, kOutputMark.size(), output);
@@ -49,15 +53,18 @@ std::vector<std::string> LaunchEnvironment(
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view text(*one);
     const size_t equals = text.find('=');
-    if (equals == std::string_view::npos || text.starts_with("SHOAL_FAULTS=")) continue;
+    if (equals == std::string_view::npos || text.starts_with("SHOAL_FAULTS=") ||
+        text.starts_with(kOfEngine)) {
+      continue;
+    }
     env[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
+  env["TMPDIR"] = place.scratch;  // the job may have its own
   for (const auto& [name, value] : start.env) env[name] = WithOutput(value, place.output);
   for (const auto& [name, value] : process) env[name] = WithOutput(value, place.output);
   env["SHOAL_TOKEN_FILE"] = place.job_dir + "/token";
   env["SHOAL_JOB_DIR"] = place.job_dir;
   env["SHOAL_SCRATCH"] = place.scratch;
-  env["TMPDIR"] = place.scratch;
   GiveHome(place, &env);
   // A trainer of ours (SHOAL_LEARN) without outputs writes none.
   if (!place.output.empty() && !env.contains("SHOAL_LEARN"))
