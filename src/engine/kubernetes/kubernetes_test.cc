@@ -356,6 +356,21 @@ TEST(Objects, AVolumeOfTheJobMayBeTheSharedMemory) {
   EXPECT_THAT(volumes, HasSubstr(R"("emptyDir":{"medium":"Memory"},"name":"volume-2")"));
 }
 
+TEST(Objects, WhatIsMountedAtTwoPlacesIsOneVolume) {
+  DesiredJob job = SomeJob();
+  job.kubernetes.volumes = {"pvc:data:/a", "pvc:data:/b:ro", "empty:/c", "empty:/d"};
+  ASSERT_TRUE(CheckObjects(kOptions, job).ok());
+  const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+  const json::value& spec = pod.at("spec");
+  const std::string volumes = ToText(spec.at("volumes"));
+  EXPECT_EQ(volumes.find("claimName"), volumes.rfind("claimName")) << volumes;
+  const std::string mounts = ToText(spec.at("containers").at(0).at("volumeMounts"));
+  EXPECT_THAT(mounts, HasSubstr(R"({"name":"volume-0","mountPath":"/a"})"));
+  EXPECT_THAT(mounts, HasSubstr(R"({"name":"volume-0","mountPath":"/b","readOnly":true})"));
+  EXPECT_THAT(mounts, HasSubstr(R"({"name":"volume-1","mountPath":"/c"})"));
+  EXPECT_THAT(mounts, HasSubstr(R"({"name":"volume-2","mountPath":"/d"})"));
+}
+
 TEST(Objects, PodsThatNoClusterTakesAreRefusedHere) {
   const auto refused = [](const std::function<void(job::PodAsk*)>& change) {
     DesiredJob job = SomeJob();

@@ -174,6 +174,28 @@ struct Mounted {
   json::array mounts;
 };
 
+// What is mounted at several places is one volume of the pod: a kubelet waits for ever for the
+// second volume of one claim.
+void AddVolumes(const std::vector<PodVolume>& volumes, Mounted* all) {
+  std::map<std::string, std::string> names;  // of sources; each empty directory is one of its own
+  int number = 0;
+  for (const PodVolume& volume : volumes) {
+    const std::string source = ToText(volume.source);
+    const auto known = names.find(source);
+    std::string name = known == names.end() ? "" : known->second;
+    if (name.empty()) {
+      name = "volume-" + std::to_string(number++);
+      json::object one = volume.source;
+      one["name"] = name;
+      all->volumes.push_back(std::move(one));
+      if (!volume.source.contains("emptyDir")) names[source] = name;
+    }
+    json::object mount{{"name", name}, {"mountPath", volume.target}};
+    if (volume.read_only) mount["readOnly"] = true;
+    all->mounts.push_back(std::move(mount));
+  }
+}
+
 Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::PodAsk& ask,
                 const DesiredTask& task) {
   Mounted all;
@@ -207,9 +229,7 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::
     if (job.container.shm_bytes > 0) memory["sizeLimit"] = std::to_string(job.container.shm_bytes);
     add("shm", {{"emptyDir", std::move(memory)}}, kSharedMemory, false);
   }
-  int number = 0;
-  for (const PodVolume& volume : volumes)
-    add("volume-" + std::to_string(number++), volume.source, volume.target, volume.read_only);
+  AddVolumes(volumes, &all);
   return all;
 }
 
