@@ -154,8 +154,13 @@ class Reader {
       }
       first = false;
       const auto count = rule.Integer("succeededCount", 1, job::kMaxTasks);
-      if (rule.Has("succeededIndexes")) {
-        // Of some indexes only: told by the table's row.
+      const auto indexes = rule.Text("succeededIndexes");
+      if (indexes == "0" && count.value_or(1) == 1) {
+        builder_->SetSuccess(SuccessRule::kFirst, {"task"});
+      } else if (indexes) {
+        rule.Lose("succeededIndexes", "the job succeeded with those of its indexes " +
+                                          job::Shown(*indexes) +
+                                          "; not kept: it succeeds when all tasks have");
       } else if (count) {
         builder_->SetSuccess(SuccessRule::kCount, {"task"},
                              static_cast<int>(std::min<int64_t>(*count, role()->replicas)));

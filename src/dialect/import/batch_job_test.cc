@@ -60,13 +60,61 @@ TEST(BatchJob, FailurePoliciesAreRulesOfExitCodes) {
   EXPECT_EQ(others[2], (job::ExitRule{"51-255", job::EndAction::kRetry}));
 }
 
+bool IsTold(const Imported& imported, const std::string& field) {
+  return std::any_of(imported.losses.begin(), imported.losses.end(), [&](const Loss& loss) {
+    return loss.field.ends_with(field) && !loss.minor && loss.engine.empty();
+  });
+}
+
 TEST(BatchJob, FewerPodsAtOnceAreTold) {
   const Imported imported = ImportJob("  completions: 4\n  parallelism: 2\n");
   EXPECT_EQ(imported.job.roles[0].replicas, 4);
-  const bool told =
-      std::any_of(imported.losses.begin(), imported.losses.end(),
-                  [](const Loss& loss) { return loss.field == "spec.parallelism" && !loss.minor; });
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(IsTold(imported, "spec.parallelism"));
+}
+
+TEST(BatchJob, SuccessOfIndex0AloneIsThatOfTheFirstTask) {
+  const auto import = [](const std::string& rule) {
+    return ImportJob("  completions: 2\n  successPolicy: {rules: [{" + rule + "}]}\n");
+  };
+  const job::Success first{job::SuccessRule::kFirst, {"task"}, 0};
+  EXPECT_EQ(import("succeededIndexes: \"0\"").job.success, first);
+  EXPECT_FALSE(IsTold(import("succeededIndexes: \"0\""), "succeededIndexes"));
+  EXPECT_EQ(import("succeededIndexes: 0, succeededCount: 1").job.success, first);
+  const Imported others = import("succeededIndexes: \"0,1\"");
+  EXPECT_EQ(others.job.success, (job::Success{job::SuccessRule::kAll, {"task"}, 0}));
+  EXPECT_TRUE(IsTold(others, "succeededIndexes"));
+}
+
+Imported ImportPod(const std::string& spec, const std::string& container) {
+  auto imported = ImportText(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec:\n  template: {spec: {"
+      "restartPolicy: Never, " +
+          spec + "containers: [{name: c, command: [a], " + container + "}]}}\n",
+      "f.yaml");
+  EXPECT_TRUE(imported.ok()) << imported.status().message();
+  if (!imported.ok() || !imported->has_value()) return {};
+  return std::move(**imported);
+}
+
+TEST(BatchJob, TokenOfAnAccountThatIsNotMountedIsTold) {
+  const std::string field = "automountServiceAccountToken";
+  EXPECT_TRUE(IsTold(ImportPod("serviceAccountName: trainer, ", ""), field));
+  EXPECT_TRUE(IsTold(ImportPod("automountServiceAccountToken: true, ", ""), field));
+  EXPECT_FALSE(IsTold(ImportPod("", ""), field));
+  const auto none =
+      ImportPod("serviceAccountName: trainer, automountServiceAccountToken: false, ", "");
+  EXPECT_FALSE(IsTold(none, field));
+}
+
+TEST(BatchJob, OneEmptyDirectoryAtTwoPathsIsTold) {
+  const std::string volumes = "volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}}], ";
+  const auto told = [&](const std::string& second) {
+    return IsTold(ImportPod(volumes, "volumeMounts: [{name: a, mountPath: /a}, {name: " + second +
+                                         ", mountPath: /b}]"),
+                  "volumeMounts[1].mountPath");
+  };
+  EXPECT_TRUE(told("a"));
+  EXPECT_FALSE(told("b"));
 }
 
 }  // namespace

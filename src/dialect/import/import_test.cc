@@ -338,7 +338,8 @@ TEST(Kubernetes, WhatOneRoleAsksIsItsOwn) {
   };
   const std::string privileged = ", securityContext: {privileged: true}";
   for (const std::string& worker :
-       {pod("hostNetwork: true, ", ""), pod("serviceAccountName: admin, ", ""),
+       {pod("hostNetwork: true, ", ""),
+        pod("serviceAccountName: admin, automountServiceAccountToken: false, ", ""),
         pod("nodeSelector: {a: b}, ", ""), pod("", privileged)}) {
     const std::string one = job(worker, pod("", ""));
     EXPECT_EQ(Told(one), "");

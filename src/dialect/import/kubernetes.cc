@@ -108,6 +108,7 @@ void TellMount(Section* mount, const std::string& path, Section* volume, bool ke
 void ReadMounts(Section* container, std::vector<Section>* volumes, const std::string& at,
                 job::Role* role, JobBuilder* builder) {
   std::map<std::string, Section*> by_name;
+  std::map<std::string, std::string> empty_at;  // by name of the volume
   for (Section& volume : *volumes) by_name[volume.Text("name").value_or("")] = &volume;
   for (Section& mount : container->Subs("volumeMounts")) {
     mount.set_at(at);
@@ -120,6 +121,15 @@ void ReadMounts(Section* container, std::vector<Section>* volumes, const std::st
     const bool kept =
         volume != nullptr && !part && KeepVolume(volume, path, read_only, role, builder);
     TellMount(&mount, path, volume, kept);
+    if (kept && volume->Has("emptyDir")) {
+      const auto [first, alone] = empty_at.try_emplace(name, path);
+      if (!alone) {
+        mount.Lose("mountPath", "the empty directory " + job::Shown(name) + " was at " +
+                                    first->second + " and at " + path +
+                                    "; not kept: each path has one of its own; let the program "
+                                    "use one path, or link the other to it");
+      }
+    }
     mount.Rest("VolumeMount");
   }
 }

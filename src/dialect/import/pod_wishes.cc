@@ -50,6 +50,16 @@ void ReadTolerations(Section* spec, job::PodAsk* wishes) {
   }
 }
 
+// No pod here has one. Where the file neither names an account nor asks for one, programs seldom
+// do.
+void ReadToken(Section* spec, const std::string& account) {
+  if (!spec->Flag("automountServiceAccountToken").value_or(!account.empty())) return;
+  spec->Lose("automountServiceAccountToken",
+             "a token of the account " + job::Shown(account.empty() ? "default" : account) +
+                 " was in each pod, at /var/run/secrets/kubernetes.io/serviceaccount; not kept: no "
+                 "task has a token of the cluster: its API server does not let programs in");
+}
+
 // In Kubernetes' own words.
 void KeepPodValue(Section* section, const std::string& field, std::string_view type,
                   std::string* kept) {
@@ -170,6 +180,7 @@ void KeepPodWishes(Section* spec, job::Role* role) {
   ReadNodeSelector(spec, &wishes);
   ReadTolerations(spec, &wishes);
   wishes.service_account = spec->Text("serviceAccountName").value_or("");
+  ReadToken(spec, wishes.service_account);
   wishes.priority_class = spec->Text("priorityClassName").value_or("");
   wishes.runtime_class = spec->Text("runtimeClassName").value_or("");
   for (Section& secret : spec->Subs("imagePullSecrets")) {
