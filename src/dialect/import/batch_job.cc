@@ -32,6 +32,7 @@ class Reader {
     ReadTask(&*spec);
     if (!builder_->notes()->ok()) return;
     ReadLimits(&*spec);
+    TellRestarts(&*spec);
     if (auto policy = spec->Sub("podFailurePolicy")) ReadFailures(&*policy);
     ReadSuccess(&*spec);
     spec->Rest("JobSpec");
@@ -49,6 +50,7 @@ class Reader {
       return spec->Wrong("template", "got no template, expected one with the pod's containers");
     }
     const Pod pod = ReadPod(&*pod_template, {}, task, builder_);
+    in_place_ = pod.restart_policy == "OnFailure";
     if (pod.restart_policy == "Always" || pod.restart_policy == "ExitCode") {
       return spec->Wrong("template", "got restartPolicy " + job::Shown(pod.restart_policy) +
                                          ", expected Never or OnFailure, as a Job has it");
@@ -93,6 +95,16 @@ class Reader {
       builder_->job()->limits.restarts =
           static_cast<int>(std::min<int64_t>(all.value_or(kBackoffLimit), 1'000'000));
     }
+  }
+
+  void TellRestarts(Section* spec) {
+    if (builder_->job()->limits.restarts == 0 || role()->restart.limit == 0) return;
+    const std::string there = in_place_ ? "container, with the files of its image"
+                                        : "pod, whose empty directories were empty";
+    spec->Lose("template", "a failed program was started again in a new " + there +
+                               "; not kept: it is started again in the same container, where "
+                               "files that it left are still; let it begin by removing those that "
+                               "would mislead it");
   }
 
   void ReadFailures(Section* policy) {
@@ -172,6 +184,7 @@ class Reader {
 
   JobBuilder* const builder_;
   Section document_;
+  bool in_place_ = false;  // the pod stayed, with its volumes, when its program failed
 };
 
 class BatchJob final : public Importer {

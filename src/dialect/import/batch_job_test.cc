@@ -72,6 +72,12 @@ TEST(BatchJob, FewerPodsAtOnceAreTold) {
   EXPECT_TRUE(IsTold(imported, "spec.parallelism"));
 }
 
+TEST(BatchJob, AnAttemptThatFindsFilesOfTheLastIsTold) {
+  EXPECT_TRUE(IsTold(ImportJob("  backoffLimit: 2\n"), "spec.template"));
+  EXPECT_TRUE(IsTold(ImportJob("  completions: 2\n  backoffLimitPerIndex: 1\n"), "spec.template"));
+  EXPECT_FALSE(IsTold(ImportJob("  backoffLimit: 0\n"), "spec.template"));
+}
+
 TEST(BatchJob, SuccessOfIndex0AloneIsThatOfTheFirstTask) {
   const auto import = [](const std::string& rule) {
     return ImportJob("  completions: 2\n  successPolicy: {rules: [{" + rule + "}]}\n");
