@@ -192,6 +192,24 @@ TEST(Objects, TheLauncherIsCopiedIntoOtherImagesOnly) {
   EXPECT_EQ(spec.at("containers").at(0).at("image"), "acme/train:7");
 }
 
+TEST(Objects, ThePodOfATaskWithLimitsAloneIsGuaranteed) {
+  DesiredJob job = SomeJob();
+  job.image = "acme/train:7";
+  job::Resources& wants = job.tasks[1].resources;
+  wants.cpu = 2;
+  wants.memory_bytes = 1 << 30;
+  const auto launcher = [&] {
+    const json::object pod = PodTemplate(kOptions, job, job.tasks[1], "team", true);
+    return pod.at("spec").at("initContainers").at(0).as_object();
+  };
+  ASSERT_TRUE(launcher().contains("resources"));
+  EXPECT_EQ(ToText(launcher().at("resources")),
+            R"({"requests":{"cpu":"2000m","memory":"1073741824"},)"
+            R"("limits":{"cpu":"2000m","memory":"1073741824"}})");
+  wants.cpu_request = 1;
+  EXPECT_FALSE(launcher().contains("resources"));
+}
+
 TEST(Objects, WhereAnImageCanBeAVolumeNothingIsCopied) {
   ObjectOptions options = kOptions;
   options.image_volumes = true;

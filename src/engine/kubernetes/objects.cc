@@ -144,6 +144,20 @@ std::string Cores(double cpus) {
   return std::to_string(std::llround(std::ceil(cpus * 1000))) + "m";
 }
 
+// Whether a pod of such containers alone has the cluster's best quality of service: CPUs of its own
+// where nodes give them, and the last place among those that are evicted.
+bool IsGuaranteed(const job::Resources& wants) {
+  return wants.cpu > 0 && wants.memory_bytes > 0 && wants.cpu_reserved() == wants.cpu &&
+         wants.memory_reserved() == wants.memory_bytes;
+}
+
+// As limits, which are the requests too.
+json::object CpuAndMemory(const job::Resources& wants) {
+  const json::object both{{"cpu", Cores(wants.cpu)},
+                          {"memory", std::to_string(wants.memory_bytes)}};
+  return {{"requests", both}, {"limits", both}};
+}
+
 json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   const job::Resources& wants = task.resources;
   json::object limits;
@@ -360,13 +374,15 @@ json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
       {"volumes", Volumes(options, job, ask, task).volumes},
       {"containers", json::array{TaskContainer(options, job, task, name_space, indexed)}}};
   if (IsBrought(options, job, task) && !options.image_volumes) {
-    spec["initContainers"] = json::array{
-        {{"name", "launcher"},
-         {"image", LauncherImage(options, job)},
-         {"imagePullPolicy", "IfNotPresent"},
-         {"command", json::array{kLauncherSource, "install", kLauncherPath}},
-         {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
-         {"securityContext", LauncherSecurity(job, ask)}}};
+    json::object launcher{
+        {"name", "launcher"},
+        {"image", LauncherImage(options, job)},
+        {"imagePullPolicy", "IfNotPresent"},
+        {"command", json::array{kLauncherSource, "install", kLauncherPath}},
+        {"volumeMounts", json::array{{{"name", "shoal"}, {"mountPath", "/.shoal/bin"}}}},
+        {"securityContext", LauncherSecurity(job, ask)}};
+    if (IsGuaranteed(task.resources)) launcher["resources"] = CpuAndMemory(task.resources);
+    spec["initContainers"] = json::array{std::move(launcher)};
   }
   AddPlacement(job, ask, task, &spec);
   json::object metadata{{"labels", std::move(labels)}};
