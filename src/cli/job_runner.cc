@@ -38,6 +38,8 @@ DisplayKind KindOf(const Context& context, const RunOptions& options) {
   return context.stdout_is_terminal && !dumb ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 
+// How long who has pressed Ctrl-C twice waits for what the job's engine still has to remove.
+constexpr std::chrono::seconds kHasty{15};
 // How long the last lines of a job that a signal has stopped wait for a reader that does not read.
 constexpr Duration kLastLines = std::chrono::seconds(1);
 constexpr Duration kOutputPause = std::chrono::milliseconds(10);
@@ -168,6 +170,12 @@ class Foreground {
       run_->Drain("stopped by " + stopped_by_);
     } else {
       run_->Kill("stopped by " + stopped_by_);
+      // An engine that does not answer cannot remove anything: a later command does.
+      if (signals_ == 2) {
+        loop_.After(kHasty, [this] {
+          if (run_ != nullptr) run_->Kill("stopped by " + stopped_by_);
+        });
+      }
     }
   }
 
