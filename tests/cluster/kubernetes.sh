@@ -21,7 +21,7 @@ for program in kube-apiserver kube-controller-manager kube-scheduler kubelet; do
   [ -x "$bin/$program" ] || skip "there is no $program in $bin; tests/cluster/kubernetes_binaries.sh builds it (about 15 minutes)"
 done
 need "script/bootstrap cluster installs etcd-server, containerd, runc, kubernetes-client, busybox-static" \
-  etcd containerd runc ctr kubectl busybox openssl ip nsenter
+  etcd containerd runc ctr kubectl busybox openssl ip nsenter cc
 [ -x /usr/lib/cni/ptp ] || skip "there is no /usr/lib/cni/ptp; script/bootstrap cluster installs containernetworking-plugins"
 ip netns add "shk-probe-$$" 2>/dev/null && ip netns del "shk-probe-$$" || skip "network namespaces cannot be made here"
 
@@ -186,8 +186,9 @@ run cp etcd etcd --data-dir "$scratch/etcd" --listen-client-urls http://127.0.0.
   --listen-peer-urls http://127.0.0.1:12380 --initial-advertise-peer-urls http://127.0.0.1:12380 \
   --initial-cluster default=http://127.0.0.1:12380 --unsafe-no-fsync
 "$scratch/cluster" apiserver start
+cc -O1 -static -o "$scratch/observe" "$here/observe.c"
 python3 -B "$here/make_image.py" "$scratch/pause.tar" shoal.test/pause:1 pause
-python3 -B "$here/make_image.py" "$scratch/busybox.tar" "$SHOAL_TEST_IMAGE" busybox
+python3 -B "$here/make_image.py" "$scratch/busybox.tar" "$SHOAL_TEST_IMAGE" busybox "$scratch/observe=/bin/observe"
 launcher=${SHOAL_LAUNCHER:-$SHOAL_BIN-task}
 [ ! -x "$launcher" ] || python3 -B "$here/make_image.py" "$scratch/launcher.tar" "$SHOAL_KUBE_LAUNCHER_IMAGE" "$launcher=/shoal-task"
 for n in 1 2; do

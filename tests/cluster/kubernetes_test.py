@@ -18,6 +18,7 @@ import threading
 import unittest
 
 from cluster_jobs import SHOAL, SOURCE, ClusterJobs, check_near, main, until
+from kubernetes_beside import BesideKubectl
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOCK_SHIM = os.path.join(HERE, "..", "e2e", "clock_shim.c")
@@ -124,7 +125,7 @@ def slow(test):
     return unittest.skipUnless(SLOW, "takes minutes; --slow")(test)
 
 
-class KubernetesJobs(ClusterJobs):
+class KubernetesJobs(BesideKubectl, ClusterJobs):
     ENGINE = "kubernetes"
     IMAGE = os.environ.get("SHOAL_TEST_IMAGE", "shoal.test/busybox:1")
     GONE_IN = 30

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """make_image.py OUT.tar NAME:TAG busybox | pause | FILE=TARGET…: an image as an archive (`ctr images import`), without registry
-or daemon. busybox: a shell and what scripts need; pause: the same, sleeping; FILE=TARGET: these files and nothing else."""
+or daemon. busybox: a shell and what scripts need, with the files behind it; pause: the same, sleeping; FILE=TARGET: these files alone."""
 import hashlib
 import io
 import json
@@ -43,7 +43,8 @@ def layer(parts):
             tar.addfile(entry)
     else:
         directory('tmp', 0o1777)
-        for part in parts:
+    for part in parts:
+        if '=' in part:
             source, target = part.split('=', 1)
             file(target.lstrip('/'), source, mode=0o755)
     tar.close()
