@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from cluster_jobs import SHOAL, SOURCE, ClusterJobs, check_near, main, until
@@ -380,12 +381,97 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         self.assertIn("done", out)
         self.row(f"API server away for {60 if SLOW else 8} s, watches dropped", "succeeded, with all logs")
 
+    @contextlib.contextmanager
+    def silent_server(self):
+        """The API server takes connections and answers none."""
+        with open(os.path.join(os.environ["SHOAL_TEST_KUBE"], "run", "apiserver.pid")) as file:
+            pid = int(file.read())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def check_removed(self):
+        """What a command left when the server was silent: a later command removes it, one in a minute."""
+        self.assertIn("test-", self.ask("doctor").stdout)
+        if SLOW:
+            self.assertTrue(until(lambda: self.ask("jobs") and not objects(), 90), self.left())
+        self.clear()
+
+    def test_ctrl_c_while_the_api_server_is_silent(self):
+        job = self.start("run", self.job("echo begun; sleep 1000 & wait", 2))
+        self.assertTrue(until(lambda: self.logs().count("begun") == 2))
+        with self.silent_server():
+            begun = time.monotonic()
+            job.send_signal(signal.SIGINT)
+            self.assertFalse(until(lambda: job.poll() is not None, 2))  # the workers are asked to save
+            job.send_signal(signal.SIGINT)
+            out, _ = job.communicate(timeout=60)
+            took = time.monotonic() - begun
+        self.assertEqual(job.returncode, 130, out)
+        self.assertLess(took, 30, out)
+        self.assertIn("the next command tries again", out)
+        self.check_removed()
+        self.row("Ctrl-C while the API server is silent", f"twice: ended after {took:.1f} s; a later command removed the rest")
+
+    # Ends well when it is told to stop, as many programs do: that is no end of its work.
+    STOPS_WELL = "trap 'exit 0' TERM; echo attempt $SHOAL_ATTEMPT; sleep 1000 & wait"
+
+    def drain(self, whose):
+        job = self.start("run", self.job(self.STOPS_WELL, 2))
+        self.assertTrue(until(lambda: self.logs().count("attempt 0") == 2))
+        pods = {name: pod_of(*name) for name in (("coordinator", 0), ("worker", 0), ("worker", 1))}
+        nodes = {name: pod["spec"]["nodeName"] for name, pod in pods.items()}
+        coordinator = nodes["coordinator", 0]
+        node = coordinator if whose == "the coordinator's" else next(iter({"node1", "node2"} - {coordinator}))
+        moved = [name for name in nodes if nodes[name] == node and name[0] == "worker"]
+        self.addCleanup(kubectl, "uncordon", node)
+        kubectl("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=50s")
+        self.assertEqual([pod["metadata"]["name"] for pod in objects("pods") if pod["spec"].get("nodeName") == node
+                          and pod["status"]["phase"] == "Running"], [])
+        for name in moved:
+            self.assertTrue(until(lambda: f"worker-{name[1]} | attempt 1" in self.ask("logs", "test").stdout, 60), self.logs())
+        return job, moved
+
+    def test_a_workers_node_is_drained(self):
+        job, moved = self.drain("a worker's")
+        self.assertTrue(moved)
+        self.check_not_ended(job)
+        self.row("a worker's node drained, its program ends with 0 at SIGTERM", "made again on the other, and not counted as an end")
+
+    def test_the_coordinators_node_is_drained(self):
+        job, moved = self.drain("the coordinator's")
+        self.check_not_ended(job)
+        self.row("the coordinator's node drained", f"made again on the other, with {len(moved)} workers; the job went on")
+
+    def check_not_ended(self, job):
+        """A drained node is no reason to end: who was not on it goes on, until it is stopped."""
+        self.assertIsNone(job.poll())
+        self.shoal("stop", "test")
+        self.finish(job, 130)
+
     def test_the_launcher_image_is_missing(self):
         job = self.start("run", self.job("true", 1, more="kubernetes: {launcher: 'shoal.test/none:1'}\nlimits: {gather: 20s}\n"))
         out, _ = job.communicate(timeout=110)
         self.assertEqual(job.returncode, 1, out)
         self.assertIn("the image shoal.test/none:1 cannot be had", last_line(out))
         self.row("launcher image missing", last_line(out))
+
+    def test_an_image_cannot_be_pulled(self):
+        """The program's, of a registry where nobody listens: its words at once, and the end after limits.gather."""
+        begun = time.monotonic()
+        job = self.start("run", "--set", "image=127.0.0.1:1/none:1", self.job("true", 1, more="limits: {gather: 40s}\n"))
+        said, told = "", 0.0
+        for line in job.stdout:
+            said += line
+            if not told and "waits: the image 127.0.0.1:1/none:1 cannot be had (ErrImagePull: " in line:
+                told = time.monotonic() - begun
+        self.assertEqual(job.wait(30), 1, said)
+        ended = time.monotonic() - begun
+        self.assertTrue(0 < told < ended - 10, (told, ended, said))
+        self.assertIn("connection refused", said)
+        self.row("image missing, limits.gather 40 s", f"told after {told:.1f} s, ended after {ended:.1f} s: {last_line(said)}")
 
     def test_the_quota_is_exceeded(self):
         kubectl("create", "namespace", "small")
