@@ -88,7 +88,6 @@ std::shared_ptr<CLI::App> BareApp() {
   auto app = std::make_shared<CLI::App>(kAbout, "shoal");
   app->set_version_flag("--version", VersionLine(), "Print the version and exit");
   app->set_help_flag("-h,--help", "Print this help and exit");
-  app->footer(kFooter);
   app->formatter(std::make_shared<HelpFormatter>());
   return app;
 }
@@ -202,6 +201,7 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   for (const Command& command : Commands()) {
     if (hidden || *command.group != 0) AddOne(*app, command, chosen);
   }
+  app->footer(kFooter);  // after the commands, which would inherit it
   return app;
 }
 

@@ -221,6 +221,11 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
 void AddTrain(CLI::App& app, Run* chosen) {
   CLI::App* train = app.add_subcommand("train", "Train a model with a built-in algorithm");
   train->require_subcommand(1);
+  train->footer(R"help(Examples:
+  shoal train word2vec --data text8 --output vectors
+  shoal train logistic --data train.svm --test test.svm --output model
+
+`shoal train ALGORITHM --help` explains an algorithm.)help");
   for (const learn::Algorithm& algorithm : learn::Algorithms())
     AddAlgorithm(train, algorithm, chosen);
 }
