@@ -118,6 +118,11 @@ int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
     return Complain(NoSuch(before, rest.front(), names));
   }
   std::string text = error.what();
+  if (!subs.empty() && rest.empty()) {
+    std::string names;
+    for (const CLI::App* sub : subs) names += (names.empty() ? "" : ", ") + sub->get_name();
+    text = "got no subcommand, expected one of " + names;
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = app.remaining(true);
     std::string word = extras.empty() ? "" : extras.front();
