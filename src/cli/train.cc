@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/engines.h"
 #include "cli/job_runner.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "job/parse.h"
 #include "learn/algorithm.h"
@@ -141,6 +142,7 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
 int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return Complain(job.status());
+  ExpandData(&*job);
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 
