@@ -232,6 +232,11 @@ class CommandTest(Promises):
                 self.assertEqual((ended, out), (code, ""), err)
                 self.assertIn(words, err)
 
+    def test_names_that_are_not_utf8(self):
+        code, _, err = self.home.run("train", "word2vec", "--data", b"caf\xe9.txt", "--output", "v")
+        self.assertEqual(code, 2)
+        self.assertIn("got the name 'caf\\xe9.txt', expected UTF-8", err)
+
     def test_a_role_that_is_not_there_is_not_scaled(self):
         self.home.start("run", self.job("name: up\nroles:\n  worker: {replicas: 1, max: 2, command: [sleep, '100']}\n  server: {command: [sleep, '100']}\n"))
         self.assertTrue(harness.poll_until(lambda: '"running"' in self.home.run("jobs", "--json")[1], 30 * harness.PATIENCE))
