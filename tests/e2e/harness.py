@@ -142,11 +142,8 @@ class Home:
     def _end_jobs(self):
         """Kills what runs until nothing does, and removes the control groups of the jobs."""
         poll_until(lambda: self.kill_processes() or not self.processes(), 30, 0.02)
-        for group in reversed(cgroups_of({os.path.basename(d) for d in self.job_dirs()})):  # the innermost first
-            try:
-                os.rmdir(group)
-            except OSError:
-                pass
+        jobs = {os.path.basename(d) for d in self.job_dirs()}
+        poll_until(lambda: not remove_cgroups(jobs), 5, 0.02)
 
     def _wait_for_death(self, read):
         os.setsid()
@@ -270,6 +267,17 @@ def cgroups_of(job_ids):
     for root, folders, _ in os.walk("/sys/fs/cgroup"):
         found += [os.path.join(root, f) for f in folders if any(job in f for job in job_ids if job)]
     return found
+
+
+def remove_cgroups(job_ids):
+    """Removes the control groups of these jobs, which have no processes any more; those that are still there."""
+    for top in cgroups_of(job_ids):
+        for group, _, _ in os.walk(top, topdown=False):
+            try:
+                os.rmdir(group)
+            except OSError:
+                pass
+    return cgroups_of(job_ids)
 
 
 def half_written(output):
