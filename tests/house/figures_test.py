@@ -7,6 +7,12 @@ import unittest
 SOURCE = os.environ.get("SHOAL_SOURCE") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 # Page, a line of it with {} for figures, and where these are recorded: file of docs/bench, row, column.
 LINES = [
+    ("README.md", "| word vectors of 40 MB of reviews, 2 threads | {:.2f} M words/s | gensim 4: {:.2f} |",
+     [("word2vec", "shoal, 1 worker, 2 threads", 1), ("word2vec", "gensim, 2 threads", 1)]),
+    ("README.md", "| from the command until 4 tasks run | {:.0f} ms | `mpirun`: {:.0f} ms |",
+     [("small-jobs", "4 tasks running, ms", 1), ("small-jobs", "the same by `mpirun`, ms", 1)]),
+    ("README.md", "| the same of 7 trainers on Kubernetes (8 pods) | {:.1f} s | `kubectl apply`: {:.1f} s |",
+     [("kubernetes", "shoal run, word2vec of 7 tasks (8 pods)", 1), ("kubernetes", "kubectl apply, Jobs of 8 pods", 1)]),
     ("README.md", "| gensim 4, 2 threads | {:.2f} | 1 | | {:.0f} |",
      [("word2vec", "gensim, 2 threads", 1), ("word2vec", "gensim, 2 threads", 6)]),
     ("README.md", "| one worker, 1 thread, server in its process | {:.2f} | {:.1f} (of 1 thread) | {:.0f} % | {:.0f} |",
