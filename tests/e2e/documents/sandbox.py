@@ -43,7 +43,7 @@ roles:
 """
 # and one that hangs: worker 1 waits for worker 0, which does not read, and which is the last to stand still.
 HUNG = stall_test.HUNG.replace("name: hung", "name: %s").replace("@DO@", "report").replace(
-    'print("serving nobody")', 'select.select([], [], [], 0.5); print("serving nobody")')
+    'print("serving nobody")', 'select.select([], [], [], 3); print("serving nobody")')  # movement is looked for each second
 LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM, "embedding-small": EMBEDDING, "hung": HUNG}
 # The other names by which documents speak of them, and what their placeholders stand for.
 ALSO = {"word": "word2vec", "JOB": "mnist", "embedding": "embedding-small"}
