@@ -47,12 +47,12 @@ word that the model does not know ends the command with exit code 4 and the near
 void AddAnalogy(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("analogy", "Answer: A is to B as C is to what?");
-  sub->add_option("model", arguments->model, "Model directory or vectors file")
+  sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
-      ->type_name("MODEL");
-  sub->add_option("a", arguments->a, "As in man")->required()->type_name("A");
-  sub->add_option("b", arguments->b, "As in king")->required()->type_name("B");
-  sub->add_option("c", arguments->c, "As in woman")->required()->type_name("C");
+      ->type_name("");
+  sub->add_option("A", arguments->a, "As in man")->required()->type_name("");
+  sub->add_option("B", arguments->b, "As in king")->required()->type_name("");
+  sub->add_option("C", arguments->c, "As in woman")->required()->type_name("");
   sub->add_option("-k,--count", arguments->k, "How many answers to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

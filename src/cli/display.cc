@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <tuple>
@@ -27,9 +29,10 @@ std::string TaskName(const std::string& role, int index) {
   return fmt::format("{}-{}", role, index);
 }
 
-bool SaysUtf8(std::string_view value) {
-  return value.find("UTF-8") != std::string_view::npos ||
-         value.find("utf8") != std::string_view::npos;
+// "en_US.UTF-8", "C.utf8": in any case of letters, as the C library takes it.
+bool SaysUtf8(std::string value) {
+  std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
+  return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
 }
 
 // The first of them that is set decides, as setlocale(3) has it.

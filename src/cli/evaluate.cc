@@ -139,9 +139,9 @@ and counted. Case does not matter.)help";
 void AddEvaluate(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("evaluate", "Measure vectors by word pairs and analogies");
-  sub->add_option("model", arguments->model, "Model directory or vectors file")
+  sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
-      ->type_name("MODEL");
+      ->type_name("");
   sub->add_option("--pairs", arguments->pairs, "Word pairs that people judged")->type_name("FILE");
   sub->add_option("--analogies", arguments->analogies, "Questions of the kind a : b = c : d")
       ->type_name("FILE");

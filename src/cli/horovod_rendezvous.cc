@@ -8,6 +8,15 @@
 #include "rendezvous/horovod_server.h"
 
 namespace shoal::cli {
+namespace {
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal horovod-rendezvous --hosts "127.0.0.1:2" --host 127.0.0.1 --port 9092
+
+A job of framework horovod has one as its role rendezvous (docs/frameworks.md). For ranks that are
+started by hand: it goes on until it is ended (Ctrl-C).)help";
+
+}  // namespace
 
 void AddHorovodRendezvous(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
@@ -20,6 +29,7 @@ void AddHorovodRendezvous(CLI::App& app, Run* chosen) {
       ->envname("HOROVOD_GLOO_RENDEZVOUS_ADDR");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any")
       ->envname("HOROVOD_GLOO_RENDEZVOUS_PORT");
+  sub->footer(kFooter);
   sub->callback([chosen, options] {
     *chosen = [options](const Context& /*context*/) {
       const Status status = rendezvous::RunStoreServer(*options);

@@ -34,7 +34,8 @@ DisplayKind KindOf(const Context& context, const RunOptions& options) {
   if (context.json) return DisplayKind::kJson;
   if (options.quiet) return DisplayKind::kQuiet;
   const char* const term = std::getenv("TERM");
-  const bool dumb = term != nullptr && std::string_view(term) == "dumb";  // knows no escapes
+  // Without a name, as with "dumb", it need not know any escapes.
+  const bool dumb = term == nullptr || *term == 0 || std::string_view(term) == "dumb";
   return context.stdout_is_terminal && !dumb ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 

@@ -28,7 +28,7 @@ void AddLearn(CLI::App& app, Run* chosen) {
 namespace {
 constexpr const char* kFooter =
     R"help(Examples:
-  roles:                             in a job file, for workers that use it (docs/ps.md)
+  roles:                             # in a job file, for workers that use it (docs/ps.md)
     server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
     worker: {replicas: 4, command: [python3, train.py]}
 

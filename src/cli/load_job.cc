@@ -1,8 +1,10 @@
 #include "cli/load_job.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/engines.h"
@@ -41,7 +43,33 @@ std::string WithPlace(const job::Job& job, const job::FieldPlaces& places,
   return (is_field ? places.Prefix(job.file, path) : "") + sentence;
 }
 
+// The files that match a pattern, sorted by their names; the pattern itself if there are none, or
+// if it is the name of a file.
+std::vector<std::string> FilesOf(const std::string& pattern) {
+  std::error_code error;
+  if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, error))
+    return {pattern};
+  glob_t found{};
+  std::vector<std::string> files;
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0)
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::globfree(&found);
+  if (files.empty()) return {pattern};
+  std::ranges::sort(files);
+  return files;
+}
+
 }  // namespace
+
+void ExpandData(job::Job* job) {
+  if (job->framework != job::Framework::kShoal) return;
+  for (job::DataSource& set : job->data) {
+    std::vector<std::string> files;
+    for (const std::string& source : set.sources)
+      std::ranges::move(FilesOf(source), std::back_inserter(files));
+    set.sources = std::move(files);
+  }
+}
 
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
                           const std::string& directory) {
@@ -53,6 +81,7 @@ Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string
     return InvalidArgument("--directory: there is no directory " + loaded.folder);
   job::ResolvePaths(loaded.imported.places, loaded.folder, WorkingDirectory(),
                     &loaded.imported.job);
+  ExpandData(&loaded.imported.job);
   return loaded;
 }
 
@@ -65,6 +94,9 @@ void AddDirectoryOption(CLI::App* sub, std::string* directory) {
 Status CheckJob(const job::Job& job, learn::DataIs data, const job::FieldPlaces& places) {
   Status valid = controller::RefuseUnusedFields(job, places);
   if (valid.ok()) valid = learn::ValidateLearn(job, data);
+  std::error_code error;
+  if (valid.ok() && !job.files.empty() && !fs::is_directory(job.files, error))
+    valid = InvalidArgument("files: got " + job.files + ", expected a directory that exists");
   // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
   return valid.ok() ? valid : InvalidArgument(WithPlace(job, places, valid.message()));
 }

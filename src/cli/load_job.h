@@ -30,6 +30,9 @@ struct LoadedJob {
 // (docs/adr/0187). `directory`: instead of that folder; empty: the folder.
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
                           const std::string& directory = "");
+// In a job of framework shoal a pattern among the data, such as news/*.txt, becomes the files that
+// match it on this machine, in the order of their names. One that matches none stays as it is.
+void ExpandData(job::Job* job);
 // Adds --directory.
 void AddDirectoryOption(CLI::App* sub, std::string* directory);
 

@@ -139,10 +139,10 @@ Status PrintLogs(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal logs word2vec-7f3a9c              every task, each line with its task's name
-  shoal logs word worker-0                one task, byte for byte
-  shoal logs -f -n 20 word worker         the workers' last 20 lines, then what follows
-  shoal logs word worker-1 --attempt 1    the first attempt of a task that was started again
+  shoal logs mnist-7f3a9c                 every task, each line with its task's name
+  shoal logs mnist worker-0               one task, byte for byte
+  shoal logs -f -n 20 mnist worker        the workers' last 20 lines, then what follows
+  shoal logs mnist worker-1 --attempt 1   the first attempt of a task that was started again
 
 Logs outlive their tasks and the job. -f ends with the job.)help";
 

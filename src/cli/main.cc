@@ -88,7 +88,6 @@ std::shared_ptr<CLI::App> BareApp() {
   auto app = std::make_shared<CLI::App>(kAbout, "shoal");
   app->set_version_flag("--version", VersionLine(), "Print the version and exit");
   app->set_help_flag("-h,--help", "Print this help and exit");
-  app->footer(kFooter);
   app->formatter(std::make_shared<HelpFormatter>());
   return app;
 }
@@ -119,6 +118,11 @@ int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
     return Complain(NoSuch(before, rest.front(), names));
   }
   std::string text = error.what();
+  if (!subs.empty() && rest.empty()) {
+    std::string names;
+    for (const CLI::App* sub : subs) names += (names.empty() ? "" : ", ") + sub->get_name();
+    text = "got no subcommand, expected one of " + names;
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = app.remaining(true);
     std::string word = extras.empty() ? "" : extras.front();
@@ -202,6 +206,7 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   for (const Command& command : Commands()) {
     if (hidden || *command.group != 0) AddOne(*app, command, chosen);
   }
+  app->footer(kFooter);  // after the commands, which would inherit it
   return app;
 }
 

@@ -66,10 +66,10 @@ not know ends the command with exit code 4 and the nearest spelling.)help";
 void AddNearest(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("nearest", "Show the words that are most like given ones");
-  sub->add_option("model", arguments->model, "Model directory or vectors file")
+  sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
-      ->type_name("MODEL");
-  sub->add_option("words", arguments->words, "Words of the model")->required()->type_name("WORD");
+      ->type_name("");
+  sub->add_option("WORD", arguments->words, "Words of the model")->required()->type_name("");
   sub->add_option("-k,--count", arguments->k, "How many to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

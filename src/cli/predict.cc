@@ -131,7 +131,7 @@ void AddPredict(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand(
       "predict", "Predict examples with a linear model or factorization machine");
-  sub->add_option("model", arguments->model, "Model directory")->required()->type_name("MODEL");
+  sub->add_option("MODEL", arguments->model, "Model directory")->required()->type_name("");
   sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
   sub->add_option("-o,--output", arguments->output,
                   "File that gets the probabilities; -: standard output, and nothing else there")

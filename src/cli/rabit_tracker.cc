@@ -8,6 +8,15 @@
 #include "rendezvous/tracker_process.h"
 
 namespace shoal::cli {
+namespace {
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal rabit-tracker --workers 2 --host 127.0.0.1 --port 9091
+
+A job of framework rabit has one as its role tracker (docs/frameworks.md). For workers that are
+started by hand: it ends when all of them have ended.)help";
+
+}  // namespace
 
 void AddRabitTracker(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
@@ -20,6 +29,7 @@ void AddRabitTracker(CLI::App& app, Run* chosen) {
       ->envname("DMLC_TRACKER_URI");
   sub->add_option("--port", options->port, "Port to listen at; 0 for any")
       ->envname("DMLC_TRACKER_PORT");
+  sub->footer(kFooter);
   sub->callback([chosen, options] {
     *chosen = [options](const Context& /*context*/) {
       const Status status = rendezvous::RunTracker(*options);

@@ -444,7 +444,9 @@ Status ReadRow(Arguments* arguments) {
     return InvalidArgument(fmt::format("--row: got {}, expected a key: a whole number from 0 to {}",
                                        text, UINT64_MAX));
   }
-  if (arguments->table.empty()) return InvalidArgument("--row: name the table, too");
+  if (arguments->table.empty())
+    return InvalidArgument(
+        "--row: got no table, expected its name before it: shoal tables JOB NAME --row KEY");
   arguments->row = key;
   return Status::Ok();
 }
@@ -457,9 +459,9 @@ int Tables(const Context& context, const Arguments& arguments) {
 
 constexpr const char* kFooter = R"help(Examples:
   shoal tables word2vec-7f3a9c                     all tables, the servers, the keys asked for most
-  shoal tables word in                             one table, how it lies on the servers
-  shoal tables word in --row 17                    the 17th row's values as they are now
-  shoal tables word in --row 17 --json | jq .values
+  shoal tables word input                          one table, how it lies on the servers
+  shoal tables word input --row 17                 the 17th row's values as they are now
+  shoal tables word input --row 17 --json | jq .values
   shoal tables word --rebalance                    the servers' bytes become even, while it trains
   shoal tables word --drain 1                      server 1 holds nothing any more
 

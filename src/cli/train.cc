@@ -11,9 +11,11 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/engines.h"
 #include "cli/job_runner.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "job/parse.h"
 #include "learn/algorithm.h"
@@ -110,9 +112,23 @@ json::object DataOf(const std::string& format, const std::vector<std::string>& f
   return {{"source", std::move(sources)}, {"format", format}, {"shard_by", "worker"}};
 }
 
+// A job file is UTF-8, and so are the names in it.
+Status CheckNames(const Arguments& arguments) {
+  std::vector<std::string> names = arguments.data;
+  names.insert(names.end(), arguments.test.begin(), arguments.test.end());
+  names.insert(names.end(), {arguments.output, arguments.name});
+  for (const std::string& name : names) {
+    if (!IsUtf8(name))
+      return InvalidArgument("got the name '" + EscapedUtf8(name) +
+                             "', expected UTF-8; rename it, or give a link to it another name");
+  }
+  return Status::Ok();
+}
+
 // The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
 // files.
 Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
+  TRY(CheckNames(arguments));
   const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
   json::object roles;
   if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
@@ -141,6 +157,7 @@ Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arg
 int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
   Result<job::Job> job = MakeJob(algorithm, arguments);
   if (!job.ok()) return Complain(job.status());
+  ExpandData(&*job);
   return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
 }
 
@@ -221,6 +238,11 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
 void AddTrain(CLI::App& app, Run* chosen) {
   CLI::App* train = app.add_subcommand("train", "Train a model with a built-in algorithm");
   train->require_subcommand(1);
+  train->footer(R"help(Examples:
+  shoal train word2vec --data text8 --output vectors
+  shoal train logistic --data train.svm --test test.svm --output model
+
+`shoal train ALGORITHM --help` explains an algorithm.)help");
   for (const learn::Algorithm& algorithm : learn::Algorithms())
     AddAlgorithm(train, algorithm, chosen);
 }

@@ -95,7 +95,7 @@ Status Controller::ScaleWaiting(const std::string& id, const std::string& role, 
                   [&](const JobRecord& record) -> Result<std::vector<Event>> {
                     TRY_ASSIGN(const job::Job job, job::FromJson(record.job));
                     const job::Role* found = job.FindRole(role);
-                    const std::string why = found == nullptr ? "the job has no such role"
+                    const std::string why = found == nullptr ? job::WhyNoSuchRole(job)
                                                              : job::WhyNotResized(*found, replicas);
                     if (!why.empty()) return FailedPrecondition("not scaled: " + role + ": " + why);
                     return std::vector{ResizedEvent(options_.clock->Wall(), role, replicas)};

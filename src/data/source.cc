@@ -296,7 +296,10 @@ Result<SourceFile> InspectFile(const std::filesystem::path& path) {
   };
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return refuse("does not exist");
+    const bool pattern = path.string().find_first_of("*?[") != std::string::npos;
+    if (errno == ENOENT)
+      return refuse(pattern ? "does not exist, and as a pattern it matches no file"
+                            : "does not exist");
     return refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
   }
   if (S_ISDIR(status.st_mode)) return refuse("is a directory; name the files in it");

@@ -4,6 +4,12 @@
 
 namespace shoal::job {
 
+std::string WhyNoSuchRole(const Job& job) {
+  std::string names;
+  for (const Role& role : job.roles) names += (names.empty() ? "" : ", ") + role.name;
+  return "the job has no such role, expected one of: " + names;
+}
+
 std::string WhyNotResized(const Role& role, int replicas) {
   if (!role.elastic()) return "its job file gives the role neither 'min' nor 'max'";
   const int least = std::max(role.least(), 1);

@@ -8,6 +8,8 @@
 
 namespace shoal::job {
 
+// Why a role of that name cannot be resized: the job has none; it names those that there are.
+std::string WhyNoSuchRole(const Job& job);
 // Empty if the role may have so many tasks, else why not, for people.
 std::string WhyNotResized(const Role& role, int replicas);
 

@@ -101,7 +101,7 @@ constexpr Field kFields[] = {
    .doc = "The data sets, by name. `train: path` is short for `train: {source: path}`. Framework "
           "shoal takes `train`, and (but for word2vec) `test`, to measure the model with. Others are told nothing of it."},
   {.path = "data.*.source", .type = Type::kTexts, .most = 100'000, .fallback = "required",
-   .doc = "A path, pattern or URL, or a list of them, in the order in which they make up the data.",
+   .doc = "A path, a file:// URL, or with framework shoal a pattern, such as news/*.txt.zst, or a list of them, in the order in which they make up the data. A pattern becomes the files that match it where the job is given, in the order of their names.",
    .apply = [](V v, T t) { t.data->sources = v.texts; }},
   {.path = "data.*.format", .type = Type::kChoice,
    .choices = "text|libsvm|libffm|csv|json|parquet|tfrecord", .fallback = "text",

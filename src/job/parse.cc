@@ -26,7 +26,7 @@ Result<Job> ParseJob(std::string_view text, const std::string& file,
   if (text.size() > kMaxFileBytes) {
     errors.Add({}, "",
                "got a file of more than 1 MiB, expected a job file; long lists of data are better "
-               "named by a directory or pattern");
+               "named by a pattern");
     return errors.ToStatus();
   }
   Node root = ParseYaml(text, -1, &errors);

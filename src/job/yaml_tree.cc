@@ -410,7 +410,7 @@ std::string Tell(const Node& node) {
     case Node::Kind::kScalar:
       return node.quoted ? "the text " + Shown(node.text) : Shown(node.text);
     case Node::Kind::kList:
-      return "a list";
+      return node.items.empty() ? "an empty list" : "a list";
     case Node::Kind::kMap:
       return "a section of fields";
   }

@@ -175,7 +175,8 @@ Result<LinearModel> ReadLinearModel(const std::filesystem::path& given) {
   const bool whole = std::filesystem::is_directory(given, ignored);
   const std::filesystem::path path = whole ? given / "weights.bin" : given;
   if (!std::filesystem::exists(path, ignored))
-    return NotFound("there is no linear model in " + given.string());
+    return NotFound("there is no linear model in " + given.string() +
+                    "; expected the --output of `shoal train logistic`, fm or ffm");
   if (!std::filesystem::is_regular_file(path, ignored))
     return InvalidArgument(path.string() + " is not a regular file");
   TRY_ASSIGN(const std::string bytes, ReadFile(path, kMaxFile));

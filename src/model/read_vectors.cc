@@ -259,7 +259,8 @@ Result<Vectors> ParseVectors(std::string_view bytes, std::string_view name,
 Result<std::filesystem::path> FindVectors(const std::filesystem::path& path) {
   std::error_code ignored;  // what does not exist is said below
   if (!std::filesystem::exists(path, ignored)) {
-    return NotFound("there is no model or vectors file " + path.string());
+    return NotFound("there is no model or vectors file " + path.string() +
+                    "; expected the --output of `shoal train word2vec`, or a file of vectors");
   }
   if (!std::filesystem::is_directory(path, ignored)) return path;
   for (const char* name : {"vectors.bin", "vectors.txt"}) {

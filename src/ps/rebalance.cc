@@ -37,6 +37,14 @@ bool Worth(const Weights& now, const std::vector<ShardMove>& moves, double start
   return most > mean * (1 + start) && most - mean > kLittle;
 }
 
+// "server 0, server 1": those that are connected.
+std::string ServersOf(const ClientCore& core) {
+  std::string names;
+  for (const Channel* server : core.FirstLanes())
+    names += fmt::format("{}server {}", names.empty() ? "" : ", ", server->server());
+  return names;
+}
+
 }  // namespace
 
 std::vector<uint64_t> Weights::bytes() const {
@@ -129,7 +137,8 @@ Status Rebalancer::RunOnce(const Admin::Rebalance& how) {
   TRY_ASSIGN(const Weights now, Weigh());
   const auto servers = static_cast<long>(now.lanes.size());
   if (std::count(now.lanes.begin(), now.lanes.end(), 0u) == servers) {
-    return InvalidArgument("somebody has to hold the rows: leave one server out");
+    return InvalidArgument(
+        "all servers are to be drained; at least one must keep the rows: leave one out");
   }
   info_.after = now.bytes();
   if (info_.before.empty()) info_.before = info_.after;
@@ -162,10 +171,12 @@ Status Rebalancer::Drain(const Admin::Rebalance& how) {
   for (const Channel* server : core_->FirstLanes()) others += !drained.contains(server->server());
   for (const int server : drained) {
     if (core_->connected(server)) continue;
-    return InvalidArgument(fmt::format("server {}: there is none", server));
+    return InvalidArgument(
+        fmt::format("there is no server {} to drain; the job has {}", server, ServersOf(*core_)));
   }
   if (others == 0) {
-    return InvalidArgument("somebody has to hold the rows: leave one server out");
+    return InvalidArgument(
+        "all servers are to be drained; at least one must keep the rows: leave one out");
   }
   for (Channel* server : core_->FirstLanes()) {
     const uint64_t takes = drained.contains(server->server()) ? 0 : 1;

@@ -14,7 +14,7 @@ using Kind = Action::Kind;
 
 std::string CoordinatorCore::WhyNotScaled(const Scale& event) const {
   const auto first = Find(event.role, 0);
-  if (!first) return "the job has no such role";
+  if (!first) return job::WhyNoSuchRole(job_);
   const job::Role& role = role_of(*first);
   if (verdict_ || decided_ || stop_ != StopMode::kNone) return "the job is ending";
   if (std::string why = job::WhyNotResized(role, event.replicas); !why.empty()) return why;

@@ -74,6 +74,11 @@ def _read(path):
         return b""
 
 
+def environ_of(pid):
+    """The environment of a process as bytes; empty when it is gone."""
+    return _read(f"/proc/{pid}/environ")
+
+
 def read_process(pid):
     """The process, or None when it is gone or a zombie."""
     stat = _read(f"/proc/{pid}/stat")
@@ -99,18 +104,58 @@ class Home:
         self.home = os.path.join(self.root, "home")
         self.tmp = os.path.join(self.root, "tmp")
         os.mkdir(self.tmp)
+        self._guarded = None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
+        self.kill_processes()
+        if self._guarded is not None:
+            self._end_jobs()
+        if not self.keep:
+            shutil.rmtree(self.root, ignore_errors=True)
+        if self._guarded is not None:
+            os.write(self._guarded, b".")
+            os.close(self._guarded)
+            self._guarded = None
+
+    def kill_processes(self):
         for process in self.processes():
             try:
                 os.kill(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        if not self.keep:
+
+    def guard(self):
+        """From now on this home's processes are killed, and their control groups and its directory removed, also if this process is
+        killed. Call it before threads are started."""
+        read, self._guarded = os.pipe()
+        child = os.fork()
+        if child == 0:
+            if os.fork() == 0:  # no child of this process: whoever kills its tree does not find it
+                self._wait_for_death(read)
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(read)
+
+    def _end_jobs(self):
+        """Kills what runs until nothing does, and removes the control groups of the jobs."""
+        poll_until(lambda: self.kill_processes() or not self.processes(), 30, 0.02)
+        jobs = {os.path.basename(d) for d in self.job_dirs()}
+        poll_until(lambda: not remove_cgroups(jobs), 5, 0.02)
+
+    def _wait_for_death(self, read):
+        os.setsid()
+        for number in {int(fd) for fd in os.listdir("/proc/self/fd")} - {read}:
+            try:
+                os.close(number)
+            except OSError:
+                pass
+        if not os.read(read, 1):  # the end of the file: __exit__ did not happen
+            self._end_jobs()
             shutil.rmtree(self.root, ignore_errors=True)
+        os._exit(0)
 
     def path(self, *parts):
         return os.path.join(self.root, *parts)
@@ -222,6 +267,17 @@ def cgroups_of(job_ids):
     for root, folders, _ in os.walk("/sys/fs/cgroup"):
         found += [os.path.join(root, f) for f in folders if any(job in f for job in job_ids if job)]
     return found
+
+
+def remove_cgroups(job_ids):
+    """Removes the control groups of these jobs, which have no processes any more; those that are still there."""
+    for top in cgroups_of(job_ids):
+        for group, _, _ in os.walk(top, topdown=False):
+            try:
+                os.rmdir(group)
+            except OSError:
+                pass
+    return cgroups_of(job_ids)
 
 
 def half_written(output):

@@ -112,6 +112,33 @@ class PlanTest(Promises):
         self.assertIn("dokcer", err)
 
 
+    def test_a_directory_of_files_that_is_not_there(self):
+        self.assertRegex(self.both("command: [a]\nfiles: nowhere\n"), r"job.yaml:2:8: files: got .*/nowhere, expected a directory")
+
+    def test_an_empty_command(self):
+        self.assertRegex(self.both("command: []\n"), r"job.yaml:1:10: command: got an empty list, expected a list of words")
+
+    def test_a_pattern_that_matches_nothing(self):
+        self.assertIn("no*.txt does not exist, and as a pattern it matches no file", self.both(TRAIN.replace("text.txt", "'no*.txt'")))
+
+
+class PatternTest(Promises):
+    """Patterns among the data of framework shoal are the files that match them."""
+
+    def test_in_a_job_file_and_on_the_command_line(self):
+        os.mkdir(self.home.path("jobs", "news"))
+        for name, word in (("b", "second"), ("a", "first"), ("[x]", "odd")):
+            self.home.write(f"jobs/news/{name}.txt", f"{word} of the words\n" * 200)
+        for source, words in (("news/[ab].txt", {"first", "second"}), ("news/*.txt", {"first", "second", "odd"}), ("news/[x].txt", {"odd"})):
+            with self.subTest(source):
+                code, out, err = self.home.run("run", self.job(TRAIN.replace("text.txt", f"'{source}'")), cwd="/")
+                self.assertEqual(code, 0, out + err)
+                self.assertEqual(set(harness.read_vectors(self.home.path("jobs", "vectors", "vectors.bin"))) - {"of", "the", "words", "</s>"}, words)
+        code, _, err = self.home.run("train", "word2vec", "--data", "jobs/news/[ab].txt", "--output", "v", "--dim", "10")
+        self.assertEqual(code, 0, err)
+        self.assertIn("second", harness.read_vectors(self.home.path("v", "vectors.bin")))
+
+
 class ToldTest(Promises):
     """Fields that an engine does nothing with."""
 
@@ -193,6 +220,29 @@ class CommandTest(Promises):
         code, _, err = self.home.run("help", "rnu")
         self.assertEqual(code, 2)
         self.assertIn("did you mean `shoal run`?", err)
+
+    def test_what_is_missing_is_named_with_what_is_expected(self):
+        for arguments, code, words in ((("train",), 2, "got no subcommand, expected one of word2vec, logistic, fm, ffm"),
+                                       (("nearest", "v", "king"), 4, "no model or vectors file v; expected the --output of `shoal train word2vec`"),
+                                       (("nearest",), 2, "MODEL is required"),
+                                       (("predict", "v", "--data", "x"), 4, "no linear model in v; expected the --output of `shoal train logistic`"),
+                                       (("tables", "j", "--row", "1"), 2, "--row: got no table, expected its name before it")):
+            with self.subTest(arguments):
+                ended, out, err = self.home.run(*arguments)
+                self.assertEqual((ended, out), (code, ""), err)
+                self.assertIn(words, err)
+
+    def test_names_that_are_not_utf8(self):
+        code, _, err = self.home.run("train", "word2vec", "--data", b"caf\xe9.txt", "--output", "v")
+        self.assertEqual(code, 2)
+        self.assertIn("got the name 'caf\\xe9.txt', expected UTF-8", err)
+
+    def test_a_role_that_is_not_there_is_not_scaled(self):
+        self.home.start("run", self.job("name: up\nroles:\n  worker: {replicas: 1, max: 2, command: [sleep, '100']}\n  server: {command: [sleep, '100']}\n"))
+        self.assertTrue(harness.poll_until(lambda: '"running"' in self.home.run("jobs", "--json")[1], 30 * harness.PATIENCE))
+        code, _, err = self.home.run("scale", "up", "sever=3")
+        self.assertEqual(code, 1, err)
+        self.assertRegex(err, "not scaled: sever: the job has no such role, expected one of: (server, worker|worker, server)")
 
     def test_rebalance_beside_drain(self):
         code, _, err = self.home.run("tables", "any", "--rebalance", "--drain", "1")

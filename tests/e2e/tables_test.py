@@ -64,6 +64,7 @@ class Tables(unittest.TestCase):
             for of_one in even:
                 self.assertLess(abs(of_one - sum(even) / 3), 0.1 * sum(even) / 3, even)
 
+            self.assertIn("there is no server 7 to drain; the job has server 0, server 1", self.tables(home, "--drain", "7").stderr)
             for wrong in (["--drain", "7"], ["--drain", "0", "1", "2"]):
                 done = self.tables(home, *wrong)
                 self.assertEqual(done.returncode, 2, done.stderr)

@@ -1,0 +1,332 @@
+"""Where documented commands are run: a directory with the files that they name and a SHOAL_HOME of its own, beside running jobs of the
+names that they use. All of it is gone with the test, however that ends."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import documented  # noqa: E402
+import harness  # noqa: E402
+import instead  # noqa: E402
+import stall_test  # noqa: E402
+
+# Jobs that commands ask about, by name. A trainer that trains until it is stopped:
+TRAINER = """\
+name: %s
+framework: shoal
+learn: {algorithm: word2vec, dim: 20, epochs: 100000, min_count: 1, threads: 1}
+data: {train: live.txt}
+roles:
+  server: {replicas: 2, min: 1, max: 4, follows: worker}
+  worker: {replicas: 2}
+outputs: {model: live-%s}
+"""
+# a program of the user's own,
+PROGRAM = """\
+name: %s
+roles:
+  worker: {replicas: 2, min: 1, max: 8, ports: [web], command: [sh, -c, "echo x > $SHOAL_OUTPUT/x; echo ready; exec sleep 1000"]}
+"""
+# one with parameter servers,
+EMBEDDING = """\
+name: %s
+roles:
+  server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
+  worker: {replicas: 2, command: [sh, -c, "echo ready; exec sleep 1000"]}
+"""
+# and one that hangs: worker 1 waits for worker 0, which does not read, and which is the last to stand still.
+HUNG = stall_test.HUNG.replace("name: hung", "name: %s").replace("@DO@", "report").replace(
+    'print("serving nobody")', 'select.select([], [], [], 3); print("serving nobody")')  # movement is looked for each second
+LIVE = {"vectors": TRAINER, "word2vec": TRAINER, "mnist": PROGRAM, "embedding-small": EMBEDDING, "hung": HUNG}
+# The other names by which documents speak of them, and what their placeholders stand for.
+ALSO = {"word": "word2vec", "JOB": "mnist", "embedding": "embedding-small"}
+PLACEHOLDERS = {"NAME": "input", "K": "1"}
+ON_A_JOB = re.compile(r"(?:build/release/)?shoal (tables|scale|exec|forward|outputs|suspend|resume|stop|show|logs) (?:-\S+ (?:\d+ )?)*([\w-]+)")
+# What must have been done before a command, since another example undid it.
+BEFORE = {"shoal tables word --drain 1": "shoal stop word --now",
+          "shoal predict model --data test.svm": "shoal train logistic --data train.svm --output model"}
+
+# Commands whose examples are about files and models; the others' are about jobs.
+MODEL_COMMANDS = ("train", "nearest", "analogy", "evaluate", "predict", "doctor", "completion", "version")
+
+TEXT = "the king and the queen saw the sea and bread in london and paris a man a woman france italy wine silver heaven moses\n" * 300
+SPARSE = "".join(f"{i % 2} 1:{i % 7} {2 + i % 2}:1\n" for i in range(200))
+FIELDS = "".join(f"{i % 2} {i % 3}:{i % 7}:1 1:{8 + i % 2}:1\n" for i in range(200))
+PEOPLE = "label,income,zip,age\n" + "".join(f"{i % 2},{i % 2},z{i % 5},{i % 40}\n" for i in range(200))
+PAIRS = "king\tqueen\t8\nman\twoman\t7\nsea\tbread\t1\n"
+JOB = """\
+name: job
+framework: shoal
+learn: {algorithm: word2vec, dim: 20, epochs: 1, min_count: 1}
+data: {train: {source: text.txt}}
+roles: {server: {replicas: 1}, worker: {replicas: 2}}
+outputs: {model: job-vectors}
+"""
+SCRIPT = "#!/bin/bash\n#SBATCH --ntasks=2\nsrun echo trained\n"
+METRONOME = json.dumps({"id": "nightly", "run": {"cmd": "echo trained", "cpus": 1, "mem": 64}})
+# Data, jobs and programs of the reader.
+FILES = {
+    "text.txt": TEXT, "live.txt": TEXT * 100, "text8": TEXT, "news/a.txt": TEXT, "train.svm": SPARSE, "test.svm": SPARSE, "train.libsvm": SPARSE,
+    "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
+    "people.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
+    "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
+    "job.yaml": JOB, "nightly.yaml": JOB, "train.sbatch": SCRIPT, "metronome.json": METRONOME, "train.py": "print('trained')\n",
+    "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
+}
+PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
+EXAMPLES = {"tfjob.yaml": "import/tfjob.yaml", "pytorchjob.yaml": "import/pytorchjob.yaml", "marathon.json": "dcos-word2vec/marathon.json",
+            "word2vec.json": "dcos-word2vec/marathon.json", "marathon-group.json": "import/marathon-service.json"}
+# Programs of the task's machine that not every machine has.
+STAND_INS = {"nvidia-smi": "echo GPU", "py-spy": "echo Thread", "python": f"exec {sys.executable} \"$@\""}
+
+
+# Pages whose job.yaml is the reader's own, not the first one that they show.
+OWN_JOB = ("docs/ps.md", "docs/long-jobs.md")
+def files_of(page):
+    """The files that a page shows: YAML under its name in a first line `# NAME.yaml`, else the first whole job as job.yaml; those of an
+    example's directory."""
+    files = {}
+    for _, text in documented.yaml_of_page(harness.SOURCE, page):
+        name = re.match(r"# (\S+\.yaml)\n", text)
+        if name:
+            files[name.group(1)] = text
+        elif page not in OWN_JOB and page.startswith("docs/engines/") and re.search("^(roles|command):", text, re.M):
+            files.setdefault("job.yaml", text.replace("/shared/text.txt", "text.txt").replace("/mnt/nfs/text.txt", "text.txt"))
+        elif text.startswith("schedule:"):
+            files["nightly.yaml"] = JOB + text
+    folder = os.path.dirname(os.path.join(harness.SOURCE, page))
+    if page.startswith("examples/dcos"):
+        with open(os.path.join(folder, "job.yaml"), encoding="utf-8") as text:
+            files["job.yaml"] = text.read()
+    return files
+
+
+# Other exit codes than 0 that are right.
+ALSO_RIGHT = {"shoal doctor": (0, 1), "build/release/shoal doctor": (0, 1)}  # 1: it finds what other tests' jobs have left
+
+
+class CommandEnded(Exception):
+    """A command that was to go on has ended, or did not say what it should."""
+
+
+class Sandbox:
+    """A directory for the commands of one page. files: what the page itself shows of files, by name. also: other names of jobs. live: the
+    jobs that are started when a command asks about them."""
+
+    def __init__(self, files=(), also=(), live=LIVE):
+        self.home = harness.Home()
+        self.home.guard()
+        self.root = self.home.path("at")
+        self.exports, self.started = {}, []
+        self.names, self.live_jobs = {**ALSO, **dict(also)}, live
+        for folder in ("bin", "at/news", "at/build/release", "user/.config/fish/completions"):
+            os.makedirs(self.home.path(folder))
+        for place in ("bin/shoal", "at/build/release/shoal"):
+            os.symlink(self.home.binary, self.home.path(place))
+        os.symlink(os.path.join(harness.SOURCE, "examples"), self.home.path("at/examples"))
+        for name, text in STAND_INS.items():
+            os.chmod(self.home.write(f"bin/{name}", f"#!/bin/sh\n{text}\n"), 0o755)
+        for name, text in {**FILES, **dict(files)}.items():
+            os.makedirs(os.path.dirname(os.path.join(self.root, name)), exist_ok=True)
+            os.chmod(self.home.write(f"at/{name}", text), 0o755 if text.startswith("#!/bin/sh") else 0o644)
+        packed = [path for path in (os.path.join(self.root, name) for name in PACKED) if os.path.exists(path)]
+        subprocess.run(["zstd", "-q", "--rm", *packed], check=True)
+        for name, place in EXAMPLES.items():
+            shutil.copy(os.path.join(harness.SOURCE, "examples", place), os.path.join(self.root, name))
+
+    def close(self):
+        self.home.__exit__()
+        for process in self.started:
+            process.wait()
+
+    def environ(self):
+        """No engine but the local one is found."""
+        nowhere = self.home.path("nowhere")
+        return self.home.environ({
+            "PATH": self.home.path("bin") + ":" + os.environ["PATH"], "HOME": self.home.path("user"), "KUBECONFIG": nowhere,
+            "DOCKER_HOST": "unix://" + nowhere, "SHOAL_MARATHON_URL": "http://127.0.0.1:1", "SHOAL_METRONOME_URL": "http://127.0.0.1:1",
+            "SHOAL_KUBE_LAUNCHER_IMAGE": "registry.example/shoal:1", **self.exports})
+
+    def start(self, line, cwd=None, **options):
+        """Starts a line in a shell and a process group of its own; what it prints is in Popen.log."""
+        log = self.home.path(f"said-{len(os.listdir(self.home.root))}")
+        with open(log, "wb") as out:
+            process = subprocess.Popen(["bash", "-o", "pipefail", "-c", line], stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, cwd=cwd or self.root, env=self.environ(), start_new_session=True, **options)
+        process.log = log
+        self.started.append(process)
+        return process
+
+    def run(self, line, cwd=None):
+        """Runs a line to its end: exit code, or -9 after a minute, and what it said."""
+        process = self.start(line, cwd)
+        try:
+            process.wait(60 * harness.PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        return process.returncode, harness.said(process)
+
+    def subcommands(self, *words):
+        """Names of the subcommands of a command; of shoal without words."""
+        return documented.subcommands_of_help(self.home.run(*words, "--help")[1])
+
+    def examples(self, chosen, *words):
+        """The examples of a command's help and of its subcommands', of shoal's those that are chosen."""
+        yield from documented.examples_of_help(" ".join(("shoal", *words)), self.home.run(*words, "--help")[1])
+        for name in self.subcommands(*words):
+            if words or name in chosen:
+                yield from self.examples(chosen, *words, name)
+
+    # ---- jobs beside the commands ----
+
+    def find(self, name, *states):
+        """The ID of a job of that name in one of these states, or None."""
+        out = self.home.run("jobs", "--all", "--json")[1]
+        jobs = [job for job in map(json.loads, out.splitlines()) if job["name"] == name and job["state"] in states]
+        return jobs[-1]["id"] if jobs else None
+
+    def live(self, name):
+        """The ID of a running job of that name, which is started if there is none."""
+        running = self.find(name, "running")
+        if running:
+            return running
+        suspended = self.find(name, "suspended")
+        if name not in self.live_jobs:
+            raise CommandEnded(f"no job {name} runs")
+        text = self.live_jobs[name]
+        path = self.home.write(f"at/live-{name}.yaml", text % ((name,) * text.count("%s")))
+        process = self.start(f"shoal resume {suspended}" if suspended else f"exec nice -n 19 shoal run {path}")
+        self.await_words(process, {TRAINER: "train ", HUNG: "stalled"}.get(text, "ready"))
+        return self.find(name, "running")
+
+    def await_words(self, process, words):
+        said = harness.poll_until(lambda: words in harness.said(process) or process.poll() is not None, 60 * harness.PATIENCE, 0.05)
+        if not said or process.poll() is not None:
+            raise CommandEnded(f"expected {words!r} of a command that goes on, got (exit code {process.poll()})\n{harness.said(process)}")
+
+    def substitute(self, line):
+        """The line with the real ID in place of a document's example of one."""
+        found = ON_A_JOB.match(line)
+        if not found:
+            return line
+        name = re.sub(r"-7f3a9c$", "", found.group(2))
+        name = self.names.get(name, name)
+        if found.group(1) == "resume":
+            job = self.find(name, "suspended") or self.live(name)
+            if self.find(name, "running"):
+                self.home.run("suspend", job)
+        else:
+            job = self.live(name)
+        words = [PLACEHOLDERS.get(word, word) for word in line.split(" ")]
+        if found.group(2).endswith("-7f3a9c") or found.group(2) == "JOB":
+            words = [job if word == found.group(2) else word for word in words]
+        return " ".join(words)
+
+
+def check_script(line):
+    """What is wrong with the scripts and options of a line: sentences."""
+    wrong = []
+    for part in re.split(r"[;|&]+", line):
+        words = part.split()
+        if not words or not words[0].startswith("script/"):
+            continue
+        script = os.path.join(harness.SOURCE, words[0])
+        done = subprocess.run([script, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        known = done.stdout
+        bench = os.path.join(harness.SOURCE, "bench", (words[1:2] or [""])[0].replace("-", "_") + ".py")
+        if words[0] == "script/bench" and os.path.isfile(bench):
+            with open(bench, encoding="utf-8") as text:
+                known += text.read()
+        if done.returncode != 0:
+            wrong.append(f"{words[0]} --help ends with {done.returncode}")
+        wrong += [f"{words[0]} does not know {word}" for word in words[1:] if word.startswith("--") and word not in known]
+        if words[1:] and not words[1].startswith("-") and words[1] not in known:
+            wrong.append(f"{words[0]} does not know {words[1]}")
+    return wrong
+
+
+class DocumentTest(unittest.TestCase):
+    """Runs the commands of pages and help texts."""
+
+    def sandbox(self, **options):
+        sandbox = Sandbox(**options)
+        self.addCleanup(sandbox.close)
+        return sandbox
+
+    def check(self, sandbox, command):
+        """Runs one command as the document prints it, or what stands in for it."""
+        with self.subTest(where=f"{command.page}:{command.line}", command=command.text):
+            begin = time.monotonic()
+            try:
+                fault = self.check_instead(sandbox, command) if command.text in instead.INSTEAD else self.run_one(sandbox, command)
+            except CommandEnded as e:
+                fault = str(e)
+            print(f"{time.monotonic() - begin:6.2f} s  {'failed  ' if fault else ''}{command}", flush=True)
+            if fault:
+                self.fail(fault)
+
+    def check_instead(self, sandbox, command):
+        line, expected, _ = instead.INSTEAD[command.text]
+        if line == instead.CHECK_SCRIPT:
+            return "; ".join(check_script(command.text))
+        code, said = sandbox.run(line, None if line.startswith("shoal ") else harness.SOURCE)
+        return "" if code == expected else f"`{line}` ended with {code}, expected {expected}\n{said}"
+
+    def run_one(self, sandbox, command):
+        exported = re.fullmatch(r"export (\w+)=(\S+)", command.text)
+        if exported:
+            sandbox.exports[exported.group(1)] = exported.group(2)
+            return ""
+        if command.text in BEFORE:
+            code, said = sandbox.run(sandbox.substitute(BEFORE[command.text]))
+            if code != 0:
+                return f"{BEFORE[command.text]}: exit code {code}\n{said}"
+        line = sandbox.substitute(command.text)
+        if re.match(r"shoal (forward|logs -f|rabit-tracker|horovod-rendezvous)", line):
+            return self.interrupt(sandbox, line)
+        if line.startswith("shoal resume"):
+            return self.resume(sandbox, line)
+        code, said = sandbox.run(line)
+        if code not in ALSO_RIGHT.get(line, (0,)):
+            return f"exit code {code}\n{said}"
+        if command.output and not documented.matches(command.output, said):
+            return "expected (… and numbers vary)\n" + "\n".join(command.output) + "\ngot\n" + said
+        return ""
+
+    def interrupt(self, sandbox, line):
+        """A command that goes on until Ctrl-C: it prints something or listens at its port, and ends then."""
+        port = re.search(r"(?:forward \S+ \S+|--port) (\d+)", line)
+        if port:  # of this machine: another test may have it now
+            harness.poll_until(lambda: harness.bindable(int(port.group(1))), 60 * harness.PATIENCE, 0.1)
+        process = sandbox.start(line)
+        if port:
+            harness.poll_until(lambda: int(port.group(1)) in sandbox.home.ports() or process.poll() is not None, 60 * harness.PATIENCE)
+        sandbox.await_words(process, "" if port else "\n")
+        os.killpg(process.pid, signal.SIGINT)
+        code = process.wait(30 * harness.PATIENCE)
+        return "" if code in (0, 130, -signal.SIGINT) else f"exit code {code} after Ctrl-C\n{harness.said(process)}"
+
+    def resume(self, sandbox, line):
+        name = re.match(r"shoal resume ([a-z0-9]+)", line).group(1)
+        process = sandbox.start(line)
+        resumed = harness.poll_until(lambda: sandbox.find(sandbox.names.get(name, name), "running") or process.poll() is not None,
+                                     60 * harness.PATIENCE, 0.1)
+        return "" if resumed is not True and resumed else f"the job does not run again\n{harness.said(process)}"
+
+
+class HelpTest(DocumentTest):
+    """Runs the examples of help texts, in the order of the commands."""
+
+    def check_help(self, box, chosen):
+        found = {command.text: command for command in box.examples(chosen)}
+        self.assertGreater(len(found), 20)
+        for command in found.values():
+            self.check(box, command)
