@@ -66,7 +66,7 @@ constexpr Field kFields[] = {
    .doc = "Where the programs start; without an image they start in the job file's directory.",
    .apply = [](V v, T t) { t.job->container.work_dir = v.text; }},
   {.path = "container.user", .type = Type::kText, .most = 256, .fallback = "who runs the job",
-   .doc = "Who the programs are: UID:GID. They must be able to read the job's directory.",
+   .doc = "Who the programs are: UID or UID:GID, in numbers. They must be able to read the job's directory.",
    .apply = [](V v, T t) { t.job->container.user = v.text; }},
   {.path = "container.pids", .type = Type::kInteger, .least = 16, .most = 4'194'304,
    .fallback = "no limit",
@@ -423,7 +423,8 @@ constexpr Field kFields[] = {
    .doc = "Whether other jobs are kept off its nodes.",
    .apply = [](V v, T t) { t.job->slurm.exclusive = v.text == "true"; }},
   {.path = "slurm.options", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "More options of sbatch, as they are: [--licenses=matlab, --mail-type=END].",
+   .doc = "More options of sbatch, as they are: [--licenses=matlab, --mail-type=END]. `--array`, `--wrap`, `--chdir` and "
+          "`--test-only` are refused: with them it would be another job.",
    .apply = [](V v, T t) { t.job->slurm.options = v.texts; }},
 
   {.path = "marathon", .type = Type::kSection, .fallback = "see its fields",

@@ -379,6 +379,7 @@ void Validator::CheckData(const DataSource& data) {
 void Validate(const Draft& draft, Errors* errors) {
   const bool clean = errors->empty();
   Validator(draft, errors).Run();
+  ValidateEngines(draft, errors);
   if (clean) ValidateFramework(draft, errors);
 }
 
