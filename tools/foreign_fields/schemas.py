@@ -91,6 +91,33 @@ def custom_resource(document, prefix=""):
     return found
 
 
+def json_schema(document, root):
+    """The definitions of a JSON Schema of drafts 3 to 7; `definitions` are those that `$ref` names."""
+    found = {}
+
+    def type_of(schema, name):
+        if "$ref" in schema:
+            below = schema["$ref"].rsplit("/", 1)[-1]
+            return type_of(document["definitions"][below], root + capital(below))
+        if "oneOf" in schema:
+            return "|".join(type_of(one, name) for one in schema["oneOf"])
+        if schema.get("type") == "array":
+            return f"[{type_of(schema['items'], name)}]"
+        names = schema.get("additionalProperties") or next(iter(schema.get("patternProperties", {}).values()), None)
+        if isinstance(names, dict):
+            return "{" + type_of(names, name) + "}"
+        if "properties" in schema:
+            needed = schema.get("required", [])
+            found[name] = {}
+            for field, one in schema["properties"].items():
+                found[name][field] = (type_of(one, name + capital(field)), field in needed)
+            return name
+        return SCALARS.get(schema.get("type"), "any")
+
+    type_of(document, root)
+    return found
+
+
 class Raml:
     """Types of a folder of RAML libraries."""
 

@@ -71,6 +71,13 @@ std::string Document(const std::string& version, const std::string& kind, const 
          R"(","metadata":{"name":"x"},"spec":)" + spec + "}";
 }
 
+std::string MetronomeJob(const std::string& container) {
+  return R"({"id":"x","run":{"cmd":"a","cpus":1,"mem":128,"disk":0,
+      "volumes":[{"containerPath":"/inside","hostPath":"/host"}],
+      "secrets":{"known":{"source":"kept"}},"env":{"TOKEN":{"secret":"known"}},)" +
+         container + "}}";
+}
+
 std::vector<Kind> Kinds() {
   const std::string v1 = "kubeflow.org/v1";
   const auto spec = [](const std::string& field, const std::string& replicas,
@@ -114,6 +121,8 @@ std::vector<Kind> Kinds() {
        "MarathonApp",
        R"({"id":"/a","args":["a"]})",
        {"cmd", "dependencies", "container", "healthChecks", "requirePorts"}},
+      {"MetronomeJob", "MetronomeJob", MetronomeJob(R"("docker":{"image":"i"})"), {"ucr"}},
+      {"MetronomeUcr", "MetronomeJob", MetronomeJob(R"("ucr":{"image":{"id":"i"}})"), {"docker"}},
   };
 }
 
@@ -131,6 +140,7 @@ json::value Beside(std::string_view definition) {
       {"MarathonContainer", R"({"docker":{"image":"i"}})"},
       {"MarathonAppVolume", R"({"containerPath":"/inside"})"},
       {"MarathonAppHealthCheck", R"({"protocol":"HTTP"})"},
+      {"MetronomeJobRunVolumes", R"({"containerPath":"/inside","hostPath":"/host"})"},
   };
   const auto found = texts.find(definition);
   return json::parse(found == texts.end() ? "{}" : json::string_view(found->second));
