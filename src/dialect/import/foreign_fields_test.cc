@@ -107,7 +107,8 @@ std::vector<Kind> Kinds() {
       {"VolcanoJob", "VolcanoJob",
        Document("batch.volcano.sh/v1alpha1", "Job",
                 R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
-                    {"event":"PodFailed","action":"RestartJob"}],"tasks":)" +
+                    {"event":"PodFailed","action":"RestartJob"}],
+                    "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
                     tasks + "}")},
       {"Job", "Job",
        Document("batch/v1", "Job",

@@ -42,6 +42,9 @@ void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
     port.set_at("roles." + role->name + ".ports");
     const std::string name = port.Text("name").value_or("");
     const auto number = port.Integer("containerPort", 1, 65535);
+    if (port.Has("protocol") && port.Text("protocol").value_or("TCP") != "TCP") {
+      port.Lose("protocol", "it was not a port of TCP; not kept: ports are leased for TCP");
+    }
     port.Rest("ContainerPort");
     if (!options.framework_port.empty() && name == options.framework_port) continue;
     std::string plain = PlainName(name, 15);
@@ -163,6 +166,18 @@ void TellName(Section* chosen, const PodOptions& options, const job::Role& role)
                true);
 }
 
+void ReadPull(Section* container) {
+  const std::string policy = container->Text("imagePullPolicy").value_or("");
+  if (policy.empty()) return;
+  const bool usual = policy == "IfNotPresent";
+  container->Lose("imagePullPolicy",
+                  usual ? "IfNotPresent; so do the engines that have images"
+                        : job::Shown(policy) +
+                              " said when the image is pulled; not kept: the engine decides, and "
+                              "an image of the same name that is there already may be an older one",
+                  usual);
+}
+
 void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                     JobBuilder* builder) {
   std::vector<Section> containers = spec->Subs("containers");
@@ -184,6 +199,9 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
   ReadPodResources(chosen, role, builder);
+  ReadPull(chosen);
+  if (const auto dir = chosen->Text("workingDir"); dir && !dir->empty())
+    builder->SetWorkDir(*role, *dir, chosen);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command", role, builder);
   ReadCommand(chosen, options, role);

@@ -247,6 +247,7 @@ void Reader::ReadApp(Section app, const std::string& base) {
     const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
     limit = roles.size() == 1 ? wanted : std::max(limit, wanted);
   }
+  TellNetworks(&app, "MarathonNetwork");
   app.Rest("MarathonApp", kApp);
 }
 
@@ -311,10 +312,8 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
     for (Section& port : docker->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
     const auto network = docker->Text("network");
     if (network && *network != "HOST") {
-      docker->Lose("network",
-                   "its tasks had the network " + job::Shown(*network) +
-                       "; not kept: they share their machine's",
-                   true);
+      docker->Lose("network", "its tasks had the network " + job::Shown(*network) +
+                                  "; not kept: they share their machine's");
     }
     settings_.ReadDocker(&*docker, role->name);
     docker->Rest("MarathonDockerContainer");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dialect/import/importer.h"
+#include "dialect/import/marathon_settings.h"
 
 namespace shoal::dialect {
 namespace {
@@ -72,7 +73,7 @@ class Reader {
     }
     run->set_at("roles." + role_->name);
     ReadDisk(run);
-    ReadNetworks(run);
+    TellNetworks(run, "MetronomeJobRunNetworks");
     run->Rest("MetronomeJobRun");
   }
 
@@ -81,18 +82,6 @@ class Reader {
     if (mib == 0) return;
     run->Lose("disk", "it might use " + std::to_string(std::llround(mib)) +
                           " MiB of disk; not kept: tasks use their machine's disk");
-  }
-
-  void ReadNetworks(Section* run) {
-    for (Section& network : run->Subs("networks")) {
-      const std::string mode = network.Text("mode").value_or("container");
-      for (const char* field : {"name", "labels"}) network.Take(field);
-      network.Rest("MetronomeJobRunNetworks");
-      network.Lose("",
-                   "its task had the network " + job::Shown(mode) +
-                       "; not kept: tasks share their machine's",
-                   mode == "host");
-    }
   }
 
   void ReadCommand(Section* run) {
