@@ -122,6 +122,10 @@ std::vector<Kind> Kinds() {
        "MarathonApp",
        R"({"id":"/a","args":["a"]})",
        {"cmd", "dependencies", "container", "healthChecks", "requirePorts"}},
+      {"MarathonImage",
+       "MarathonApp",
+       R"({"id":"/a","cmd":"a","container":{"docker":{"image":"i"}}})",
+       {"args", "dependencies", "healthChecks", "requirePorts"}},
       {"MetronomeJob", "MetronomeJob", MetronomeJob(R"("docker":{"image":"i"})"), {"ucr"}},
       {"MetronomeUcr", "MetronomeJob", MetronomeJob(R"("ucr":{"image":{"id":"i"}})"), {"docker"}},
   };
@@ -327,8 +331,27 @@ class Walk {
       without_text_ = text;
       without_ = ImportDocument(without);
     }
-    Compare(place, ImportDocument(with), without_);
+    const Outcome outcome = ImportDocument(with);
+    Compare(place, outcome, without_);
+    if (place.rule.verdict == Verdict::kHonoured && outcome.status.ok())
+      CompareValues(place, with, outcome);
     ++checked_;
+  }
+
+  // Not only that the field is there counts, but what it says.
+  void CompareValues(const Place& place, json::value document, const Outcome& outcome) {
+    const std::string_view type = place.field->type;
+    if (type != "text" && type != "int" && type != "number" && type != "quantity") return;
+    json::value* there = At(&document, place.path);
+    const json::value before = *there;
+    *there = ValueOf(type, place.field->example, 1);
+    if (*there == before) *there = ValueOf(type, place.field->example, 0);
+    if (*there == before) return;
+    const Outcome other = ImportDocument(document);
+    if (place.field->verdict == Verdict::kHonoured)
+      honoured_->insert(NameOf(*place.field) + "'s value");
+    if (!other.status.ok() || !(other.job == outcome.job))
+      changing_->insert(NameOf(*place.field) + "'s value");
   }
 
   // Whether the comment is of this field.
@@ -376,6 +399,8 @@ class Walk {
           break;
         }
         EXPECT_TRUE(differs || told != nullptr) << path << " is lost";
+        if (!inherited) honoured_->insert(NameOf(*place.field));
+        if (!(with.job == without.job)) changing_->insert(NameOf(*place.field));
         EXPECT_TRUE(told != nullptr) << path << " is kept for one engine, and not told for others";
         if (told != nullptr && differs) {
           EXPECT_EQ(told->engine, place.rule.engine) << path << ": " << told->sentence;
