@@ -156,6 +156,24 @@ void JobBuilder::SetImage(const std::string& image, Section* from) {
   }
 }
 
+void JobBuilder::SetEntryPoint(job::Role* role, std::vector<std::string> arguments, Section* from,
+                               const std::string& field) {
+  const std::string give =
+      "give the program with --set 'roles." + role->name + ".command=[python, train.py]'";
+  from->set_at("roles." + role->name);
+  if (draft_.job.image.empty()) {
+    return from->Lose(field,
+                      "the container has no command and no image, so that nothing is known "
+                      "that it could start; " +
+                          give);
+  }
+  role->args = std::move(arguments);
+  from->KeepFor("docker", field,
+                "the container has no command: its image's own entry point runs, which the engine "
+                "docker asks the daemon for; for other engines " +
+                    give);
+}
+
 void JobBuilder::SetWorkDir(const job::Role& role, const std::string& dir, Section* from) {
   work_dirs_[role.name] = {dir, from->PlaceOf("workingDir"), from->PathOf("workingDir")};
 }

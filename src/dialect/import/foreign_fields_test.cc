@@ -78,15 +78,12 @@ std::string MetronomeJob(const std::string& container) {
          container + "}}";
 }
 
-std::vector<Kind> Kinds() {
+std::vector<Kind> KubeflowKinds() {
   const std::string v1 = "kubeflow.org/v1";
   const auto spec = [](const std::string& field, const std::string& replicas,
                        const std::string& more = "") {
     return "{" + more + "\"" + field + "\":" + replicas + "}";
   };
-  const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
-                            R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
-                            R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
   const std::string mpi = Replicas("mpi", {"Launcher", "Worker"});
   return {
       {"TFJob", "TFJob",
@@ -101,18 +98,36 @@ std::vector<Kind> Kinds() {
        Document(v1, "MXJob",
                 spec("mxReplicaSpecs", Replicas("mxnet", {"Worker", "Server", "Scheduler"}),
                      R"("jobMode":"MXTrain",)"))},
+      {"JAXJob", "JAXJob",
+       Document(v1, "JAXJob", spec("jaxReplicaSpecs", Replicas("jax", {"Worker"})))},
+      {"PaddleJob", "PaddleJob",
+       Document(v1, "PaddleJob",
+                spec("paddleReplicaSpecs", Replicas("paddle", {"Worker", "Master"})))},
       {"MPIJob", "MPIJob", Document(v1, "MPIJob", spec("mpiReplicaSpecs", mpi))},
       {"MPIJobV2beta1", "V2beta1MPIJob",
        Document("kubeflow.org/v2beta1", "MPIJob", spec("mpiReplicaSpecs", mpi))},
-      {"VolcanoJob", "VolcanoJob",
-       Document("batch.volcano.sh/v1alpha1", "Job",
-                R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
-                    {"event":"PodFailed","action":"RestartJob"}],
-                    "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
-                    tasks + "}")},
+  };
+}
+
+std::vector<Kind> ClusterKinds() {
+  const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
+                            R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
+                            R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
+  const std::string volcano =
+      R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
+          {"event":"PodFailed","action":"RestartJob"}],
+          "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
+      tasks + "}";
+  return {
+      {"VolcanoJob", "VolcanoJob", Document("batch.volcano.sh/v1alpha1", "Job", volcano)},
       {"Job", "Job",
        Document("batch/v1", "Job",
                 R"({"completions":2,"parallelism":2,"template":)" + Pod("c") + "}")},
+  };
+}
+
+std::vector<Kind> MesosKinds() {
+  return {
       {"MarathonGroup",
        "MarathonGroupUpdate",
        R"({"id":"/g","apps":[{"id":"a","cmd":"a","instances":2,
@@ -124,11 +139,19 @@ std::vector<Kind> Kinds() {
        {"cmd", "dependencies", "container", "healthChecks", "requirePorts"}},
       {"MarathonImage",
        "MarathonApp",
-       R"({"id":"/a","cmd":"a","container":{"docker":{"image":"i"}}})",
+       R"({"id":"/a","cmd":"a","container":{"docker":{"image":"i"}},
+           "secrets":{"known":{"source":"kept"}},"env":{"TOKEN":{"secret":"known"}}})",
        {"args", "dependencies", "healthChecks", "requirePorts"}},
       {"MetronomeJob", "MetronomeJob", MetronomeJob(R"("docker":{"image":"i"})"), {"ucr"}},
       {"MetronomeUcr", "MetronomeJob", MetronomeJob(R"("ucr":{"image":{"id":"i"}})"), {"docker"}},
   };
+}
+
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds = KubeflowKinds();
+  for (const std::vector<Kind>& more : {ClusterKinds(), MesosKinds()})
+    kinds.insert(kinds.end(), more.begin(), more.end());
+  return kinds;
 }
 
 // What a definition's own fields need beside them to mean something.
@@ -394,13 +417,13 @@ class Walk {
       case Verdict::kHonoured:
         if (place.rule.engine.empty()) {
           EXPECT_TRUE(differs || told != nullptr) << path << " is lost";
-          if (differs) changing_->insert(NameOf(*place.field));
-          if (!inherited) honoured_->insert(NameOf(*place.field));
+          if (differs) changing_->insert(NameOf(place.rule));
+          honoured_->insert(NameOf(place.rule));
           break;
         }
         EXPECT_TRUE(differs || told != nullptr) << path << " is lost";
-        if (!inherited) honoured_->insert(NameOf(*place.field));
-        if (!(with.job == without.job)) changing_->insert(NameOf(*place.field));
+        honoured_->insert(NameOf(place.rule));
+        if (!(with.job == without.job)) changing_->insert(NameOf(place.rule));
         EXPECT_TRUE(told != nullptr) << path << " is kept for one engine, and not told for others";
         if (told != nullptr && differs) {
           EXPECT_EQ(told->engine, place.rule.engine) << path << ": " << told->sentence;

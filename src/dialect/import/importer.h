@@ -33,6 +33,10 @@ class JobBuilder {
   // Where a role's programs start. The job has one directory for all of them; where roles differ it
   // is a loss.
   void SetWorkDir(const job::Role& role, const std::string& dir, Section* from);
+  // A role whose container has no command: the image's own entry point runs, with these arguments
+  // in place of the image's own if there are some. `field` of `from` tells it.
+  void SetEntryPoint(job::Role* role, std::vector<std::string> arguments, Section* from,
+                     const std::string& field);
   // An environment variable of a role; those that Shoal or the framework sets itself are losses,
   // told by `from`.
   void SetVariable(job::Role* role, const std::string& name, const std::string& value,

@@ -127,20 +127,16 @@ void ReadMounts(Section* container, std::vector<Section>* volumes, const std::st
   }
 }
 
-void ReadCommand(Section* container, const PodOptions& options, job::Role* role) {
+void ReadCommand(Section* container, const PodOptions& options, job::Role* role,
+                 JobBuilder* builder) {
   std::vector<std::string> command = container->Texts("command");
-  const std::vector<std::string> arguments = container->Texts("args");
-  const bool whole = !command.empty() || !options.needs_command;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  if (whole) {
-    role->command = std::move(command);
-    return;
+  std::vector<std::string> arguments = container->Texts("args");
+  if (command.empty() && options.needs_command) {
+    const char* field = arguments.empty() ? "" : "args";
+    return builder->SetEntryPoint(role, std::move(arguments), container, field);
   }
-  container->set_at("roles." + role->name);
-  container->Lose(arguments.empty() ? "" : "args",
-                  "the container has no command: its image's own entry point ran, which is not "
-                  "known here; give the program with --set 'roles." +
-                      role->name + ".command=[python, train.py]'");
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  role->command = std::move(command);
 }
 
 Section* ChooseContainer(std::vector<Section>* containers, const PodOptions& options) {
@@ -204,7 +200,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
     builder->SetWorkDir(*role, *dir, chosen);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command", role, builder);
-  ReadCommand(chosen, options, role);
+  ReadCommand(chosen, options, role, builder);
   chosen->set_at(at);
   KeepContainerWishes(chosen, role);
   chosen->Rest("Container");

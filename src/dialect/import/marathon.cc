@@ -267,10 +267,7 @@ void Reader::ReadCommand(Section* app, job::Role* role) {
   } else if (!words.empty() && !app->Has("container")) {
     role->command = words;
   } else {
-    app->Lose(words.empty() ? "" : "args",
-              "the container has no command: its image's own entry point ran, which is not known "
-              "here; give the program with --set 'roles." +
-                  role->name + ".command=[python, train.py]'");
+    builder_->SetEntryPoint(role, words, app, words.empty() ? "" : "args");
   }
 }
 
@@ -440,7 +437,15 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   }
   if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
   role->env.try_emplace("HOST", "{{shoal.host}}");
-  if (role->ports.empty() || role->command.empty()) return "";
+  if (role->ports.empty() || role->command.empty()) {
+    if (!role->ports.empty()) {
+      builder_->notes()->Lose({}, id,
+                              "PORT0 … are not set before an image's own entry point; its ports "
+                              "are in SHOAL_PORT_…: give it a command that reads them",
+                              "roles." + role->name);
+    }
+    return "";
+  }
   std::string sets = "export";
   // An app's own variables come first.
   const auto add = [&](const std::string& name, const std::string& value) {

@@ -93,10 +93,7 @@ class Reader {
       if (!words.empty()) run->Lose("args", "not kept: cmd is what runs");
       return;
     }
-    run->Lose(words.empty() ? "" : "args",
-              "the container has no command: its image's own entry point ran, which is not known "
-              "here; give the program with --set 'roles." +
-                  role_->name + ".command=[python, train.py]'");
+    builder_->SetEntryPoint(role_, words, run, words.empty() ? "" : "args");
   }
 
   void ReadRestart(Section* run) {
