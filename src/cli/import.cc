@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/load_job.h"
 #include "cli/report.h"
 #include "job/json.h"
 #include "job/plan.h"
@@ -15,6 +16,7 @@ namespace {
 struct Arguments {
   std::string file;
   std::vector<std::string> set;
+  std::string document;
 };
 
 json::object ToJson(const dialect::Imported& imported) {
@@ -35,7 +37,8 @@ json::object ToJson(const dialect::Imported& imported) {
 }
 
 int ImportFile(const Context& context, const Arguments& arguments) {
-  Result<dialect::Imported> imported = dialect::LoadJobFile(arguments.file, arguments.set);
+  Result<dialect::Imported> imported =
+      dialect::LoadJobFile(arguments.file, arguments.set, arguments.document);
   if (!imported.ok()) return Complain(imported.status());
   if (imported->dialect.empty()) Tell(imported->file + " is a job file already");
   return PrintResult(context.json ? JsonLine(ToJson(*imported))
@@ -49,8 +52,8 @@ constexpr const char* kFooter = R"help(Examples:
   shoal import train.sbatch                a batch script of Slurm
   shoal run tfjob.yaml                     runs it without a file between
 
-Knows TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow, Volcano's Job, the Job of
-batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow, Volcano's Job,
+the Job of batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
 file's own shape. Each thing that is not kept is said in a comment at its place: field, line, what it
 meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
 
@@ -82,6 +85,7 @@ void AddImport(CLI::App& app, Run* chosen) {
                   "Change a field of the job file: PATH=VALUE (may be given often)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
+  AddDocumentOption(sub, &arguments->document);
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return ImportFile(context, *arguments); };

@@ -57,6 +57,7 @@ const std::map<std::string, Words> kSamples = {
     {"roles.*.resources.requests.cpu", {"roles.a.resources.requests.cpu=1.5"}},
     {"roles.*.resources.requests.memory", {"roles.a.resources.requests.memory=3Gi"}},
     {"roles.*.command", {"roles.a.command=[other]"}},
+    {"roles.*.args", {"roles.a.args=[more]"}},
     {"roles.*.env", {"roles.a.env.A=b"}},
     {"roles.*.ports", {"roles.a.ports=[z]"}},
     {"roles.*.follows", {"roles.b.follows=a"}},

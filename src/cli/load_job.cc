@@ -59,6 +59,22 @@ std::vector<std::string> FilesOf(const std::string& pattern) {
   return files;
 }
 
+// A role without a command starts what its image starts, which not every engine can find out.
+Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
+                        const job::FieldPlaces& places) {
+  for (const job::Role& role : job.roles) {
+    if (job.image.empty() || !job.CommandOf(role).empty() || !job.learn.empty()) continue;
+    return InvalidArgument(WithPlace(
+        job, places,
+        "roles." + role.name + ": got an image without a command, expected one with the engine " +
+            engine + ": the entry point of " + job.image +
+            " is not known here, only --engine docker asks for it; give the program with --set "
+            "'roles." +
+            role.name + ".command=[python, train.py]'"));
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 void ExpandData(job::Job* job) {
@@ -72,9 +88,9 @@ void ExpandData(job::Job* job) {
 }
 
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
-                          const std::string& directory) {
+                          const std::string& directory, const std::string& document) {
   LoadedJob loaded;
-  TRY_ASSIGN(loaded.imported, dialect::LoadJobFile(file, overrides));
+  TRY_ASSIGN(loaded.imported, dialect::LoadJobFile(file, overrides, document));
   std::error_code error;
   loaded.folder = directory.empty() ? FolderOf(file) : fs::absolute(directory, error).string();
   if (!fs::is_directory(loaded.folder, error))
@@ -91,6 +107,12 @@ void AddDirectoryOption(CLI::App* sub, std::string* directory) {
       ->type_name("DIR");
 }
 
+void AddDocumentOption(CLI::App* sub, std::string* document) {
+  sub->add_option("--document", *document,
+                  "Of several jobs in a foreign file this one: its name, or the document's number")
+      ->type_name("N|NAME");
+}
+
 Status CheckJob(const job::Job& job, learn::DataIs data, const job::FieldPlaces& places) {
   Status valid = controller::RefuseUnusedFields(job, places);
   if (valid.ok()) valid = learn::ValidateLearn(job, data);
@@ -102,6 +124,7 @@ Status CheckJob(const job::Job& job, learn::DataIs data, const job::FieldPlaces&
 }
 
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldPlaces& places) {
+  if (engine != "docker") TRY(RefuseEntryPoint(job, engine, places));
   return CheckJob(job, WhereDataIs(engine, job), places);
 }
 

@@ -27,14 +27,17 @@ struct LoadedJob {
 };
 
 // Paths that --set gave are seen from the working directory, those of the file from its folder
-// (docs/adr/0187). `directory`: instead of that folder; empty: the folder.
+// (docs/adr/0187). `directory`: instead of that folder; empty: the folder. `document`: which of
+// several jobs in the file (dialect::ImportText).
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
-                          const std::string& directory = "");
+                          const std::string& directory = "", const std::string& document = "");
 // In a job of framework shoal a pattern among the data, such as news/*.txt, becomes the files that
 // match it on this machine, in the order of their names. One that matches none stays as it is.
 void ExpandData(job::Job* job);
 // Adds --directory.
 void AddDirectoryOption(CLI::App* sub, std::string* directory);
+// Adds --document.
+void AddDocumentOption(CLI::App* sub, std::string* document);
 
 // What a run of the job on the engine of that name refuses: its algorithm's parameters, roles,
 // outputs, and the data where this machine has it. InvalidArgument. Also the controller's check of

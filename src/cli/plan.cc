@@ -26,6 +26,7 @@ struct Arguments {
   std::string task;    // whose environment alone is wanted
   std::string engine;  // what would be sent to it is wanted
   std::string directory;
+  std::string document;
 };
 
 constexpr const char* kAtStart = "(at start)";
@@ -144,7 +145,8 @@ std::string EngineOfRun(const Arguments& arguments) {
 }
 
 int PlanFile(const Context& context, const Arguments& arguments) {
-  const Result<LoadedJob> loaded = LoadJob(arguments.file, arguments.set, arguments.directory);
+  const Result<LoadedJob> loaded =
+      LoadJob(arguments.file, arguments.set, arguments.directory, arguments.document);
   if (!loaded.ok()) return Complain(loaded.status());
   const job::Job* const job = &loaded->job();
   const std::string engine = EngineOfRun(arguments);
@@ -195,6 +197,7 @@ void AddPlan(CLI::App& app, Run* chosen) {
   sub->add_option("--env", arguments->task, "Print one task's environment instead: worker-1")
       ->type_name("TASK");
   AddDirectoryOption(sub, &arguments->directory);
+  AddDocumentOption(sub, &arguments->document);
   sub->add_option("--engine", arguments->engine,
                   "Print what would be sent to this engine instead: " + EngineNames())
       ->type_name("NAME");

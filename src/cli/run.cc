@@ -1,6 +1,7 @@
 // `shoal run FILE`: the job that a file describes, in the foreground.
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
@@ -8,6 +9,8 @@
 #include "cli/job_runner.h"
 #include "cli/load_job.h"
 #include "cli/report.h"
+#include "dialect/import/import.h"
+#include "job/parse.h"
 
 namespace shoal::cli {
 namespace {
@@ -19,12 +22,17 @@ struct Arguments {
   bool quiet = false;
   std::string engine;
   std::string directory;
+  std::string document;
 };
 
-int RunFile(const Context& context, const Arguments& arguments) {
+Result<LoadedJob> LoadOne(const Arguments& arguments, const std::string& document) {
   std::vector<std::string> overrides = arguments.set;
   if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
-  Result<LoadedJob> loaded = LoadJob(arguments.file, overrides, arguments.directory);
+  return LoadJob(arguments.file, overrides, arguments.directory, document);
+}
+
+int RunOne(const Context& context, const Arguments& arguments, const std::string& document) {
+  Result<LoadedJob> loaded = LoadOne(arguments, document);
   if (!loaded.ok()) return Complain(loaded.status());
   // Before anything is told of it; the controller asks again.
   const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
@@ -40,11 +48,57 @@ int RunFile(const Context& context, const Arguments& arguments) {
                  .folder = loaded->folder});
 }
 
+// The jobs of a foreign file, if it can be read twice: what comes by a pipe cannot.
+std::vector<dialect::JobInFile> JobsOf(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return {};
+  const auto text = job::ReadJobFile(file);
+  return text.ok() ? dialect::ListJobs(*text) : std::vector<dialect::JobInFile>();
+}
+
+// One after another, as long as they succeed; none if one of them is wrong.
+int RunAll(const Context& context, const Arguments& arguments,
+           const std::vector<dialect::JobInFile>& jobs) {
+  if (!arguments.name.empty()) {
+    return Complain(InvalidArgument("got --name for the " + std::to_string(jobs.size()) +
+                                    " jobs of " + arguments.file +
+                                    ", expected --document with it to choose one"));
+  }
+  for (const dialect::JobInFile& one : jobs) {
+    const auto loaded = LoadOne(arguments, std::to_string(one.document));
+    if (!loaded.ok()) return Complain(loaded.status());
+    const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
+    if (!valid.ok()) return Complain(valid);
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const std::string place = "job " + std::to_string(i + 1) + " of " +
+                              std::to_string(jobs.size()) + " in " + arguments.file + ", " +
+                              jobs[i].name;
+    if (!arguments.quiet) Tell(place);
+    const int code = RunOne(context, arguments, std::to_string(jobs[i].document));
+    if (code == 0) continue;
+    if (i + 1 < jobs.size())
+      Tell(place + ", ended with exit code " + std::to_string(code) +
+           "; those behind it are not run");
+    return code;
+  }
+  return 0;
+}
+
+int RunFile(const Context& context, const Arguments& arguments) {
+  if (arguments.document.empty()) {
+    const std::vector<dialect::JobInFile> jobs = JobsOf(arguments.file);
+    if (jobs.size() > 1) return RunAll(context, arguments, jobs);
+  }
+  return RunOne(context, arguments, arguments.document);
+}
+
 constexpr const char* kFooter = R"help(Examples:
   shoal run job.yaml
   shoal run job.yaml --set roles.worker.replicas=8 --set learn.dim=200
   shoal run job.yaml --json | jq .
   shoal run tfjob.yaml                     a job of Kubeflow, Volcano or Marathon, see shoal import
+  shoal run jobs.yaml --document train     of several jobs in such a file; without it all, one after another
 
 Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second one stops them at once. With nohup
 the job outlives its terminal. Exit codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130
@@ -64,6 +118,7 @@ void AddRun(CLI::App& app, Run* chosen) {
       ->type_name("PATH=VALUE");
   sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
   AddDirectoryOption(sub, &arguments->directory);
+  AddDocumentOption(sub, &arguments->document);
   AddEngineOption(sub, &arguments->engine);
   sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
   sub->footer(kFooter);

@@ -13,13 +13,38 @@
 
 namespace shoal::controller {
 
+namespace {
+
+// Roles without a command start what their image starts, which is asked for once, so that all
+// attempts of all tasks start the same.
+Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
+  std::optional<engine::EntryPoint> found;
+  for (job::Role& role : job.roles) {
+    if (job.image.empty() || !job.CommandOf(role).empty()) continue;
+    if (!found) {
+      TRY_ASSIGN(found, engine->FindEntryPoint(job.image));
+    }
+    role.command = found->program;
+    const std::vector<std::string>& more = role.args.empty() ? found->arguments : role.args;
+    role.command.insert(role.command.end(), more.begin(), more.end());
+    role.args.clear();
+    if (!role.command.empty()) continue;
+    return InvalidArgument("role " + role.name + " has no command, and its image " + job.image +
+                           " has neither ENTRYPOINT nor CMD; give the role a command");
+  }
+  return job;
+}
+
+}  // namespace
+
 Result<std::string> Controller::Submit(const job::Job& job) {
   if (options_.check) TRY(options_.check(job));
+  TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
   submitted.id = NewJobId(job.name);
   submitted.name = job.name;
   submitted.engine = options_.engine->name();
-  submitted.job = job::ToJson(job);
+  submitted.job = job::ToJson(whole);
   submitted.owner = options_.self;
   submitted.time = options_.clock->Wall();
   TRY(CheckUtf8(submitted.job));

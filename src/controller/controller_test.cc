@@ -29,6 +29,27 @@ TEST_F(ControllerTest, JobGoesThroughAllStates) {
   EXPECT_EQ(store_->ListTasks(id_)->size(), 4u);
 }
 
+TEST_F(ControllerTest, AnImagesOwnEntryPointIsAskedForOnceAndRecorded) {
+  engine_.entry_point = {{"/entry.sh", "-x"}, {"serve"}};
+  job::Job job = FourTasks();
+  job.image = "acme/train:7";
+  job.command.clear();
+  for (job::Role& role : job.roles) role.command.clear();
+  job.roles[0].args = {"--lr", "0.1"};
+  job.roles.push_back(job.roles[0]);
+  job.roles.back().name = "other";
+  job.roles.back().args.clear();
+  on_connect_ = [this] { Succeed(); };
+  Begin(job);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_THAT(engine_.asked_images, ElementsAre("acme/train:7"));
+  const auto stored = job::FromJson(store_->GetJob(id_)->job);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_THAT(stored->roles[0].command, ElementsAre("/entry.sh", "-x", "--lr", "0.1"));
+  EXPECT_THAT(stored->roles[1].command, ElementsAre("/entry.sh", "-x", "serve"));
+  EXPECT_TRUE(stored->roles[0].args.empty());
+}
+
 TEST_F(ControllerTest, FourTasksCostTwoSyncedCommits) {
   on_connect_ = [this] { Succeed(); };
   Begin(FourTasks());

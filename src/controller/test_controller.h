@@ -30,6 +30,10 @@ class ScriptedEngine final : public engine::Engine {
  public:
   std::string name() const override { return "scripted"; }
   Result<engine::Capacity> GetCapacity() override { return capacity; }
+  Result<engine::EntryPoint> FindEntryPoint(const std::string& image) override {
+    asked_images.push_back(image);
+    return entry_point;
+  }
   Status Apply(const engine::DesiredJob& desired) override {
     applied.push_back(desired);
     if (!apply_status.ok()) return apply_status;
@@ -64,6 +68,8 @@ class ScriptedEngine final : public engine::Engine {
   }
 
   engine::Capacity capacity{4, int64_t{8} << 30, 0};
+  engine::EntryPoint entry_point;
+  std::vector<std::string> asked_images;
   bool coordinator_comes_up = true;
   Status apply_status;
   std::string task_log;

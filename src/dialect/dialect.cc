@@ -3,7 +3,9 @@
 #include <cctype>
 
 #include "dialect/horovod_env.h"
+#include "dialect/jax_env.h"
 #include "dialect/mpi_env.h"
+#include "dialect/paddle_env.h"
 #include "dialect/ps_lite_env.h"
 #include "dialect/pytorch_env.h"
 #include "dialect/rabit_env.h"
@@ -27,8 +29,10 @@ const Dialect* const* Table(size_t* size) {
   static const RabitDialect rabit;
   static const MpiDialect mpi;
   static const HorovodDialect horovod;
-  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite,
-                                         &spark, &rabit,   &mpi,        &horovod};
+  static const JaxDialect jax;
+  static const PaddleDialect paddle;
+  static const Dialect* const table[] = {&shoal, &generic, &tensorflow, &pytorch, &ps_lite, &spark,
+                                         &rabit, &mpi,     &horovod,    &jax,     &paddle};
   *size = std::size(table);
   return table;
 }

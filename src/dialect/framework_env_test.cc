@@ -202,6 +202,49 @@ TEST(Pytorch, RanksHaveNoGapsWhereTasksAreMissing) {
   EXPECT_FALSE(env.contains("OMP_NUM_THREADS"));
 }
 
+TEST(Jax, ProcessesMeetAtTheFirst) {
+  const job::Job job = Parsed("framework: jax\nroles: {worker: {replicas: 2, processes: 2}}\n");
+  EXPECT_EQ(Added(job, "worker", 1), (Environment{
+                                         {"COORDINATOR_ADDRESS", "10.0.1.0"},
+                                         {"COORDINATOR_PORT", "1000"},
+                                         {"JAX_COORDINATOR_ADDRESS", "10.0.1.0:1000"},
+                                         {"JAX_NUM_PROCESSES", "4"},
+                                         {"JAX_PROCESS_ID", "2"},
+                                         {"NUM_PROCESSES", "4"},
+                                         {"PROCESS_ID", "2"},
+                                         {"PYTHONUNBUFFERED", "1"},
+                                     }));
+  const ClusterDescription cluster = ClusterOf(job);
+  const auto env = RenderEnvironment(job, cluster, Task("worker", 1));
+  ASSERT_TRUE(env.ok());
+  const auto processes = RenderProcesses(job, cluster, Task("worker", 1), *env);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ((*processes)[1],
+            (Environment{{"JAX_PROCESS_ID", "3"}, {"PROCESS_ID", "3"}, {"SHOAL_LOCAL_RANK", "1"}}));
+}
+
+TEST(Paddle, TrainersMeetAtTheFirst) {
+  const job::Job job = Parsed("framework: paddle\nroles: {worker: {replicas: 2}}\n");
+  EXPECT_EQ(Added(job, "worker", 1),
+            (Environment{
+                {"PADDLE_CURRENT_ENDPOINT", "10.0.1.1:1010"},
+                {"PADDLE_JOB_ID", job.name},
+                {"PADDLE_MASTER", "10.0.1.0:1000"},
+                {"PADDLE_NNODES", "2"},
+                {"PADDLE_TRAINERS_NUM", "2"},
+                {"PADDLE_TRAINER_ENDPOINTS", "10.0.1.0:1000,10.0.1.1:1010"},
+                {"PADDLE_TRAINER_ID", "1"},
+                {"PYTHONUNBUFFERED", "1"},
+            }));
+  const job::Job servers = Parsed("framework: paddle\nroles: {master: 1, worker: 2}\n");
+  EXPECT_EQ(Added(servers, "master", 0)["PADDLE_SERVER_NUM"], "1");
+  Environment worker = Added(servers, "worker", 1);
+  EXPECT_EQ(worker["PADDLE_TRAINER_NUM"], "1");
+  EXPECT_EQ(worker["PADDLE_NNODES"], "3");
+  EXPECT_EQ(worker["PADDLE_MASTER"], "10.0.1.0:1000");
+  EXPECT_FALSE(worker.contains("PADDLE_TRAINER_ENDPOINTS"));
+}
+
 TEST(PsLite, SchedulerIsATaskOfTheJob) {
   const job::Job job = Parsed("framework: ps-lite\nroles: {server: 2, worker: 3, board: 1}\n");
   ASSERT_EQ(job.roles.front().name, "scheduler");

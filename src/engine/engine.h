@@ -125,6 +125,12 @@ struct TaskStatus {
   int64_t pid = 0;  // local engines; 0 elsewhere
 };
 
+// What an image starts where nothing else is said: its ENTRYPOINT with its CMD behind it.
+struct EntryPoint {
+  std::vector<std::string> program;    // may be empty: the arguments begin with one then
+  std::vector<std::string> arguments;  // those that a job's own replace
+};
+
 struct Capacity {
   double cpu = 0;
   int64_t memory_bytes = 0;
@@ -186,6 +192,12 @@ class Engine {
   virtual bool UsesPids() const { return false; }
   // What exists, used or not.
   virtual Result<Capacity> GetCapacity() = 0;
+
+  // What the image starts by itself; may fetch the image. Unimplemented where nothing can be asked.
+  virtual Result<EntryPoint> FindEntryPoint(const std::string& image) {
+    return Unimplemented("the engine " + name() + " cannot ask for the entry point of the image " +
+                         image);
+  }
 
   // Makes exactly these tasks exist: starts what is missing, stops what is not named any more,
   // leaves alone what runs. Idempotent. Returns when all starts were asked for; what becomes of

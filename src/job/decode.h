@@ -44,5 +44,7 @@ void Complete(Draft* draft);
 void Validate(const Draft& draft, Errors* errors);
 // Of that, what each framework asks of its roles and variables (validate_framework.cc).
 void ValidateFramework(const Draft& draft, Errors* errors);
+// Values of container.user and slurm.options that engines could not use (validate_engines.cc).
+void ValidateEngines(const Draft& draft, Errors* errors);
 
 }  // namespace shoal::job

@@ -17,6 +17,8 @@ inline constexpr NameEntry<Framework> kFrameworks[] = {
     {Framework::kHorovod, "horovod"},
     {Framework::kRabit, "rabit"},
     {Framework::kSpark, "spark"},
+    {Framework::kJax, "jax"},
+    {Framework::kPaddle, "paddle"},
     {Framework::kGeneric, "generic"},
 };
 

@@ -38,7 +38,7 @@ constexpr Field kFields[] = {
    .doc = "What the job is called in lists and logs; it need not be unique.",
    .apply = [](V v, T t) { t.job->name = v.text; }},
   {.path = "framework", .type = Type::kChoice,
-   .choices = "shoal|ps-lite|tensorflow|pytorch|mpi|horovod|rabit|spark|generic",
+   .choices = "shoal|ps-lite|tensorflow|pytorch|mpi|horovod|rabit|spark|jax|paddle|generic",
    .fallback = "generic",
    .doc = "Which cluster description the programs expect, and what role names mean. `shoal` runs the "
           "built-in trainers, `generic` any program that reads the SHOAL_ variables.",
@@ -51,8 +51,9 @@ constexpr Field kFields[] = {
           "first out: a priority is told, and without effect.",
    .apply = [](V v, T t) { t.job->priority = static_cast<int>(v.integer); }},
   {.path = "image", .type = Type::kText, .most = 1024, .fallback = "none",
-   .doc = "The container image that the tasks run in, on docker, kubernetes and marathon. Every role needs a command, "
-          "which replaces the image's ENTRYPOINT. The engines local and slurm do without it, and say so.",
+   .doc = "The container image that the tasks run in, on docker, kubernetes and marathon. A role's command "
+          "replaces the image's ENTRYPOINT and CMD; a role without one starts these, with its `args` in place of the CMD, "
+          "on the engine docker, which asks the daemon for them. The engines local and slurm do without it, and say so.",
    .apply = [](V v, T t) { t.job->image = v.text; }},
   {.path = "container", .type = Type::kSection, .fallback = "see its fields",
    .doc = "What the containers of the tasks are made with beside `image`, on engines that have containers "
@@ -66,7 +67,7 @@ constexpr Field kFields[] = {
    .doc = "Where the programs start; without an image they start in the job file's directory.",
    .apply = [](V v, T t) { t.job->container.work_dir = v.text; }},
   {.path = "container.user", .type = Type::kText, .most = 256, .fallback = "who runs the job",
-   .doc = "Who the programs are: UID:GID. They must be able to read the job's directory.",
+   .doc = "Who the programs are: UID or UID:GID, in numbers. They must be able to read the job's directory.",
    .apply = [](V v, T t) { t.job->container.user = v.text; }},
   {.path = "container.pids", .type = Type::kInteger, .least = 16, .most = 4'194'304,
    .fallback = "no limit",
@@ -152,6 +153,9 @@ constexpr Field kFields[] = {
   {.path = "roles.*.command", .type = Type::kCommand, .most = 1000, .fallback = "the job's",
    .doc = "The program and its arguments, for this role.",
    .apply = [](V v, T t) { t.role->command = v.texts; }},
+  {.path = "roles.*.args", .type = Type::kTexts, .most = 1000, .fallback = "none; of an image's own entry point the image's",
+   .doc = "Arguments behind the command, or behind the entry point of the image where there is no command.",
+   .apply = [](V v, T t) { t.role->args = v.texts; }},
   {.path = "roles.*.env", .type = Type::kVariables, .fallback = "none",
    .doc = "Environment variables of this role's tasks, over the job's.",
    .apply = [](V v, T t) { t.role->env = v.map; }},
@@ -423,7 +427,8 @@ constexpr Field kFields[] = {
    .doc = "Whether other jobs are kept off its nodes.",
    .apply = [](V v, T t) { t.job->slurm.exclusive = v.text == "true"; }},
   {.path = "slurm.options", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "More options of sbatch, as they are: [--licenses=matlab, --mail-type=END].",
+   .doc = "More options of sbatch, as they are: [--licenses=matlab, --mail-type=END]. `--array`, `--wrap`, `--chdir` and "
+          "`--test-only` are refused: with them it would be another job.",
    .apply = [](V v, T t) { t.job->slurm.options = v.texts; }},
 
   {.path = "marathon", .type = Type::kSection, .fallback = "see its fields",

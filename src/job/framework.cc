@@ -18,6 +18,7 @@ constexpr PortPreset kPorts[] = {
     {Framework::kPsLite, "server", "ps"},          {Framework::kPsLite, "worker", "ps"},
     {Framework::kPytorch, "", "master"},           {Framework::kSpark, "master", "rpc"},
     {Framework::kSpark, "worker", "rpc"},          {Framework::kMpi, "worker", "mpi"},
+    {Framework::kJax, "", "coordinator"},          {Framework::kPaddle, "", "paddle"},
 };
 
 constexpr std::string_view kTensorflowVariables[] = {"TF_CONFIG"};
@@ -74,6 +75,17 @@ constexpr std::string_view kHorovodVariables[] = {
     "SHOAL_HOROVOD_HOSTS",
 };
 
+constexpr std::string_view kJaxVariables[] = {
+    "COORDINATOR_ADDRESS",     "COORDINATOR_PORT",  "NUM_PROCESSES",  "PROCESS_ID",
+    "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID",
+};
+
+constexpr std::string_view kPaddleVariables[] = {
+    "PADDLE_MASTER",           "PADDLE_NNODES",      "PADDLE_JOB_ID",
+    "PADDLE_SERVER_NUM",       "PADDLE_TRAINER_NUM", "PADDLE_TRAINER_ENDPOINTS",
+    "PADDLE_CURRENT_ENDPOINT", "PADDLE_TRAINER_ID",  "PADDLE_TRAINERS_NUM",
+};
+
 constexpr std::string_view kMpiVariables[] = {
     "SHOAL_MPI_HOSTS",
     "SHOAL_MPI_HOST",
@@ -100,7 +112,8 @@ std::vector<std::string> RankedRoles(const Job& job) {
 
 bool CountsRanks(Framework framework) {
   return framework == Framework::kPytorch || framework == Framework::kHorovod ||
-         framework == Framework::kRabit;
+         framework == Framework::kRabit || framework == Framework::kJax ||
+         framework == Framework::kPaddle;
 }
 
 bool RestartsWhole(Framework framework) {
@@ -121,6 +134,10 @@ bool IsSetByFramework(Framework framework, std::string_view variable) {
       return IsIn(kRabitVariables, variable);
     case Framework::kHorovod:
       return IsIn(kHorovodVariables, variable);
+    case Framework::kJax:
+      return IsIn(kJaxVariables, variable);
+    case Framework::kPaddle:
+      return IsIn(kPaddleVariables, variable);
     case Framework::kMpi:
       return IsIn(kMpiVariables, variable);
     default:

@@ -12,7 +12,7 @@
 
 namespace shoal::job {
 
-// The roles whose processes the frameworks that count (pytorch, horovod, rabit) number
+// The roles whose processes the frameworks that count (pytorch, horovod, rabit, jax, paddle) number
 // through, in that order: `master` or `chief`, then `worker`; in a job that has none of these, all
 // roles that follow nobody, in the file's order.
 std::vector<std::string> RankedRoles(const Job& job);

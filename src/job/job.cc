@@ -35,4 +35,10 @@ const Role* Job::FindRole(const std::string& role) const {
   return nullptr;
 }
 
+std::vector<std::string> Job::CommandOf(const Role& role) const {
+  std::vector<std::string> words = role.command.empty() ? command : role.command;
+  if (!words.empty()) words.insert(words.end(), role.args.begin(), role.args.end());
+  return words;
+}
+
 }  // namespace shoal::job

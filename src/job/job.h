@@ -35,6 +35,8 @@ enum class Framework : uint8_t {
   kHorovod,
   kRabit,
   kSpark,
+  kJax,
+  kPaddle,
   kGeneric,
 };
 
@@ -108,7 +110,8 @@ struct Role {
   std::optional<int> max_replicas;  // `shoal scale` goes so far; none: replicas
   int processes = 1;                // a task starts this many
   Resources resources;
-  std::vector<std::string> command;  // empty: the job's
+  std::vector<std::string> command;  // empty: the job's, else the image's own entry point
+  std::vector<std::string> args;     // behind the command; of an entry point instead of the image's
   std::map<std::string, std::string> env;
   std::vector<Port> ports;
   std::string follows;  // role name: stopped when that role has ended; empty for none
@@ -256,6 +259,8 @@ struct Job {
   Schedule schedule;
 
   const Role* FindRole(const std::string& role) const;
+  // The role's or the job's, with the role's args; empty: the image's own entry point.
+  std::vector<std::string> CommandOf(const Role& role) const;
   bool operator==(const Job&) const = default;
 };
 

@@ -107,6 +107,7 @@ json::object Encode(const Role& role) {
     object["memory_request"] = role.resources.memory_request;
   }
   object["command"] = Texts(role.command);
+  if (!role.args.empty()) object["args"] = Texts(role.args);
   object["env"] = TextMap(role.env);
   json::array ports;
   for (const Port& port : role.ports) {
@@ -295,6 +296,7 @@ Status Decode(const json::object& object, Role* role) {
     TRY(GetIn(object, "memory_request", 0, kMaxMemoryBytes, &role->resources.memory_request));
   }
   TRY(GetTexts(object, "command", &role->command));
+  if (object.contains("args")) TRY(GetTexts(object, "args", &role->args));
   TRY(GetTextMap(object, "env", &role->env));
   TRY(DecodePorts(object, &role->ports));
   TRY_ASSIGN(role->follows, GetString(object, "follows"));

@@ -42,6 +42,7 @@ Role AnyRole() {
   role.resources.cpu_request = *rc::gen::inRange(0, 100) / 7.0;
   role.resources.memory_request = *rc::gen::inRange<int64_t>(0, kMaxMemoryBytes + 1);
   role.command = TextList();
+  role.args = TextList();
   role.env = TextMap();
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {
     role.ports.push_back({Text(), *rc::gen::arbitrary<bool>()});

@@ -35,6 +35,33 @@ TEST(Parse, TheSmallestJob) {
   EXPECT_EQ(job->limits.stop_grace, milliseconds(10'000));
 }
 
+TEST(Parse, UsersOfContainersAreNumbers) {
+  const std::string small(kSmall);
+  for (const char* user : {"nobody", "'1000:'", "':1000'", "-1", "1:x", "4294967295"}) {
+    EXPECT_NE(ErrorOf(small + "container: {user: " + user + "}\n")
+                  .find("job.yaml:4:19: container.user: "),
+              std::string::npos)
+        << user;
+  }
+  for (const char* user : {"1000", "'1000:100'", "'0:0'"})
+    EXPECT_EQ(ErrorOf(small + "container: {user: " + user + "}\n"), "parsed") << user;
+}
+
+TEST(Parse, OptionsOfSlurmThatBreakAJobAreRefused) {
+  const std::string small(kSmall);
+  for (const char* option : {"--array=0-3", "--arr=2", "--wrap=ls", "--test-only", "--chdir=/tmp",
+                             "licenses=a", "'--mail-user=a b'", "--"}) {
+    EXPECT_NE(ErrorOf(small + "slurm: {options: [" + option + "]}\n").find("slurm.options: got "),
+              std::string::npos)
+        << option;
+  }
+  EXPECT_NE(ErrorOf("command: [a]\nroles:\n  task: {slurm: {options: [--array=2]}}\n")
+                .find("roles.task.slurm.options: got '--array=2'"),
+            std::string::npos);
+  EXPECT_EQ(ErrorOf(small + "slurm: {options: [--licenses=a, --comment=b, --wait-all-nodes=1]}\n"),
+            "parsed");
+}
+
 TEST(Parse, EveryFieldArrivesWhereItBelongs) {
   const auto text = ReadFile(SHOAL_SOURCE_DIR "/tests/golden/job/all-fields.yaml", 100'000);
   ASSERT_TRUE(text.ok());

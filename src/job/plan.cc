@@ -290,8 +290,12 @@ Result<Plan> MakePlan(const Job& job) {
   for (const Role& role : job.roles) {
     PlannedTask task;
     task.role = role.name;
-    task.command = role.command.empty() ? job.command : role.command;
-    if (task.command.empty()) {
+    task.command = job.CommandOf(role);
+    if (task.command.empty() && !job.image.empty()) {
+      // What it is only the daemon or a registry knows.
+      task.command = {"{" + job.image + "'s own entry point}"};
+      task.command.insert(task.command.end(), role.args.begin(), role.args.end());
+    } else if (task.command.empty()) {
       return InvalidArgument("role " + role.name + " has no command: give it or the job one");
     }
     task.env = role.env;

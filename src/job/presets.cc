@@ -122,7 +122,10 @@ void AddScheduler(Job* job) {
   Role scheduler;
   scheduler.name = "scheduler";
   scheduler.env = model->env;
-  if (job->command.empty()) scheduler.command = model->command;
+  if (job->command.empty()) {
+    scheduler.command = model->command;
+    scheduler.args = model->args;
+  }
   job->roles.insert(job->roles.begin(), std::move(scheduler));
 }
 

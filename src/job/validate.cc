@@ -247,11 +247,8 @@ void Validator::CheckCommands() {
   for (const Role& role : job_.roles) {
     if (!role.command.empty() || !job_.command.empty()) continue;
     const std::string path = "roles." + role.name;
-    if (!job_.image.empty()) {
-      Wrong(draft_.Has(path) ? path : "image",
-            "got an image without a command, expected one here or at the top: an image's own entry "
-            "point is not known here");
-    } else if (job_.framework == Framework::kShoal) {
+    if (!job_.image.empty() && job_.framework != Framework::kShoal) continue;  // its entry point
+    if (job_.framework == Framework::kShoal) {
       Wrong(path,
             "got no command, expected one: framework shoal has its own only for the roles server "
             "and worker");
@@ -379,6 +376,7 @@ void Validator::CheckData(const DataSource& data) {
 void Validate(const Draft& draft, Errors* errors) {
   const bool clean = errors->empty();
   Validator(draft, errors).Run();
+  ValidateEngines(draft, errors);
   if (clean) ValidateFramework(draft, errors);
 }
 

@@ -249,6 +249,7 @@ Node RoleNode(const Role& role, const Role& base) {
   if (role.processes != base.processes) AddField(&node, "processes", Number(role.processes));
   AddUnlessEmpty(&node, "resources", ResourcesNode(role.resources));
   if (role.command != base.command) AddField(&node, "command", TextList(role.command));
+  if (!role.args.empty()) AddField(&node, "args", TextList(role.args));
   AddUnlessEmpty(&node, "env", TextMap(role.env));
   if (role.ports != base.ports) AddField(&node, "ports", PortsNode(role.ports));
   if (role.follows != base.follows) {

@@ -64,6 +64,7 @@ Role AnyRole(const std::string& name) {
   if (role.resources.memory_request < 1 << 20) role.resources.memory_request = 0;
   if (*rc::gen::arbitrary<bool>()) role.resources.cpu_request = role.resources.cpu / 3;
   if (*rc::gen::arbitrary<bool>()) role.command = AnyCommand();
+  if (*rc::gen::arbitrary<bool>()) role.args = AnyCommand();
   role.env = AnyEnv();
   for (int n = *rc::gen::inRange(0, 3); n > 0; --n) {
     role.ports.push_back({"p" + std::to_string(n), *rc::gen::arbitrary<bool>()});

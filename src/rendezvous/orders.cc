@@ -81,7 +81,7 @@ Result<StartMessage> StartOrder(const CoordinatorCore& core,
   if (!env.ok()) return env.status().With("its environment cannot be made");
   StartMessage start;
   start.attempt = attempt;
-  start.argv = role.command.empty() ? core.job().command : role.command;
+  start.argv = core.job().CommandOf(role);
   for (std::string& arg : start.argv) {
     if (arg == "@shoal" && !place.program.empty()) arg = place.program;
   }

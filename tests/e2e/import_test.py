@@ -79,6 +79,55 @@ spec:
         self.assertIn("exited with 7", out + err)
 
 
+JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s}
+spec: {backoffLimit: 0, template: {spec: {restartPolicy: Never, containers: [{name: c, %s}]}}}
+"""
+CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: beside}\n"
+
+
+class DocumentsTest(ImportTest):
+    def file_of(self, first):
+        jobs = [JOB % ("first", f"command: {first}"), CONFIG, JOB % ("second", "command: [echo, ran-second]")]
+        return self.home.write("jobs.yaml", "---\n".join(jobs))
+
+    def test_the_jobs_of_a_file_are_run_one_after_another(self):
+        code, out, err = self.run_file(self.file_of("[echo, ran-first]"))
+        self.assertEqual(code, 0, out + err)
+        self.assertLess(out.index("ran-first"), out.index("ran-second"))
+        self.assertIn("job 2 of 2", err)
+        self.assertIn("'ConfigMap' 'beside'", err)
+
+    def test_those_behind_one_that_fails_are_not_run(self):
+        code, out, err = self.run_file(self.file_of("[sh, -c, 'exit 3']"))
+        self.assertEqual(code, 1, out + err)
+        self.assertNotIn("ran-second", out)
+        self.assertIn("those behind it are not run", err)
+
+    def test_one_of_them_is_chosen(self):
+        path = self.file_of("[echo, ran-first]")
+        code, out, err = self.run_file(path, "--document", "second")
+        self.assertEqual(code, 0, out + err)
+        self.assertNotIn("ran-first", out)
+        code, out, err = self.home.run("plan", path)
+        self.assertEqual(code, 2, out + err)
+        self.assertIn("choose with --document: 1 'first'", err)
+        self.assertEqual(self.home.run("plan", path, "--document", "3")[0], 0)
+
+
+class EntryPointTest(ImportTest):
+    def test_only_docker_asks_for_it(self):
+        path = self.home.write("entry.yaml", JOB % ("entry", "image: 'train:3', args: [--lr, '0.1']"))
+        code, out, err = self.home.run("plan", path)
+        self.assertEqual(code, 2, out + err)
+        self.assertIn("only --engine docker asks for it", err)
+        code, out, err = self.home.run("plan", path, "--engine", "docker")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("train:3", out)
+
+
 class MarathonTest(ImportTest):
     def test_ports_are_told_by_marathons_names_and_a_good_end_is_the_end(self):
         code, out, err = self.run_file(os.path.join(EXAMPLES, "marathon-service.json"))

@@ -1,6 +1,6 @@
 """Takes published definitions into the tables of src/dialect/import/fields; verdicts and sentences that are there stay.
 
-    merge.py TABLE --version TEXT [--openapi FILE --root NAME …] [--crd FILE …] [--raml FOLDER --library FILE --root NAME …]
+    merge.py TABLE --version TEXT [--openapi FILE --root NAME …] [--crd FILE …] [--schema ROOT=FILE …] [--raml FOLDER --library FILE --root NAME …]
 
 Fields that a table has not yet become `undecided`, or `-` where the field that holds them decides."""
 import argparse
@@ -33,6 +33,9 @@ def definitions_of(arguments):
     for given in arguments.crd:
         prefix, _, path = given.rpartition("=")
         add(schemas.custom_resource(load(path), prefix))
+    for given in arguments.schema:
+        root, _, path = given.partition("=")
+        add(schemas.json_schema(load(path), root))
     if arguments.raml:
         add(schemas.raml(arguments.raml, arguments.library, arguments.root, arguments.prefix))
     return found
@@ -63,6 +66,7 @@ def main():
     parser.add_argument("--version", action="append", required=True, help="which schema of which version")
     parser.add_argument("--openapi", action="append", default=[])
     parser.add_argument("--crd", action="append", default=[], metavar="[PREFIX=]FILE")
+    parser.add_argument("--schema", action="append", default=[], metavar="ROOT=FILE")
     parser.add_argument("--raml")
     parser.add_argument("--library")
     parser.add_argument("--prefix", default="", help="of the names of definitions from RAML")

@@ -8,7 +8,7 @@ import yaml
 
 SCALARS = {"string": "text", "integer": "int", "number": "number", "boolean": "flag"}
 # Not taken apart: the API server's own words about an object, and rules for another program (autoscaling/v2).
-OPAQUE = {"status": "any", "managedFields": "any", "metrics": "any"}
+OPAQUE = {"status": "any", "managedFields": "any", "metrics": "any", "volumeClaimPolicies": "any"}
 
 
 def capital(name):
@@ -47,6 +47,8 @@ def openapi(document, roots):
     if "PodTemplateSpec" in found:
         found["PodTemplateMeta"] = dict(found["ObjectMeta"])
         found["PodTemplateSpec"]["metadata"] = ("PodTemplateMeta", False)
+    if "JobTemplateSpec" in found:
+        found["JobTemplateSpec"]["metadata"] = ("PodTemplateMeta", False)
     return found
 
 
@@ -55,7 +57,14 @@ SHARED = {"runPolicy": "RunPolicy", "schedulingPolicy": "SchedulingPolicy", "ela
           "policies": "VolcanoPolicy", "tasks": "VolcanoTask", "volumes": "VolcanoVolume", "dependsOn": "VolcanoDependsOn",
           "partitionPolicy": "VolcanoPartitionPolicy", "networkTopology": "VolcanoNetworkTopology",
           "volumeClaim": "PersistentVolumeClaimSpec", "tfReplicaSpecs": "ReplicaSpec", "pytorchReplicaSpecs": "ReplicaSpec",
-          "mpiReplicaSpecs": "ReplicaSpec", "xgbReplicaSpecs": "ReplicaSpec", "mxReplicaSpecs": "ReplicaSpec"}
+          "mpiReplicaSpecs": "ReplicaSpec", "xgbReplicaSpecs": "ReplicaSpec", "mxReplicaSpecs": "ReplicaSpec",
+          "jaxReplicaSpecs": "ReplicaSpec", "paddleReplicaSpecs": "ReplicaSpec"}
+
+
+# Definitions that are another one.
+SAME = {"VolcanoCronJobSpecJobTemplateSpec": "VolcanoJobSpec"}
+# Fields of the names in SHARED that are something else in a kind.
+OTHERWISE = {("JobSet", "dependsOn"): "JobSetDependsOn", ("PaddleJob", "elasticPolicy"): "PaddleElasticPolicy"}
 
 
 def custom_resource(document, prefix=""):
@@ -66,6 +75,7 @@ def custom_resource(document, prefix=""):
     found = {}
 
     def type_of(schema, name):
+        name = SAME.get(name, name)
         if name == "PersistentVolumeClaimSpec":
             return name
         if schema.get("x-kubernetes-int-or-string"):
@@ -83,11 +93,40 @@ def custom_resource(document, prefix=""):
         fields = found.setdefault(name, {})
         for field, one in schema["properties"].items():
             pod = field == "template" and "spec" in one.get("properties", {})
-            known = "PodTemplateSpec" if pod else OPAQUE.get(field) or ("ObjectMeta" if field == "metadata" else None)
-            below = SHARED.get(field) or (root + "Spec" if name == root else name + capital(field))
+            job = pod and "template" in one["properties"]["spec"].get("properties", {})
+            known = "JobTemplateSpec" if job else "PodTemplateSpec" if pod else OPAQUE.get(field) or (
+                ("ObjectMeta" if name == root else "PodTemplateMeta") if field == "metadata" else None)
+            below = OTHERWISE.get((root, field)) or SHARED.get(field) or (root + "Spec" if name == root else name + capital(field))
             fields[field] = (known or type_of(one, below), field in schema.get("required", []))
 
     define(versions[-1]["schema"]["openAPIV3Schema"], root)
+    return found
+
+
+def json_schema(document, root):
+    """The definitions of a JSON Schema of drafts 3 to 7; `definitions` are those that `$ref` names."""
+    found = {}
+
+    def type_of(schema, name):
+        if "$ref" in schema:
+            below = schema["$ref"].rsplit("/", 1)[-1]
+            return type_of(document["definitions"][below], root + capital(below))
+        if "oneOf" in schema:
+            return "|".join(type_of(one, name) for one in schema["oneOf"])
+        if schema.get("type") == "array":
+            return f"[{type_of(schema['items'], name)}]"
+        names = schema.get("additionalProperties") or next(iter(schema.get("patternProperties", {}).values()), None)
+        if isinstance(names, dict):
+            return "{" + type_of(names, name) + "}"
+        if "properties" in schema:
+            needed = schema.get("required", [])
+            found[name] = {}
+            for field, one in schema["properties"].items():
+                found[name][field] = (type_of(one, name + capital(field)), field in needed)
+            return name
+        return SCALARS.get(schema.get("type"), "any")
+
+    type_of(document, root)
     return found
 
 

@@ -3,6 +3,9 @@
 A line is: definition, field, type (schemas.py; behind '=' a value that the test gives it; '!' behind a required
 field's), verdict, sentence; tabs between. C++ includes a table as one string, hence its first and last line.
 
+Options of sbatch (slurm.tsv, by hand from the manual pages of its versions) have the types text, flag and optional, which
+has a value behind '=' only; behind a '/' the letter of the short form.
+
 verdict    what `shoal import` does with the field
 honoured   the job that is run differs by it
 told       a comment in the imported file names it, and `shoal run` says so on the terminal

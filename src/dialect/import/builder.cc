@@ -156,6 +156,49 @@ void JobBuilder::SetImage(const std::string& image, Section* from) {
   }
 }
 
+void JobBuilder::SetEntryPoint(job::Role* role, std::vector<std::string> arguments, Section* from,
+                               const std::string& field) {
+  const std::string give =
+      "give the program with --set 'roles." + role->name + ".command=[python, train.py]'";
+  from->set_at("roles." + role->name);
+  if (draft_.job.image.empty()) {
+    return from->Lose(field,
+                      "the container has no command and no image, so that nothing is known "
+                      "that it could start; " +
+                          give);
+  }
+  role->args = std::move(arguments);
+  from->KeepFor("docker", field,
+                "the container has no command: its image's own entry point runs, which the engine "
+                "docker asks the daemon for; for other engines " +
+                    give);
+}
+
+void JobBuilder::SetWorkDir(const job::Role& role, const std::string& dir, Section* from) {
+  work_dirs_[role.name] = {dir, from->PlaceOf("workingDir"), from->PathOf("workingDir")};
+}
+
+void JobBuilder::ShareWorkDir() {
+  if (work_dirs_.empty()) return;
+  const std::string& first = work_dirs_.begin()->second.dir;
+  // A role without a command starts no program of the image's.
+  const bool same = std::ranges::all_of(draft_.job.roles, [&](const job::Role& role) {
+    const auto found = work_dirs_.find(role.name);
+    return role.command.empty() || (found != work_dirs_.end() && found->second.dir == first);
+  });
+  if (same && first.starts_with('/')) {
+    draft_.job.container.work_dir = first;
+    return;
+  }
+  for (const auto& [role, one] : work_dirs_) {
+    notes_->Lose(one.place, one.field,
+                 "the program started in " + job::Shown(one.dir) +
+                     "; not kept: a job has one container.work_dir, an absolute one, for all "
+                     "roles; begin the command with sh, -c, 'cd DIR && exec …'",
+                 "roles." + role + ".command");
+  }
+}
+
 void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std::string& value,
                              Section* from) {
   const std::string at = "roles." + role->name + ".env";
@@ -176,6 +219,7 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
 job::Job JobBuilder::Take() {
   job::Job& job = draft_.job;
   ShareWishes(&job);
+  ShareWorkDir();
   if (!job.image.empty()) {
     notes_->Lose(image_place_, image_field_,
                  "the program ran in the image " + job::Shown(job.image) +

@@ -18,6 +18,10 @@ constexpr std::string_view kTables[] = {
 #include "dialect/import/fields/volcano.tsv"
     ,
 #include "dialect/import/fields/marathon.tsv"
+    ,
+#include "dialect/import/fields/metronome.tsv"
+    ,
+#include "dialect/import/fields/slurm.tsv"
 };
 
 // The part before `separator`, which is taken off with it; all of it if there is none.

@@ -71,15 +71,19 @@ std::string Document(const std::string& version, const std::string& kind, const 
          R"(","metadata":{"name":"x"},"spec":)" + spec + "}";
 }
 
-std::vector<Kind> Kinds() {
+std::string MetronomeJob(const std::string& container) {
+  return R"({"id":"x","run":{"cmd":"a","cpus":1,"mem":128,"disk":0,
+      "volumes":[{"containerPath":"/inside","hostPath":"/host"}],
+      "secrets":{"known":{"source":"kept"}},"env":{"TOKEN":{"secret":"known"}},)" +
+         container + "}}";
+}
+
+std::vector<Kind> KubeflowKinds() {
   const std::string v1 = "kubeflow.org/v1";
   const auto spec = [](const std::string& field, const std::string& replicas,
                        const std::string& more = "") {
     return "{" + more + "\"" + field + "\":" + replicas + "}";
   };
-  const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
-                            R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
-                            R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
   const std::string mpi = Replicas("mpi", {"Launcher", "Worker"});
   return {
       {"TFJob", "TFJob",
@@ -94,17 +98,36 @@ std::vector<Kind> Kinds() {
        Document(v1, "MXJob",
                 spec("mxReplicaSpecs", Replicas("mxnet", {"Worker", "Server", "Scheduler"}),
                      R"("jobMode":"MXTrain",)"))},
+      {"JAXJob", "JAXJob",
+       Document(v1, "JAXJob", spec("jaxReplicaSpecs", Replicas("jax", {"Worker"})))},
+      {"PaddleJob", "PaddleJob",
+       Document(v1, "PaddleJob",
+                spec("paddleReplicaSpecs", Replicas("paddle", {"Worker", "Master"})))},
       {"MPIJob", "MPIJob", Document(v1, "MPIJob", spec("mpiReplicaSpecs", mpi))},
       {"MPIJobV2beta1", "V2beta1MPIJob",
        Document("kubeflow.org/v2beta1", "MPIJob", spec("mpiReplicaSpecs", mpi))},
-      {"VolcanoJob", "VolcanoJob",
-       Document("batch.volcano.sh/v1alpha1", "Job",
-                R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
-                    {"event":"PodFailed","action":"RestartJob"}],"tasks":)" +
-                    tasks + "}")},
+  };
+}
+
+std::vector<Kind> ClusterKinds() {
+  const std::string tasks = R"([{"name":"second","replicas":2,"template":)" + Pod("c") +
+                            R"(},{"name":"first","replicas":2,"template":)" + OtherPod("c") +
+                            R"(},{"name":"third","template":)" + OtherPod("c") + "}]";
+  const std::string volcano =
+      R"({"policies":[{"event":"PodEvicted","action":"RestartTask"},
+          {"event":"PodFailed","action":"RestartJob"}],
+          "volumes":[{"mountPath":"/claims","volumeClaimName":"c"}],"tasks":)" +
+      tasks + "}";
+  return {
+      {"VolcanoJob", "VolcanoJob", Document("batch.volcano.sh/v1alpha1", "Job", volcano)},
       {"Job", "Job",
        Document("batch/v1", "Job",
                 R"({"completions":2,"parallelism":2,"template":)" + Pod("c") + "}")},
+  };
+}
+
+std::vector<Kind> MesosKinds() {
+  return {
       {"MarathonGroup",
        "MarathonGroupUpdate",
        R"({"id":"/g","apps":[{"id":"a","cmd":"a","instances":2,
@@ -114,7 +137,21 @@ std::vector<Kind> Kinds() {
        "MarathonApp",
        R"({"id":"/a","args":["a"]})",
        {"cmd", "dependencies", "container", "healthChecks", "requirePorts"}},
+      {"MarathonImage",
+       "MarathonApp",
+       R"({"id":"/a","cmd":"a","container":{"docker":{"image":"i"}},
+           "secrets":{"known":{"source":"kept"}},"env":{"TOKEN":{"secret":"known"}}})",
+       {"args", "dependencies", "healthChecks", "requirePorts"}},
+      {"MetronomeJob", "MetronomeJob", MetronomeJob(R"("docker":{"image":"i"})"), {"ucr"}},
+      {"MetronomeUcr", "MetronomeJob", MetronomeJob(R"("ucr":{"image":{"id":"i"}})"), {"docker"}},
   };
+}
+
+std::vector<Kind> Kinds() {
+  std::vector<Kind> kinds = KubeflowKinds();
+  for (const std::vector<Kind>& more : {ClusterKinds(), MesosKinds()})
+    kinds.insert(kinds.end(), more.begin(), more.end());
+  return kinds;
 }
 
 // What a definition's own fields need beside them to mean something.
@@ -131,6 +168,7 @@ json::value Beside(std::string_view definition) {
       {"MarathonContainer", R"({"docker":{"image":"i"}})"},
       {"MarathonAppVolume", R"({"containerPath":"/inside"})"},
       {"MarathonAppHealthCheck", R"({"protocol":"HTTP"})"},
+      {"MetronomeJobRunVolumes", R"({"containerPath":"/inside","hostPath":"/host"})"},
   };
   const auto found = texts.find(definition);
   return json::parse(found == texts.end() ? "{}" : json::string_view(found->second));
@@ -316,8 +354,27 @@ class Walk {
       without_text_ = text;
       without_ = ImportDocument(without);
     }
-    Compare(place, ImportDocument(with), without_);
+    const Outcome outcome = ImportDocument(with);
+    Compare(place, outcome, without_);
+    if (place.rule.verdict == Verdict::kHonoured && outcome.status.ok())
+      CompareValues(place, with, outcome);
     ++checked_;
+  }
+
+  // Not only that the field is there counts, but what it says.
+  void CompareValues(const Place& place, json::value document, const Outcome& outcome) {
+    const std::string_view type = place.field->type;
+    if (type != "text" && type != "int" && type != "number" && type != "quantity") return;
+    json::value* there = At(&document, place.path);
+    const json::value before = *there;
+    *there = ValueOf(type, place.field->example, 1);
+    if (*there == before) *there = ValueOf(type, place.field->example, 0);
+    if (*there == before) return;
+    const Outcome other = ImportDocument(document);
+    if (place.field->verdict == Verdict::kHonoured)
+      honoured_->insert(NameOf(*place.field) + "'s value");
+    if (!other.status.ok() || !(other.job == outcome.job))
+      changing_->insert(NameOf(*place.field) + "'s value");
   }
 
   // Whether the comment is of this field.
@@ -360,11 +417,13 @@ class Walk {
       case Verdict::kHonoured:
         if (place.rule.engine.empty()) {
           EXPECT_TRUE(differs || told != nullptr) << path << " is lost";
-          if (differs) changing_->insert(NameOf(*place.field));
-          if (!inherited) honoured_->insert(NameOf(*place.field));
+          if (differs) changing_->insert(NameOf(place.rule));
+          honoured_->insert(NameOf(place.rule));
           break;
         }
         EXPECT_TRUE(differs || told != nullptr) << path << " is lost";
+        honoured_->insert(NameOf(place.rule));
+        if (!(with.job == without.job)) changing_->insert(NameOf(place.rule));
         EXPECT_TRUE(told != nullptr) << path << " is kept for one engine, and not told for others";
         if (told != nullptr && differs) {
           EXPECT_EQ(told->engine, place.rule.engine) << path << ": " << told->sentence;

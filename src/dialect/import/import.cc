@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "dialect/import/documents.h"
 #include "dialect/import/importer.h"
 #include "dialect/import/pod_environment.h"
 #include "dialect/import/slurm_script.h"
@@ -13,110 +14,6 @@ namespace shoal::dialect {
 namespace {
 
 using job::Node;
-
-// All dialects with files. A new one is one file and one line here.
-const std::vector<const Importer*>& Importers() {
-  static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
-                                                         &VolcanoImporter(), &MarathonImporter(),
-                                                         &MetronomeImporter()};
-  return importers;
-}
-
-constexpr const char* kKinds =
-    "TFJob, PyTorchJob, MPIJob, XGBoostJob, MXJob, Volcano's Job and the Job of batch/v1";
-
-std::string TextOf(const Node& node, const char* field) {
-  const Node* found = node.Find(field);
-  return found != nullptr && found->kind == Node::Kind::kScalar ? found->text : "";
-}
-
-bool IsKubernetes(const Node& document) {
-  return document.kind == Node::Kind::kMap && document.Find("apiVersion") != nullptr &&
-         document.Find("kind") != nullptr;
-}
-
-// "a TFJob", "an MPIJob".
-std::string WithArticle(const std::string& dialect) {
-  const bool vowel =
-      dialect.starts_with("MX") || dialect.starts_with("MPI") || dialect.starts_with("X");
-  return (vowel ? "an " : "a ") + dialect;
-}
-
-// The job among a file's documents.
-struct Found {
-  const Importer* importer = nullptr;
-  const Node* document = nullptr;
-  std::string dialect;
-};
-
-// Kubernetes' lists are documents too.
-std::vector<const Node*> Flatten(const std::vector<Node>& documents) {
-  std::vector<const Node*> flat;
-  for (const Node& document : documents) {
-    const Node* items = document.Find("items");
-    if (IsKubernetes(document) && TextOf(document, "kind") == "List" && items != nullptr &&
-        items->kind == Node::Kind::kList) {
-      for (const Node& item : items->items) flat.push_back(&item);
-    } else if (document.kind != Node::Kind::kNull) {
-      flat.push_back(&document);
-    }
-  }
-  return flat;
-}
-
-Found FindJob(const std::vector<const Node*>& documents, job::Errors* errors) {
-  Found found;
-  for (const Node* document : documents) {
-    for (const Importer* importer : Importers()) {
-      std::string dialect = importer->Recognise(*document);
-      if (dialect.empty()) continue;
-      if (found.importer != nullptr) {
-        errors->Add(document->place, "",
-                    "got a second job, " + WithArticle(dialect) +
-                        ", expected one a file; the first is at line " +
-                        std::to_string(found.document->place.line) + "; put each into a file");
-        return found;
-      }
-      found = {importer, document, std::move(dialect)};
-      break;
-    }
-  }
-  return found;
-}
-
-// A file of Kubernetes without a job that is known here.
-void Refuse(const std::vector<const Node*>& documents, job::Errors* errors) {
-  for (const Node* document : documents) {
-    const Node* kind = document->Find("kind");
-    const std::string version = TextOf(*document, "apiVersion");
-    errors->Add(
-        kind->place, "kind",
-        "got kind " + job::Shown(kind->text) + " of apiVersion " + job::Shown(version) +
-            ", expected a job of a kind that can be imported: " + kKinds +
-            job::DidYouMean(kind->text, {"TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "MXJob"}));
-  }
-}
-
-void LoseOthers(const std::vector<const Node*>& documents, const Found& found, Notes* notes) {
-  for (const Node* document : documents) {
-    if (document == found.document) continue;
-    const Node* metadata = document->Find("metadata");
-    const std::string kind = TextOf(*document, "kind");
-    notes->Lose(document->place, "",
-                "the file also has " + (kind.empty() ? "something else" : "a " + job::Shown(kind)) +
-                    (metadata != nullptr ? " " + job::Shown(TextOf(*metadata, "name")) : "") +
-                    "; not kept: only the job is imported; have what it gives ready on the machine",
-                "");
-  }
-}
-
-// True if it can only be meant for Kubernetes.
-bool AllKubernetes(const std::vector<const Node*>& documents) {
-  for (const Node* document : documents) {
-    if (!IsKubernetes(*document)) return false;
-  }
-  return !documents.empty();
-}
 
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
   for (size_t at = text.find(what); at != std::string::npos;
@@ -130,11 +27,13 @@ std::string Replaced(std::string text, const std::string& what, const std::strin
 void ExpandCommands(const job::Job& before, Imported* imported) {
   for (job::Role& role : imported->job.roles) {
     const job::Role* same = before.FindRole(role.name);
-    if (same == nullptr || same->command != role.command) continue;
+    if (same == nullptr || same->command != role.command || same->args != role.args) continue;
     std::map<std::string, std::string> env = role.env;
     env.insert(imported->job.env.begin(), imported->job.env.end());
     std::set<std::string> unresolved;
     role.command = ExpandCommand(role.command, env, imported->job.framework, &unresolved);
+    // No shell stands before an entry point, so that what is known at the start only stays.
+    for (std::string& word : role.args) word = ExpandReferences(word, env, &unresolved);
     std::string list;
     for (const std::string& name : unresolved) {
       if (LooksLikeVariable(name)) list += (list.empty() ? "$(" : ", $(") + name + ")";
@@ -166,7 +65,8 @@ Result<std::optional<Imported>> Taken(const std::string& dialect, const std::str
 
 }  // namespace
 
-Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file) {
+Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file,
+                                           const std::string& which) {
   job::Errors errors(file, {});
   if (IsSlurmScript(text)) {
     Notes notes(file, &errors);
@@ -174,24 +74,37 @@ Result<std::optional<Imported>> ImportText(std::string_view text, const std::str
     ImportSlurmScript(text, file, &builder);
     return Taken(kSlurmScript, file, errors, &notes, &builder);
   }
-  const std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
+  std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
   if (!errors.empty()) return std::optional<Imported>();  // ParseJob says it
-  const std::vector<const Node*> flat = Flatten(documents);
-  const Found found = FindJob(flat, &errors);
-  if (found.importer == nullptr) {
+  const std::vector<const Node*> flat = Flatten(&documents);
+  const std::vector<FoundJob> jobs = FindJobs(flat);
+  if (jobs.empty()) {
     if (!AllKubernetes(flat)) return std::optional<Imported>();
-    Refuse(flat, &errors);
+    RefuseDocuments(flat, &errors);
     return errors.ToStatus();
   }
+  const FoundJob found = ChooseJob(jobs, which, &errors);
+  if (!errors.empty()) return errors.ToStatus();
   Notes notes(file, &errors);
   JobBuilder builder(file, &notes);
-  if (errors.empty()) found.importer->Import(*found.document, &builder);
-  LoseOthers(flat, found, &notes);
+  found.importer->Import(*found.document, &builder);
+  TellSurroundings(flat, jobs, found, &notes);
   auto taken = Taken(found.dialect, file, errors, &notes, &builder);
   const bool words =
       found.importer == &MarathonImporter() || found.importer == &MetronomeImporter();
   if (taken.ok()) (*taken)->references = !words;
   return taken;
+}
+
+std::vector<JobInFile> ListJobs(std::string_view text) {
+  job::Errors errors("", {});
+  std::vector<JobInFile> listed;
+  if (IsSlurmScript(text)) return listed;
+  std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
+  if (!errors.empty()) return listed;
+  for (const FoundJob& job : FindJobs(Flatten(&documents)))
+    listed.push_back({job.number, job.name, job.dialect});
+  return listed;
 }
 
 Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides) {
@@ -201,7 +114,7 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
   if (!job.ok()) {
     // A container without a command is better told where it stands.
     for (const Loss& loss : imported.losses) {
-      if (loss.sentence.starts_with("the container has no command")) {
+      if (loss.sentence.starts_with("the container has no command and no image")) {
         return InvalidArgument(TellLoss(imported, loss));
       }
     }
@@ -216,10 +129,15 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
   return imported;
 }
 
-Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides) {
+Result<Imported> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides,
+                             const std::string& which) {
   TRY_ASSIGN(const std::string text, job::ReadJobFile(path));
-  TRY_ASSIGN(std::optional<Imported> imported, ImportText(text, path));
+  TRY_ASSIGN(std::optional<Imported> imported, ImportText(text, path, which));
   if (imported) return Finish(std::move(*imported), overrides);
+  if (!which.empty()) {
+    return InvalidArgument(path + ": --document: got " + job::Shown(which) +
+                           ", expected none: a job file has one document");
+  }
   Imported own{"", path, {}, {}, false};
   TRY_ASSIGN(own.job, job::ParseJob(text, path, overrides, &own.places));
   return own;

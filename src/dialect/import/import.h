@@ -38,15 +38,30 @@ struct Imported {
   job::FieldPlaces places = {};  // of the job's fields; in a foreign file those that --set gave
 };
 
+// A job among the documents of a foreign file.
+struct JobInFile {
+  int document = 0;  // from 1
+  std::string name;  // may be empty
+  std::string dialect;
+};
+
+// In the file's order; empty for a job file of our own, a batch script, and what is no file at all.
+std::vector<JobInFile> ListJobs(std::string_view text);
+
 // Nothing if the text is none of the dialects, which says nothing of whether it is a job file.
 // InvalidArgument has up to ten errors with line and column, like job::ParseJob's. The Job has its
 // framework's presets, but has not been validated: its text (WriteImported) goes through ParseJob.
-Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file);
+//
+// `which`: of several jobs in the file the name of one, or the number of its document; empty: the
+// only one.
+Result<std::optional<Imported>> ImportText(std::string_view text, const std::string& file,
+                                           const std::string& which = "");
 
 // Any job file, ours or foreign (at most 1 MiB), validated, with `overrides` as for job::ParseJob;
-// for a foreign one they change the job that it is imported as.
+// for a foreign one they change the job that it is imported as. `which` as for ImportText.
 Result<Imported> LoadJobFile(const std::string& path,
-                             const std::vector<std::string>& overrides = {});
+                             const std::vector<std::string>& overrides = {},
+                             const std::string& which = "");
 // The second half of it, for a job that was imported by other means.
 Result<Imported> Finish(Imported imported, const std::vector<std::string>& overrides);
 

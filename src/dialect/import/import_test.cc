@@ -274,6 +274,34 @@ TEST(XgboostJob, WorkersHaveTheirAddresses) {
   EXPECT_EQ(job.FindRole("master")->env.at("WORKER_ADDRS"), "{{shoal.hosts.worker}}");
 }
 
+TEST(JaxJob, WorkersAreProcesses) {
+  const auto job = Import(
+      "apiVersion: kubeflow.org/v1\nkind: JAXJob\nmetadata: {name: x}\nspec: {jaxReplicaSpecs: "
+      "{Worker: {replicas: 2, restartPolicy: OnFailure, template: {spec: {containers: [{name: jax, "
+      "command: [python3, train.py], ports: [{name: jaxjob-port, containerPort: 6666}]}]}}}}}\n");
+  EXPECT_EQ(job.framework, job::Framework::kJax);
+  EXPECT_EQ(job.FindRole("worker")->replicas, 2);
+  EXPECT_EQ(job.FindRole("worker")->ports, (std::vector<job::Port>{{"coordinator", false}}));
+  EXPECT_EQ(job.success.roles, std::vector<std::string>{"worker"});
+}
+
+TEST(PaddleJob, AMastersEndIsTheJobs) {
+  const auto text = [](const std::string& master) {
+    return "apiVersion: kubeflow.org/v1\nkind: PaddleJob\nmetadata: {name: x}\nspec: "
+           "{paddleReplicaSpecs: {" +
+           master +
+           "Worker: {replicas: 2, template: {spec: {containers: [{name: paddle, command: "
+           "[a]}]}}}}}\n";
+  };
+  const auto job = Import(text(""));
+  EXPECT_EQ(job.framework, job::Framework::kPaddle);
+  EXPECT_EQ(job.success.roles, std::vector<std::string>{"worker"});
+  EXPECT_EQ(job.FindRole("worker")->restart.when, job::RestartWhen::kAlways);
+  const auto servers =
+      Import(text("Master: {template: {spec: {containers: [{name: paddle, command: [a]}]}}}, "));
+  EXPECT_EQ(servers.success.roles, std::vector<std::string>{"master"});
+}
+
 std::string TfJobWith(const std::string& metadata, const std::string& worker,
                       const std::string& ps) {
   const auto pod = [](const std::string& resources) {

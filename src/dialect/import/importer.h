@@ -30,6 +30,13 @@ class JobBuilder {
   void SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count = 0);
   // The job has one image; a second one is a loss.
   void SetImage(const std::string& image, Section* from);
+  // Where a role's programs start. The job has one directory for all of them; where roles differ it
+  // is a loss.
+  void SetWorkDir(const job::Role& role, const std::string& dir, Section* from);
+  // A role whose container has no command: the image's own entry point runs, with these arguments
+  // in place of the image's own if there are some. `field` of `from` tells it.
+  void SetEntryPoint(job::Role* role, std::vector<std::string> arguments, Section* from,
+                     const std::string& field);
   // An environment variable of a role; those that Shoal or the framework sets itself are losses,
   // told by `from`.
   void SetVariable(job::Role* role, const std::string& name, const std::string& value,
@@ -48,9 +55,18 @@ class JobBuilder {
     std::string names;
   };
 
+  struct WorkDir {
+    std::string dir;
+    job::Place place;
+    std::string field;
+  };
+
+  void ShareWorkDir();
+
   job::Draft draft_;
   job::Role beyond_;
-  std::map<std::string, Refused> refused_;  // role → what of its environment
+  std::map<std::string, WorkDir> work_dirs_;  // by role
+  std::map<std::string, Refused> refused_;    // role → what of its environment
   Notes* const notes_;
   job::Place image_place_;
   std::string image_field_;

@@ -1,5 +1,5 @@
-// TFJob, PyTorchJob, MPIJob, XGBoostJob and MXJob of Kubeflow: v1 and the betas before it, which
-// had the fields of runPolicy one level higher.
+// TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow: v1 and the betas
+// before it, which had the fields of runPolicy one level higher.
 #include <algorithm>
 #include <cctype>
 
@@ -55,6 +55,14 @@ const std::vector<Kind>& Kinds() {
        "xgboost",
        "xgboostjob-port",
        "Never",
+       {"Master", "Worker"}},
+      {"JAXJob", "jaxReplicaSpecs", Framework::kJax, "jax", "jaxjob-port", "Never", {"Worker"}},
+      {"PaddleJob",
+       "paddleReplicaSpecs",
+       Framework::kPaddle,
+       "paddle",
+       "master",
+       "OnFailure",
        {"Master", "Worker"}},
       {"MXJob",
        "mxReplicaSpecs",
@@ -206,9 +214,10 @@ void Reader::ReadElastic(Section* spec) {
   if (const auto most = elastic->Integer("maxReplicas", 1, job::kMaxReplicas)) {
     max_workers_ = static_cast<int>(*most);
   }
-  const std::string per_node = elastic->Text("nProcPerNode").value_or("");
+  const bool paddle = kind_.name == "PaddleJob";
+  const std::string per_node = paddle ? "" : elastic->Text("nProcPerNode").value_or("");
   if (!per_node.empty()) per_node_ = per_node;
-  elastic->Rest("ElasticPolicy");
+  elastic->Rest(paddle ? "PaddleElasticPolicy" : "ElasticPolicy");
 }
 
 void Reader::ReadMpi(Section* spec) {
@@ -470,7 +479,6 @@ void Reader::Finish() {
 
 // What still ran when the job had succeeded went on there, so that workers could save their parts.
 void Reader::TellClean() {
-  if (clean_ != "None") return;
   const std::vector<std::string>& deciding = builder_->job()->success.roles;
   const bool first = builder_->job()->success.rule == SuccessRule::kFirst;
   std::string others;
@@ -480,7 +488,12 @@ void Reader::TellClean() {
       continue;
     others += (others.empty() ? "" : ", ") + role.name;
   }
-  if (others.empty()) return;
+  if (others.empty() && !clean_field_.empty()) {
+    builder_->notes()->Mention(clean_place_, clean_field_,
+                               "it decides nothing: no task is left when the job has succeeded",
+                               "success");
+  }
+  if (others.empty() || clean_ != "None") return;
   if (kind_.name == "MPIJob") {
     return builder_->notes()->Mention(
         clean_place_, clean_field_.empty() ? "spec.runPolicy.cleanPodPolicy" : clean_field_,

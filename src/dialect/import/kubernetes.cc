@@ -42,6 +42,9 @@ void ReadPorts(Section* container, const PodOptions& options, job::Role* role) {
     port.set_at("roles." + role->name + ".ports");
     const std::string name = port.Text("name").value_or("");
     const auto number = port.Integer("containerPort", 1, 65535);
+    if (port.Has("protocol") && port.Text("protocol").value_or("TCP") != "TCP") {
+      port.Lose("protocol", "it was not a port of TCP; not kept: ports are leased for TCP");
+    }
     port.Rest("ContainerPort");
     if (!options.framework_port.empty() && name == options.framework_port) continue;
     std::string plain = PlainName(name, 15);
@@ -134,20 +137,16 @@ void ReadMounts(Section* container, std::vector<Section>* volumes, const std::st
   }
 }
 
-void ReadCommand(Section* container, const PodOptions& options, job::Role* role) {
+void ReadCommand(Section* container, const PodOptions& options, job::Role* role,
+                 JobBuilder* builder) {
   std::vector<std::string> command = container->Texts("command");
-  const std::vector<std::string> arguments = container->Texts("args");
-  const bool whole = !command.empty() || !options.needs_command;
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  if (whole) {
-    role->command = std::move(command);
-    return;
+  std::vector<std::string> arguments = container->Texts("args");
+  if (command.empty() && options.needs_command) {
+    const char* field = arguments.empty() ? "" : "args";
+    return builder->SetEntryPoint(role, std::move(arguments), container, field);
   }
-  container->set_at("roles." + role->name);
-  container->Lose(arguments.empty() ? "" : "args",
-                  "the container has no command: its image's own entry point ran, which is not "
-                  "known here; give the program with --set 'roles." +
-                      role->name + ".command=[python, train.py]'");
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  role->command = std::move(command);
 }
 
 Section* ChooseContainer(std::vector<Section>* containers, const PodOptions& options) {
@@ -173,6 +172,18 @@ void TellName(Section* chosen, const PodOptions& options, const job::Role& role)
                true);
 }
 
+void ReadPull(Section* container) {
+  const std::string policy = container->Text("imagePullPolicy").value_or("");
+  if (policy.empty()) return;
+  const bool usual = policy == "IfNotPresent";
+  container->Lose("imagePullPolicy",
+                  usual ? "IfNotPresent; so do the engines that have images"
+                        : job::Shown(policy) +
+                              " said when the image is pulled; not kept: the engine decides, and "
+                              "an image of the same name that is there already may be an older one",
+                  usual);
+}
+
 void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
                     JobBuilder* builder) {
   std::vector<Section> containers = spec->Subs("containers");
@@ -194,9 +205,12 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   chosen->set_at(at);
   if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
   ReadPodResources(chosen, role, builder);
+  ReadPull(chosen);
+  if (const auto dir = chosen->Text("workingDir"); dir && !dir->empty())
+    builder->SetWorkDir(*role, *dir, chosen);
   ReadPorts(chosen, options, role);
   ReadMounts(chosen, &volumes, at + ".command", role, builder);
-  ReadCommand(chosen, options, role);
+  ReadCommand(chosen, options, role, builder);
   chosen->set_at(at);
   KeepContainerWishes(chosen, role);
   chosen->Rest("Container");

@@ -247,6 +247,7 @@ void Reader::ReadApp(Section app, const std::string& base) {
     const std::chrono::milliseconds wanted(static_cast<int64_t>(std::llround(*grace * 1000)));
     limit = roles.size() == 1 ? wanted : std::max(limit, wanted);
   }
+  TellNetworks(&app, "MarathonNetwork");
   app.Rest("MarathonApp", kApp);
 }
 
@@ -266,10 +267,7 @@ void Reader::ReadCommand(Section* app, job::Role* role) {
   } else if (!words.empty() && !app->Has("container")) {
     role->command = words;
   } else {
-    app->Lose(words.empty() ? "" : "args",
-              "the container has no command: its image's own entry point ran, which is not known "
-              "here; give the program with --set 'roles." +
-                  role->name + ".command=[python, train.py]'");
+    builder_->SetEntryPoint(role, words, app, words.empty() ? "" : "args");
   }
 }
 
@@ -311,10 +309,8 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
     for (Section& port : docker->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
     const auto network = docker->Text("network");
     if (network && *network != "HOST") {
-      docker->Lose("network",
-                   "its tasks had the network " + job::Shown(*network) +
-                       "; not kept: they share their machine's",
-                   true);
+      docker->Lose("network", "its tasks had the network " + job::Shown(*network) +
+                                  "; not kept: they share their machine's");
     }
     settings_.ReadDocker(&*docker, role->name);
     docker->Rest("MarathonDockerContainer");
@@ -441,7 +437,15 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   }
   if (!id.empty()) role->env.try_emplace("MARATHON_APP_ID", id);
   role->env.try_emplace("HOST", "{{shoal.host}}");
-  if (role->ports.empty() || role->command.empty()) return "";
+  if (role->ports.empty() || role->command.empty()) {
+    if (!role->ports.empty()) {
+      builder_->notes()->Lose({}, id,
+                              "PORT0 … are not set before an image's own entry point; its ports "
+                              "are in SHOAL_PORT_…: give it a command that reads them",
+                              "roles." + role->name);
+    }
+    return "";
+  }
   std::string sets = "export";
   // An app's own variables come first.
   const auto add = [&](const std::string& name, const std::string& value) {

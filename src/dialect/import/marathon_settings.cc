@@ -180,4 +180,16 @@ void MarathonSettings::Settle(JobBuilder* builder) {
   }
 }
 
+void TellNetworks(Section* app, std::string_view definition) {
+  for (Section& network : app->Subs("networks")) {
+    const std::string mode = network.Text("mode").value_or("container");
+    for (const char* field : {"name", "labels"}) network.Take(field);
+    network.Rest(definition);
+    network.Lose(
+        "",
+        "its tasks had the network " + job::Shown(mode) + "; not kept: they share their machine's",
+        mode == "host");
+  }
+}
+
 }  // namespace shoal::dialect

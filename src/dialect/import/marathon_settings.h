@@ -9,6 +9,9 @@
 
 namespace shoal::dialect {
 
+// The list `networks` of an app, or of Metronome's job; `definition`: of its entries.
+void TellNetworks(Section* app, std::string_view definition);
+
 // A job has one block for all of its roles: artifacts and secrets of all apps are kept, of the rest
 // what all apps say alike.
 class MarathonSettings {

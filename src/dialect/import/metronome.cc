@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dialect/import/importer.h"
+#include "dialect/import/marathon_settings.h"
 
 namespace shoal::dialect {
 namespace {
@@ -14,31 +15,15 @@ constexpr int kForEver = 1000;
 constexpr size_t kMostTexts = 256;
 constexpr std::string_view kHeeds = "; the engine marathon heeds it, other engines do not";
 
+// What its API adds to a job when it tells of one.
 constexpr Unkept kJob[] = {
-    {"description", "a note for people", "the name of the job", true},
-    {"labels", "labels for others to read", "find jobs by name or ID", true},
-    {"historySummary", "", "", true},
-    {"activeRuns", "", "", true},
-    {"history", "", "", true},
+    {"historySummary", "how earlier runs went", "a new run has its own record", true},
+    {"activeRuns", "which runs there are", "a new run has its own record", true},
+    {"history", "how earlier runs went", "a new run has its own record", true},
 };
 
-constexpr Unkept kRun[] = {
-    {"disk", "how much disk it may use", "tasks use their machine's disk"},
-    {"networks", "the network of its task", "tasks share their machine's", true},
-};
-
-constexpr Unkept kImage[] = {
-    {"kind", "", "", true},
-    {"pullConfig", "the credentials of the registry", "the engine with images has its own", true},
-};
-
-constexpr Unkept kArtifact[] = {
-    {"extract", "whether an archive is unpacked", "archives are", true},
-    {"executable", "whether it becomes executable", "the program shoal does"},
-    {"cache", "whether the agent keeps it", "it does not", true},
-};
-
-constexpr Unkept kSchedule[] = {{"nextRunAt", "", "", true}};
+constexpr Unkept kSchedule[] = {
+    {"nextRunAt", "when it runs next", "`shoal schedule` says when", true}};
 
 class Reader {
  public:
@@ -56,19 +41,14 @@ class Reader {
     for (Section& other : all.Subs("dependencies")) {
       other.Lose("id", "it was run after " + job::Shown(other.Text("id").value_or("")) +
                            " had succeeded; not kept: a job knows no others");
-      other.Rest({});
+      other.Rest("MetronomeJobDependencies");
     }
-    all.Rest("", kJob);
+    all.Rest("MetronomeJob", kJob);
   }
 
  private:
   job::Marathon& block() { return builder_->job()->marathon; }
   std::string At(const char* field) const { return "roles." + role_->name + "." + field; }
-
-  void Kept(Section* section, const std::string& name, const std::string& where) {
-    section->set_at(where);
-    section->Lose(name, "kept in " + where + std::string(kHeeds), true);
-  }
 
   void ReadRun(Section* run) {
     run->set_at(At("resources"));
@@ -84,16 +64,24 @@ class Reader {
     ReadPlacement(run);
     ReadArtifacts(run);
     ReadVolumes(run);
-    if (const auto user = run->Text("user"); user && !user->empty()) {
-      block().user = *user;
-      Kept(run, "user", "marathon.user");
-    }
+    block().user = run->Text("user").value_or("");
     if (const auto delay = run->Integer("maxLaunchDelay", 1, 31'536'000))
       builder_->job()->limits.gather = std::chrono::seconds(*delay);
-    if (const auto grace = run->Integer("taskKillGracePeriodSeconds", 0, 3600))
-      builder_->job()->limits.stop_grace = std::chrono::seconds(*grace);
+    if (const auto grace = run->Number("taskKillGracePeriodSeconds", 0, 3600)) {
+      builder_->job()->limits.stop_grace =
+          std::chrono::milliseconds(static_cast<int64_t>(std::llround(*grace * 1000)));
+    }
     run->set_at("roles." + role_->name);
-    run->Rest("", kRun);
+    ReadDisk(run);
+    TellNetworks(run, "MetronomeJobRunNetworks");
+    run->Rest("MetronomeJobRun");
+  }
+
+  void ReadDisk(Section* run) {
+    const double mib = run->Number("disk", 0, 1e12).value_or(0);
+    if (mib == 0) return;
+    run->Lose("disk", "it might use " + std::to_string(std::llround(mib)) +
+                          " MiB of disk; not kept: tasks use their machine's disk");
   }
 
   void ReadCommand(Section* run) {
@@ -105,10 +93,7 @@ class Reader {
       if (!words.empty()) run->Lose("args", "not kept: cmd is what runs");
       return;
     }
-    run->Lose(words.empty() ? "" : "args",
-              "the container has no command: its image's own entry point ran, which is not known "
-              "here; give the program with --set 'roles." +
-                  role_->name + ".command=[python, train.py]'");
+    builder_->SetEntryPoint(role_, words, run, words.empty() ? "" : "args");
   }
 
   void ReadRestart(Section* run) {
@@ -127,7 +112,7 @@ class Reader {
                     "started again " +
                         std::to_string(kForEver) + " times at most; set restart.limit");
     }
-    restart->Rest({});
+    restart->Rest("MetronomeJobRunRestart");
   }
 
   void ReadEnvironment(Section* run) {
@@ -143,11 +128,15 @@ class Reader {
       const auto source = name == nullptr ? sources_.end() : sources_.find(name->text);
       const bool known = source != sources_.end() && IsVariableName(key.text);
       if (known) block().secrets[key.text] = source->second;
-      env->Lose(key.text, known ? "it comes from the secret " + job::Shown(source->second) +
-                                      ", kept in marathon.secrets" + std::string(kHeeds) +
-                                      ": give them " + env->at() + "." + key.text
-                                : "its value is no text; not kept: give it with --set " +
-                                      env->at() + "." + key.text + "=VALUE");
+      if (known) {
+        env->KeepFor("marathon", key.text,
+                     "it comes from the secret " + job::Shown(source->second) +
+                         ", kept in marathon.secrets" + std::string(kHeeds) + ": give them " +
+                         env->at() + "." + key.text);
+      } else {
+        env->Lose(key.text, "its value is no text; not kept: give it with --set " + env->at() +
+                                "." + key.text + "=VALUE");
+      }
     }
   }
 
@@ -158,39 +147,39 @@ class Reader {
       if (node->kind != job::Node::Kind::kMap) continue;
       Section one(*node, secrets->PathOf(key.text), "marathon.secrets", builder_->notes());
       if (const auto source = one.Text("source")) sources_[key.text] = *source;
-      one.Rest({});
+      one.Rest("MetronomeJobRunSecrets");
     }
   }
 
   void ReadImages(Section* run) {
     if (auto docker = run->Sub("docker")) {
+      docker->set_at("marathon");
       if (const auto image = docker->Text("image")) builder_->SetImage(*image, &*docker);
       ReadRights(&*docker, "forcePullImage");
       for (Section& parameter : docker->Subs("parameters")) {
         const std::string key = parameter.Text("key").value_or("");
         block().parameters.push_back(key + "=" + parameter.Text("value").value_or(""));
-        parameter.Rest({});
+        parameter.Rest("MetronomeJobRunDockerParameters");
       }
-      if (!block().parameters.empty()) Kept(&*docker, "parameters", "marathon.parameters");
-      docker->Rest("", kImage);
+      docker->Rest("MetronomeJobRunDocker");
     }
     if (auto ucr = run->Sub("ucr")) {
+      ucr->set_at("marathon");
       block().containerizer = "mesos";
       if (auto image = ucr->Sub("image")) {
         if (const auto id = image->Text("id")) builder_->SetImage(*id, &*image);
+        image->Choice("kind", {"docker"});
         if (image->Flag("forcePull").value_or(false)) block().force_pull = true;
-        image->Rest("", kImage);
+        image->Rest("MetronomeJobRunUcrImage");
       }
       ReadRights(&*ucr, "forcePull");
-      ucr->Rest("", kImage);
+      ucr->Rest("MetronomeJobRunUcr");
     }
   }
 
   void ReadRights(Section* container, const std::string& pull) {
     if (container->Flag(pull).value_or(false)) block().force_pull = true;
-    if (!container->Flag("privileged").value_or(false)) return;
-    block().privileged = true;
-    Kept(container, "privileged", "marathon.privileged");
+    if (container->Flag("privileged").value_or(false)) block().privileged = true;
   }
 
   // [{attribute, operator, value}] → "rack:LIKE:r1".
@@ -201,7 +190,7 @@ class Reader {
       const std::string attribute = one.Text("attribute").value_or("");
       const std::string how = one.Text("operator").value_or("");
       const std::string value = one.Text("value").value_or("");
-      one.Rest({});
+      one.Rest("MetronomeJobRunPlacementConstraints");
       if (block().constraints.size() < kMostTexts && attribute.find(':') == std::string::npos) {
         block().constraints.push_back(attribute + ":" + (how == "EQ" ? "IS" : how) +
                                       (value.empty() ? "" : ":" + value));
@@ -209,9 +198,11 @@ class Reader {
     }
     if (!block().constraints.empty()) {
       placement->set_at("marathon.constraints");
-      placement->Lose("constraints", "kept in marathon.constraints" + std::string(kHeeds));
+      placement->KeepFor(
+          "marathon", "constraints",
+          "where its task runs is kept in marathon.constraints" + std::string(kHeeds));
     }
-    placement->Rest({});
+    placement->Rest("MetronomeJobRunPlacement");
   }
 
   void ReadArtifacts(Section* run) {
@@ -219,12 +210,13 @@ class Reader {
       artifact.set_at("marathon.fetch");
       if (const auto uri = artifact.Text("uri"); uri && block().fetch.size() < kMostTexts)
         block().fetch.push_back(*uri);
-      artifact.Rest("", kArtifact);
+      artifact.Rest("MetronomeJobRunArtifacts");
     }
     if (block().fetch.empty()) return;
     run->set_at("marathon.fetch");
-    run->Lose("artifacts", "what it downloads is kept in marathon.fetch" + std::string(kHeeds) +
-                               ": have it on the machine there");
+    run->KeepFor("marathon", "artifacts",
+                 "what it downloads is kept in marathon.fetch" + std::string(kHeeds) +
+                     ": have it on the machine there");
     if (!role_->command.empty()) SayBefore("cd \"${MESOS_SANDBOX:-.}\"", role_);
   }
 
@@ -253,7 +245,7 @@ class Reader {
         volume.Lose("containerPath", "the program found a volume at " + target +
                                          "; not kept: have the data at that path");
       }
-      volume.Rest({});
+      volume.Rest("MetronomeJobRunVolumes");
     }
   }
 
@@ -267,7 +259,6 @@ class Reader {
         continue;
       }
       job::Schedule& schedule = builder_->job()->schedule;
-      one.Take("id");
       schedule.cron = one.Text("cron").value_or("");
       schedule.time_zone = one.Text("timezone").value_or("UTC");
       schedule.enabled = one.Flag("enabled").value_or(true);
@@ -276,7 +267,7 @@ class Reader {
                                                                  : job::Concurrency::kForbid;
       if (const auto deadline = one.Integer("startingDeadlineSeconds", 1, 31'536'000))
         schedule.start_deadline = std::chrono::seconds(*deadline);
-      one.Rest("", kSchedule);
+      one.Rest("MetronomeJobSchedule", kSchedule);
       one.Lose("",
                "it ran at its times; `shoal schedule` has it run at them, `shoal run` runs it "
                "once, now",

@@ -122,6 +122,20 @@ std::string At(const std::string& target, const job::PodAsk& wishes) {
   return "";
 }
 
+// False if the entry cannot be written, or another one is at that path.
+bool AddVolume(const std::string& source, const std::string& target, bool read_only,
+               job::PodAsk* wishes) {
+  const bool plain = source.find_first_of(" ,\n") == std::string::npos &&
+                     target.find_first_of(":,\n") == std::string::npos;
+  if (source.empty() || source.ends_with(':') || target.empty() || target[0] != '/' || !plain)
+    return false;
+  const std::string entry = source + ":" + target + (read_only ? ":ro" : "");
+  const std::string there = At(target, *wishes);
+  if (!there.empty() || wishes->volumes.size() >= 64) return there == entry;
+  wishes->volumes.push_back(entry);
+  return true;
+}
+
 // Of the entry, without its target; empty if the volume is of another kind.
 std::string SourceOf(Section* volume, bool* read_only) {
   if (auto claim = volume->Sub("persistentVolumeClaim")) {
@@ -212,16 +226,8 @@ void KeepPodMetadata(Section* metadata, job::PodAsk* ask) {
 
 bool KeepVolume(Section* volume, const std::string& target, bool read_only, job::Role* role,
                 JobBuilder* builder) {
-  job::PodAsk& wishes = role->kubernetes;
   const std::string source = SourceOf(volume, &read_only);
-  const bool plain = source.find_first_of(" ,\n") == std::string::npos &&
-                     target.find_first_of(":,\n") == std::string::npos;
-  if (source.empty() || source.ends_with(':') || target.empty() || target[0] != '/' || !plain)
-    return false;
-  const std::string entry = source + ":" + target + (read_only ? ":ro" : "");
-  const std::string there = At(target, wishes);
-  if (!there.empty() || wishes.volumes.size() >= 64) return there == entry;
-  wishes.volumes.push_back(entry);
+  if (!AddVolume(source, target, read_only, &role->kubernetes)) return false;
   // A container's shared memory, where there is no cluster.
   if (target == "/dev/shm" && source.starts_with("memory:")) {
     int64_t& size = builder->job()->container.shm_bytes;
@@ -230,6 +236,10 @@ bool KeepVolume(Section* volume, const std::string& target, bool read_only, job:
       size = std::max(size, static_cast<int64_t>(wanted));
   }
   return true;
+}
+
+bool KeepClaim(const std::string& claim, const std::string& target, job::Role* role) {
+  return AddVolume("pvc:" + claim, target, false, &role->kubernetes);
 }
 
 void ShareWishes(job::Job* job) {

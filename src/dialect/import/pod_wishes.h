@@ -25,6 +25,9 @@ void KeepPodMetadata(Section* metadata, job::PodAsk* ask);
 bool KeepVolume(Section* volume, const std::string& target, bool read_only, job::Role* role,
                 JobBuilder* builder);
 
+// The same for a claim by its name.
+bool KeepClaim(const std::string& claim, const std::string& target, job::Role* role);
+
 // What all roles ask alike becomes what the job asks, as far as its coordinator may have it too:
 // where pods run and what they are called, but no account, no volume and no network of the nodes.
 void ShareWishes(job::Job* job);

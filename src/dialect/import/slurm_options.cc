@@ -8,126 +8,38 @@
 namespace shoal::dialect {
 namespace {
 
-constexpr SlurmUse kRead = SlurmUse::kRead;
-constexpr SlurmUse kPassed = SlurmUse::kPassed;
-constexpr SlurmUse kTold = SlurmUse::kTold;
 constexpr int64_t kLargestInArray = 4'000'000;  // MaxArraySize can be set so high
-constexpr std::string_view kLogs = "`shoal logs` has what tasks write";
 
-// Of sbatch 24.05, in its order.
-constexpr SlurmOption kOptions[] = {
-    {"array", 'a', true, kRead},
-    {"account", 'A', true, kRead},
-    {"acctg-freq"},
-    {"batch"},
-    {"bb"},
-    {"bbf"},
-    {"begin", 'b', true, kPassed, "when it starts", {}, false},
-    {"chdir", 'D', true, kRead},
-    {"cluster-constraint"},
-    {"clusters", 'M', true, kPassed, "on which cluster it runs", {}, false},
-    {"comment", 0, true, kTold, "a note for people", "the name of the job"},
-    {"constraint", 'C', true, kRead},
-    {"container", 0, true, kTold, "the container it runs in",
-     "set image for an engine that has them", false},
-    {"container-id", 0, true, kTold, "the container it runs in",
-     "set image for an engine that has them", false},
-    {"contiguous", 0, false},
-    {"core-spec", 'S'},
-    {"cores-per-socket"},
-    {"cpu-freq"},
-    {"cpus-per-gpu", 0, true, kRead},
-    {"cpus-per-task", 'c', true, kRead},
-    {"deadline", 0, true, kPassed, "until when it must have ended", {}, false},
-    {"delay-boot"},
-    {"dependency", 'd', true, kPassed, "after which jobs it starts", {}, false},
-    {"distribution", 'm', true, kTold, "which tasks share a node",
-     "tasks are numbered node by node"},
-    {"error", 'e', true, kTold, "where its errors are written", kLogs},
-    {"exclude", 'x'},
-    {"exclusive", 0, false, kRead},
-    {"export", 0, true, kRead},
-    {"export-file", 0, true, kTold, "a file of variables", "set env", false},
-    {"extra"},
-    {"extra-node-info", 'B'},
-    {"get-user-env", 0, false, kTold, "that a login's variables are set", "set env", false},
-    {"gid", 0, true, kTold, "as which group it runs", "it runs as who submits it"},
-    {"gpu-bind", 0, true, kTold, "which task uses which GPU", "each task sees its own"},
-    {"gpu-freq"},
-    {"gpus", 'G', true, kRead},
-    {"gpus-per-node", 0, true, kRead},
-    {"gpus-per-socket", 0, true, kTold, "how many GPUs a socket has", "set resources.gpu", false},
-    {"gpus-per-task", 0, true, kRead},
-    {"gres", 0, true, kRead},
-    {"gres-flags"},
-    {"hint"},
-    {"hold", 'H', false, kTold, "that it waits until somebody releases it", "it starts at once"},
-    {"ignore-pbs", 0, false, kTold},
-    {"input", 'i', true, kTold, "what it reads as its input", "give it with < in the command",
-     false},
-    {"job-name", 'J', true, kRead},
-    {"kill-on-invalid-dep"},
-    {"licenses", 'L', true, kPassed, "which licenses it needs", {}, false},
-    {"mail-type"},
-    {"mail-user"},
-    {"mcs-label"},
-    {"mem", 0, true, kRead},
-    {"mem-bind", 0, true, kTold, "which memory of a node its tasks use", "the system chooses"},
-    {"mem-per-cpu", 0, true, kRead},
-    {"mem-per-gpu", 0, true, kRead},
-    {"mincpus"},
-    {"network"},
-    {"nice", 0, false},
-    {"no-kill", 'k', false, kTold, "that it goes on without a node", "so it does"},
-    {"no-requeue", 0, false, kRead},
-    {"nodefile", 'F'},
-    {"nodelist", 'w', true, kPassed, "on which nodes it runs", {}, false},
-    {"nodes", 'N', true, kRead},
-    {"ntasks", 'n', true, kRead},
-    {"ntasks-per-core"},
-    {"ntasks-per-gpu", 0, true, kRead},
-    {"ntasks-per-node", 0, true, kRead},
-    {"ntasks-per-socket"},
-    {"open-mode", 0, true, kTold, "how its log is opened", kLogs},
-    {"output", 'o', true, kTold, "where its output is written", kLogs},
-    {"overcommit", 'O', false},
-    {"oversubscribe", 's', false},
-    {"parsable", 0, false, kTold},
-    {"partition", 'p', true, kRead},
-    {"power"},
-    {"prefer"},
-    {"priority"},
-    {"profile"},
-    {"propagate", 0, false, kTold, "which limits of the shell hold", "those of the machine"},
-    {"qos", 'q', true, kRead},
-    {"quiet", 'Q', false, kTold},
-    {"reboot", 0, false},
-    {"requeue", 0, false, kRead},
-    {"reservation", 0, true, kRead},
-    {"segment"},
-    {"signal", 0, true, kRead},
-    {"sockets-per-node"},
-    {"spread-job", 0, false},
-    {"stepmgr", 0, false},
-    {"switches"},
-    {"tasks-per-node", 0, true, kRead},
-    {"test-only", 0, false, kTold, "that it is only checked", "see `shoal plan`", false},
-    {"thread-spec"},
-    {"threads-per-core"},
-    {"time", 't', true, kRead},
-    {"time-min"},
-    {"tmp"},
-    {"tres-bind", 0, true, kTold, "which task uses which device", "each task sees its own"},
-    {"tres-per-task", 0, true, kTold, "what each task uses", "set resources", false},
-    {"uid", 0, true, kTold, "as whom it runs", "it runs as who submits it", false},
-    {"use-min-nodes", 0, false},
-    {"verbose", 'v', false, kTold},
-    {"wait", 'W', false, kTold, "that sbatch waits for its end", "`shoal run` does"},
-    {"wait-all-nodes"},
-    {"wckey"},
-    {"wrap", 0, true, kTold, "a command in place of a script", "the script runs"},
-    {"x11", 0, false, kTold, "that it may open windows", "a task has none"},
-};
+// "text/A", "flag", "optional/k": whether it has a value (behind a blank or '=', or behind '='
+// only), and the letter of its short form.
+SlurmOption OptionOf(const ForeignField& field) {
+  SlurmOption option;
+  option.name = field.name;
+  const size_t slash = field.type.find('/');
+  if (slash != std::string_view::npos) option.letter = field.type[slash + 1];
+  option.value = field.type.starts_with("text");
+  option.minor = field.verdict == Verdict::kMentioned ||
+                 (field.verdict == Verdict::kHonoured && !field.told_elsewhere);
+  const size_t cut = field.sentence.find("; ");
+  if (field.verdict == Verdict::kHonoured && field.engine.empty()) {
+    option.use = SlurmUse::kRead;
+    return option;
+  }
+  option.use = field.verdict == Verdict::kHonoured ? SlurmUse::kPassed : SlurmUse::kTold;
+  option.meant = field.sentence.substr(0, cut);
+  if (cut != std::string_view::npos) option.instead = field.sentence.substr(cut + 2);
+  return option;
+}
+
+// By the table of fields; once.
+const std::vector<SlurmOption>& Options() {
+  static const std::vector<SlurmOption> options = [] {
+    std::vector<SlurmOption> all;
+    for (const ForeignField& field : FieldsOf("Sbatch")) all.push_back(OptionOf(field));
+    return all;
+  }();
+  return options;
+}
 
 // The words of a line of options, quotes taken away; '#' begins a comment.
 std::vector<std::string> WordsOf(std::string_view line) {
@@ -196,13 +108,13 @@ class Lines {
 
  private:
   static const SlurmOption* ByLetter(char letter) {
-    const auto found = std::ranges::find(kOptions, letter, &SlurmOption::letter);
-    return found == std::end(kOptions) ? nullptr : &*found;
+    const auto found = std::ranges::find(Options(), letter, &SlurmOption::letter);
+    return found == Options().end() ? nullptr : &*found;
   }
 
   void Unknown(const std::string& word, const std::string& name) {
     std::vector<std::string> names;
-    for (const SlurmOption& option : kOptions) names.emplace_back(option.name);
+    for (const SlurmOption& option : Options()) names.emplace_back(option.name);
     const std::string meant = name.empty() ? "" : job::DidYouMean(name, names);
     notes_->Wrong(place_, "#SBATCH",
                   "got " + job::Shown(word) + ", expected an option of sbatch" + meant);
@@ -219,7 +131,7 @@ std::optional<int64_t> Number(std::string_view text) { return job::ParseInteger(
 
 const SlurmOption* FindSlurmOption(std::string_view name) {
   const SlurmOption* found = nullptr;
-  for (const SlurmOption& option : kOptions) {
+  for (const SlurmOption& option : Options()) {
     if (option.name == name) return &option;
     if (!option.name.starts_with(name) || name.empty()) continue;
     if (found != nullptr) return nullptr;  // of two

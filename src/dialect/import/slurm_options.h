@@ -21,12 +21,13 @@ enum class SlurmUse : uint8_t {
   kTold,    // is a comment
 };
 
+// A row of fields/slurm.tsv.
 struct SlurmOption {
   std::string_view name;
   char letter = 0;  // of its short form; 0: none
   bool value = true;
   SlurmUse use = SlurmUse::kPassed;
-  std::string_view meant = {};  // of kTold, and of kPassed that changes what runs: "when it starts"
+  std::string_view meant = {};    // but of kRead: "when it starts"
   std::string_view instead = {};  // of kTold
   bool minor = true;
 };

@@ -77,6 +77,14 @@ class BatchScript {
     Wrong(name, "an integer from 1 to " + std::to_string(job::kMaxTasks));
     return 0;
   }
+  // 0 asks for all memory of a node.
+  void TellWholeMemory() {
+    if (!Is("mem") || MemoryOf("mem") > 0) return;
+    Lose("mem",
+         "0 asked for all memory of its nodes; not kept: no limit is set, and on Slurm the "
+         "partition's default holds; set resources.memory, or slurm.options: [--mem=0]",
+         "roles");
+  }
   int64_t MemoryOf(std::string_view name) {
     const std::string text = TextOf(name);
     if (text.empty()) return 0;
@@ -189,7 +197,7 @@ class BatchScript {
   // What `tasks` of Slurm's tasks on one node use.
   job::Resources ResourcesOf(int tasks, bool whole_node) {
     job::Resources resources;
-    if (!Is("exclusive") && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
+    if (!builder_->job()->slurm.exclusive && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
       resources.cpu = static_cast<double>(tasks) * std::max(1, cpus_);
     resources.gpu = task_gpus_ * tasks;
     if (resources.gpu == 0) {
@@ -229,8 +237,8 @@ class BatchScript {
     slurm.constraint = TextOf("constraint");
     slurm.reservation = TextOf("reservation");
     slurm.nodes = nodes_;
-    const auto exclusive = said_.find("exclusive");
-    slurm.exclusive = Is("exclusive") && exclusive->second.value.empty();
+    ReadExclusive();
+    TellWholeMemory();
     if (Is("no-requeue")) slurm.requeue = false;
     if (const std::string text = TextOf("time"); !text.empty()) {
       const auto time = ParseSlurmTime(text);
@@ -247,6 +255,19 @@ class BatchScript {
       }
     }
     ReadSignal();
+  }
+
+  // Its nodes for itself, or with a value nodes that only jobs of the same user, label or block of
+  // the network share.
+  void ReadExclusive() {
+    const std::string whom = TextOf("exclusive");
+    builder_->job()->slurm.exclusive = Is("exclusive") && whom.empty();
+    if (whom.empty()) return;
+    builder_->job()->slurm.options.push_back("--exclusive=" + whom);
+    Lose("exclusive",
+         "it says which other jobs its nodes are kept from, and is kept in slurm.options; other "
+         "engines do not heed it",
+         "slurm.options");
   }
 
   // "[B:]SIGNAL[@SECONDS]".
@@ -493,7 +514,6 @@ class BatchScript {
       const SlurmOption* option = FindSlurmOption(name);
       if (option == nullptr || option->use == SlurmUse::kRead) continue;
       if (option->use == SlurmUse::kTold) {
-        if (option->meant.empty()) continue;
         Lose(name,
              job::Shown(said.value) + " said " + std::string(option->meant) +
                  "; not kept: " + std::string(option->instead),
@@ -508,10 +528,10 @@ class BatchScript {
         continue;
       }
       passed.push_back("--" + name + (said.value.empty() ? "" : "=" + said.value));
-      const std::string meant =
-          option->meant.empty() ? "" : "it says " + std::string(option->meant) + ", and ";
-      Lose(name, meant + "is kept in slurm.options; other engines do not heed it", "slurm.options",
-           option->minor);
+      Lose(name,
+           "it says " + std::string(option->meant) +
+               ", and is kept in slurm.options; other engines do not heed it",
+           "slurm.options", option->minor);
     }
   }
 

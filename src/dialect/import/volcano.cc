@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "dialect/import/kubernetes.h"
+#include "dialect/import/pod_wishes.h"
 
 namespace shoal::dialect {
 namespace {
@@ -56,6 +57,7 @@ class Reader {
   void SetEviction(const std::vector<Policy>& policies, job::Role* role);
   void ReadDependencies(Section* task, job::Role* role);
   void SetOrder();
+  void ReadVolumes(Section* spec);
   void SetSuccess(Section* spec);
   void SetLeast(int64_t available, Section* spec);
   void TellPolicy(const Policy& policy, Section* from);
@@ -92,6 +94,7 @@ void Reader::Run() {
   if (!spec->Has("tasks")) spec->Wrong("", "got no tasks, expected a list of them");
   for (Section& task : spec->Subs("tasks")) ReadTask(task);
   if (!builder_->notes()->ok()) return;
+  ReadVolumes(&*spec);
   SetSuccess(&*spec);
   SetOrder();
   AddVariables();
@@ -324,6 +327,29 @@ void Reader::SetOrder() {
       if (role == nullptr) continue;
       role->after.roles.push_back(called == tasks_.end() ? task : called->first);
     }
+  }
+}
+
+// Volumes of all pods: claims that are there, by name, or that the controller makes.
+void Reader::ReadVolumes(Section* spec) {
+  for (Section& volume : spec->Subs("volumes")) {
+    volume.set_at("roles");
+    const std::string path = volume.Text("mountPath").value_or("");
+    const std::string claim = volume.Text("volumeClaimName").value_or("");
+    bool kept = !claim.empty();
+    for (job::Role& role : builder_->job()->roles) kept = KeepClaim(claim, path, &role) && kept;
+    const std::string there = "the programs found " +
+                              (claim.empty() ? "a volume" : "the claim " + job::Shown(claim)) +
+                              " at " + path;
+    if (kept) {
+      volume.KeepFor("kubernetes", "",
+                     there +
+                         "; kept in kubernetes.volumes of the roles, and elsewhere tasks see the "
+                         "machine's own files: have the data at that path");
+    } else {
+      volume.Lose("", there + "; not kept: have the data on the machine or in the image");
+    }
+    volume.Rest("VolcanoVolume");
   }
 }
 

@@ -180,6 +180,34 @@ Result<std::vector<std::string>> DecodeNetworks(std::string_view text) {
   return ids;
 }
 
+namespace {
+
+// A list of words, or nothing.
+Status TakeWords(const json::object& object, std::string_view field,
+                 std::vector<std::string>* words) {
+  const json::value* value = object.if_contains(field);
+  if (value == nullptr || value->is_null()) return Status::Ok();
+  const json::array* list = value->if_array();
+  const bool texts =
+      list != nullptr &&
+      std::all_of(list->begin(), list->end(), [](const auto& one) { return one.is_string(); });
+  if (!texts) return InvalidArgument("Config." + std::string(field) + ": expected a list of texts");
+  for (const json::value& one : *list) words->emplace_back(one.get_string());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<EntryPoint> DecodeEntryPoint(std::string_view text) {
+  TRY_ASSIGN(const json::object object, ParseJsonObject(text));
+  const json::object* config = ObjectAt(object, "Config");
+  if (config == nullptr) return InvalidArgument("the daemon told no Config of the image");
+  EntryPoint found;
+  TRY(TakeWords(*config, "Entrypoint", &found.program));
+  TRY(TakeWords(*config, "Cmd", &found.arguments));
+  return found;
+}
+
 Result<std::string> DecodeId(std::string_view text) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(text));
   return CheckedId(object);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "engine/engine.h"
 
 namespace shoal::engine::docker {
 
@@ -77,6 +78,8 @@ Result<std::optional<ContainerEvent>> DecodeEvent(std::string_view line);
 // The daemon's own words of an error, {"message": …}; the text itself if it is none.
 std::string DecodeError(std::string_view text);
 // The field "Id" of what was made.
+// Config.Entrypoint and Config.Cmd of an image.
+Result<EntryPoint> DecodeEntryPoint(std::string_view text);
 Result<std::string> DecodeId(std::string_view text);
 // Their ids.
 Result<std::vector<std::string>> DecodeNetworks(std::string_view text);

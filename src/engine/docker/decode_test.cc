@@ -28,6 +28,19 @@ TEST(DockerDecode, EventsOfOursAndOfNobodys) {
   EXPECT_FALSE(DecodeEvent("[").ok());
 }
 
+TEST(DockerDecode, EntryPointsOfImages) {
+  const auto both = DecodeEntryPoint(R"({"Config":{"Entrypoint":["/e","-x"],"Cmd":["a"]}})");
+  ASSERT_TRUE(both.ok());
+  EXPECT_THAT(both->program, ElementsAre("/e", "-x"));
+  EXPECT_THAT(both->arguments, ElementsAre("a"));
+  const auto none = DecodeEntryPoint(R"({"Config":{"Entrypoint":null,"Cmd":["sh"]}})");
+  ASSERT_TRUE(none.ok());
+  EXPECT_THAT(none->program, IsEmpty());
+  EXPECT_THAT(none->arguments, ElementsAre("sh"));
+  EXPECT_FALSE(DecodeEntryPoint("{}").ok());
+  EXPECT_FALSE(DecodeEntryPoint(R"({"Config":{"Cmd":"sh"}})").ok());
+}
+
 TEST(DockerDecode, ContainersWithDamagedLabelsAreLeftOut) {
   const std::string text =
       std::string(R"([{"Id":"aa","State":"running","Labels":)") + kLabels +

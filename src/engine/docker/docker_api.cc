@@ -229,6 +229,12 @@ Result<bool> DockerApi::HasImage(const std::string& image) const {
   return found;
 }
 
+Result<EntryPoint> DockerApi::ImageEntryPoint(const std::string& image) const {
+  TRY_ASSIGN(const std::string body,
+             Call(Request("GET", "/images/" + net::PercentEncode(image) + "/json")));
+  return DecodeEntryPoint(body);
+}
+
 Status DockerApi::Pull(const std::string& image, const std::string& login,
                        const std::function<Status(const std::string&)>& go_on) const {
   // Without a tag or digest the daemon would pull every tag that there is.

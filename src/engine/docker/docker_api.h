@@ -50,6 +50,8 @@ class DockerApi {
   Status RemoveNetworks(const std::string& job) const;
 
   Result<bool> HasImage(const std::string& image) const;
+  // Of an image that is here.
+  Result<EntryPoint> ImageEntryPoint(const std::string& image) const;
   // Until it is here. `login`: registry_auth.h's header for its registry, or nothing. `go_on` gets
   // the daemon's words, at most once a second, and empty ones while it says nothing; what it
   // returns, if not OK, ends the pull.

@@ -95,7 +95,8 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
       return FakeDaemon::Reply(200, std::string(R"([{"Id":")") + kId + R"("}])");
     return FakeDaemon::Reply(
         200, std::string(R"({"Id":")") + kId +
-                 R"(","State":{"Running":true},"Running":false,"ExitCode":5,"Pid":0})");
+                 R"(","State":{"Running":true},"Running":false,"ExitCode":5,"Pid":0,)" +
+                 R"("Config":{"Entrypoint":["/e"]}})");
   });
   auto api = DockerApi::Connect("unix://" + daemon.path());
   ASSERT_TRUE(api.ok()) << api.status().message();
@@ -121,6 +122,7 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   (void)(*api)->Logs(kId, 100);
   EXPECT_TRUE((*api)->Events("12.000000001").ok());
   EXPECT_TRUE((*api)->HasImage("acme/train:7").value_or(false));
+  EXPECT_EQ((*api)->ImageEntryPoint("acme/train:7")->program, std::vector<std::string>{"/e"});
   EXPECT_TRUE(
       (*api)->Pull("acme/train", "abc", [](const std::string&) { return Status::Ok(); }).ok());
   EXPECT_TRUE((*api)->MakeEmptyImage("shoal/empty", "1").ok());
@@ -132,7 +134,7 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   EXPECT_EQ((*api)->ExecEnd(kId)->value_or(-1), 5);
   const Definition definition;
   const std::vector<Asked> asked = daemon.asked();
-  EXPECT_EQ(asked.size(), 20u);
+  EXPECT_EQ(asked.size(), 21u);
   std::string heads;
   for (const Asked& one : asked) {
     EXPECT_EQ(definition.Check(one), "") << one.method << " " << one.target;

@@ -109,6 +109,7 @@ class DockerEngine final : public PublishingEngine {
 
   std::string name() const override { return "docker"; }
   Result<Capacity> GetCapacity() override;
+  Result<EntryPoint> FindEntryPoint(const std::string& image) override;
   Status Apply(const DesiredJob& desired) override;
   Result<std::string> Describe(const DesiredJob& desired) override;
   Status Stop(const std::string& job_id, milliseconds grace) override;
@@ -354,6 +355,14 @@ Result<Capacity> DockerEngine::GetCapacity() {
   TRY_ASSIGN(Daemon* const daemon, Connect());
   TRY_ASSIGN(const docker::Machine machine, daemon->api->GetMachine());
   return Capacity{machine.cpus, machine.memory_bytes, host::CountGpus()};
+}
+
+Result<EntryPoint> DockerEngine::FindEntryPoint(const std::string& image) {
+  TRY_ASSIGN(Daemon* const daemon, Connect());
+  DesiredJob job;  // of nobody: only the end of this engine gives its pull up
+  job.image = image;
+  TRY(daemon->worker.HaveImage(job));
+  return daemon->api->ImageEntryPoint(image);
 }
 
 Result<HeldJob*> DockerEngine::Hold(const std::string& job_id, const std::string& dir) {

@@ -23,6 +23,8 @@ class DockerWorker {
 
   // Blocks until the daemon has done it. `job`: its settings, for kStart.
   Outcome Do(const Action& action, const DesiredJob& job);
+  // Pulls the job's image where it is not here yet.
+  Status HaveImage(const DesiredJob& job);
   // What is under way for the job and may take long, a pull, is given up; empty: for all jobs.
   void GiveUp(const std::string& job_id);
   // The job is over: its devices are free.
@@ -31,7 +33,6 @@ class DockerWorker {
  private:
   Result<std::string> Start(const Action& action, const DesiredJob& job);
   Result<std::string> Create(const Action& action, const DesiredJob& job, const json::object& body);
-  Status HaveImage(const DesiredJob& job);
   Status HaveNetwork(const std::string& job_id);
   Result<std::vector<std::string>> Gpus(const Action& action, const DesiredJob& job);
   Outcome Look(const Action& action);

@@ -1,0 +1,42 @@
+// Which of a file's documents are jobs of other systems, which of these is meant, and what the
+// others are: the surroundings of the job.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dialect/import/importer.h"
+
+namespace shoal::dialect {
+
+// A document that is a job.
+struct FoundJob {
+  const Importer* importer = nullptr;
+  const job::Node* document = nullptr;
+  std::string dialect;
+  std::string name;  // its metadata's, or its id; may be empty
+  int number = 0;    // of the document, from 1
+};
+
+// "a TFJob", "an MPIJob".
+std::string WithArticle(const std::string& dialect);
+
+// The documents without those that are empty; the items of Kubernetes' lists are documents too, and
+// several documents that are apps of Marathon are one, a list of them.
+std::vector<const job::Node*> Flatten(std::vector<job::Node>* documents);
+std::vector<FoundJob> FindJobs(const std::vector<const job::Node*>& documents);
+
+// The job of that name or whose document has that number; the only one if `which` is empty. Without
+// one an error, and a FoundJob without importer.
+FoundJob ChooseJob(const std::vector<FoundJob>& jobs, const std::string& which,
+                   job::Errors* errors);
+
+// True if the file can only be meant for Kubernetes.
+bool AllKubernetes(const std::vector<const job::Node*>& documents);
+// An error for such a file without a job that is known here.
+void RefuseDocuments(const std::vector<const job::Node*>& documents, job::Errors* errors);
+// Of the documents beside the job.
+void TellSurroundings(const std::vector<const job::Node*>& documents,
+                      const std::vector<FoundJob>& jobs, const FoundJob& job, Notes* notes);
+
+}  // namespace shoal::dialect
