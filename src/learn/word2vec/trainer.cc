@@ -57,25 +57,20 @@ Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
       uses_{UseCounts(set.sampler->words()), UseCounts(set.sampler->words())},
       hot_uses_{UseCounts(hot_rows), UseCounts(hot_rows)},
       shared_{set.input, set.output},
-      noise_(set.sampler, static_cast<uint32_t>(set.params.noise_uses)) {
+      noise_(set.sampler) {
   kept_.reserve(kBlockItems);
   kept_rows_.reserve(kBlockItems);
   previous_.reserve(kBlockItems);
   noise_words_.resize(negative_);
   const uint32_t longest = set.params.hs ? set.tree->longest() : 0;
   labels_.resize(longest);
-  counted_before_.reserve(kBlockItems + 1);
   const size_t contexts = 2 * window_;
-  const bool whole = set.params.cbow || set.params.hs;
-  const auto group = static_cast<uint32_t>(whole ? 0 : set.params.group);
   const auto together = static_cast<uint32_t>(
       std::clamp(kMostStep / set.params.alpha + 1e-9, 1.0, static_cast<double>(contexts)));
   for (uint32_t n = 0; n <= contexts; ++n) {
-    groups_of_.push_back(group == 0 ? 1 : std::max(1u, (n + group - 1) / group));
-    groups_at_least_.push_back(set.params.cbow ? 1 : (n + together - 1) / together);
+    groups_of_.push_back(set.params.cbow ? std::min(n, 1u) : (n + together - 1) / together);
   }
-  const uint32_t groups = std::max(groups_of_.back(), groups_at_least_.back());
-  const size_t most = std::max<size_t>(groups * (1 + negative_), longest);
+  const size_t most = std::max<size_t>(groups_of_.back() * (1 + negative_), longest);
   output_rows_.resize(kSteps * most);
   for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
@@ -94,9 +89,6 @@ void Trainer::Thin(std::span<const uint32_t> items) {
   kept_rows_.clear();
   previous_.clear();
   sentence_ends_.clear();
-  counted_before_.assign(1, 0);
-  const auto frequent =
-      static_cast<uint32_t>(std::min<int64_t>(set_.params.group_frequent, set_.sampler->words()));
   uint64_t words = 0;
   for (uint32_t item : items) {
     if (item == data::kSentenceEnd) {
@@ -112,7 +104,6 @@ void Trainer::Thin(std::span<const uint32_t> items) {
     const uint32_t latest = previous_.empty() ? 0 : previous_.back();
     previous_.push_back(before > first ? std::max(latest, before) : latest);
     kept_.push_back(item);
-    counted_before_.push_back(counted_before_.back() + (item >= frequent));
     kept_rows_.push_back(Row(kInput, item));
   }
   EndSentence();
@@ -156,10 +147,7 @@ void Trainer::Prepare(uint32_t position) {
   Step& step = steps_[position % kSteps];
   step.left = position - std::min(position - sentence_begin_, width);
   step.right = std::min(sentence_end, position + width + 1);
-  const uint32_t contexts = step.right - step.left - 1;
-  const uint32_t counted = counted_before_[step.right] - counted_before_[step.left] -
-                           (counted_before_[position + 1] - counted_before_[position]);
-  step.groups = contexts == 0 ? 0 : std::max(groups_of_[counted], groups_at_least_[contexts]);
+  step.groups = groups_of_[step.right - step.left - 1];
   if (position + window_ < kept_.size()) Fetch(kept_rows_[position + window_]);
   if (step.groups == 0) return;
   const uint32_t centre = kept_[position];

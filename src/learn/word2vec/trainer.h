@@ -170,7 +170,6 @@ class Trainer {
   std::vector<uint32_t> kept_;
   std::vector<float*> kept_rows_;
   std::vector<uint32_t> previous_;
-  std::vector<uint32_t> counted_before_;  // words before a position that count for `group`
   std::vector<uint32_t> sentence_ends_;
   uint32_t next_ = 0;    // position that is trained next
   size_t sentence_ = 0;  // of the position that is prepared next
@@ -179,10 +178,9 @@ class Trainer {
   Step steps_[kSteps];
   std::vector<float*> ahead_;  // rows of windows prepared, not yet fetched
   std::vector<float*> output_rows_;
-  std::vector<uint32_t> groups_of_;        // by the number of contexts that count
-  std::vector<uint32_t> groups_at_least_;  // by the number of all contexts
+  std::vector<uint32_t> groups_of_;  // by the number of contexts
   std::vector<uint32_t> noise_words_;
-  NoisePool noise_;
+  NoiseSupply noise_;
   std::vector<float> labels_;  // of the path at hand
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;
