@@ -30,7 +30,7 @@ struct Params {
   int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
-  int64_t hot_rows = 8192;     // rows of each matrix that every thread keeps in its own cache
+  int64_t hot_rows = 8192;     // rows of each matrix that are copied for each last-level cache
   int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
   int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
   std::string wire = "f32";    // how rows travel between workers and servers

@@ -24,39 +24,27 @@ constexpr double kMostStep = 0.25;
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(const TrainingSet& set, Random random,
-                                               uint32_t hot_rows,
-                                               const ExchangePolicy& between_threads,
                                                const ExchangePolicy& between_workers) {
-  hot_rows = std::min(hot_rows, set.sampler->words());
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(set, random, hot_rows, between_threads, between_workers));
+  std::unique_ptr<Trainer> trainer(new Trainer(set, random, between_workers));
   const auto dim = static_cast<size_t>(set.params.dim);
-  for (int table = 0; table < kTables; ++table) {
-    TRY_ASSIGN(trainer->hot_[table], Matrix::Make(hot_rows, dim));
-    TRY_ASSIGN(trainer->hot_base_[table], Matrix::Make(hot_rows, dim));
-  }
   const size_t gradients = GradientFloats(
       2 * trainer->window_, std::max<size_t>(kOutputsTogether, trainer->negative_ + 1));
   TRY_ASSIGN(trainer->scratch_, Matrix::Make(3 + gradients / trainer->stride_, trainer->stride_));
   TRY_ASSIGN(trainer->loss_rows_, Matrix::Make(3, dim));
-  trainer->LoadHotRows();
   return trainer;
 }
 
-Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
-                 const ExchangePolicy& between_threads, const ExchangePolicy& between_workers)
+Trainer::Trainer(const TrainingSet& set, Random random, const ExchangePolicy& between_workers)
     : set_(set),
-      hot_rows_(hot_rows),
       stride_(static_cast<uint32_t>(set.input->stride())),
       window_(static_cast<uint32_t>(set.params.window)),
       negative_(
           static_cast<uint32_t>(std::min<int64_t>(set.params.negative, set.sampler->words() - 1))),
       random_(random),
-      between_threads_(between_threads),
       between_workers_(between_workers),
       uses_{UseCounts(set.sampler->words()), UseCounts(set.sampler->words())},
-      hot_uses_{UseCounts(hot_rows), UseCounts(hot_rows)},
       shared_{set.input, set.output},
+      copy_uses_{UseCounts(0), UseCounts(0)},
       noise_(set.sampler) {
   kept_.reserve(kBlockItems);
   kept_rows_.reserve(kBlockItems);
@@ -290,7 +278,6 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
   if (next_ == n) return 0;
   for (const TableKind table : {kInput, kOutput}) {
     due_for_workers_[table] = between_workers_.UsesUntilDue(table, alpha);
-    due_for_threads_[table] = between_threads_.UsesUntilDue(table, alpha);
   }
   if (next_ == 0) {
     for (uint32_t i = 0; i < std::min(n, window_); ++i) Fetch(kept_rows_[i]);
@@ -305,27 +292,13 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
   return end - begin;
 }
 
-void Trainer::MergeHotRow(TableKind table, uint32_t row) {
-  if (row >= hot_rows_) return;
-  RowLocks::Guard guard(*set_.locks, table, row);
-  set_.kernels->merge(hot_[table].row(row), hot_base_[table].row(row), shared_[table]->row(row),
-                      stride_);
-}
-
-void Trainer::MergeHotRows() {
-  for (const TableKind table : {kInput, kOutput}) {
-    for (uint32_t row = 0; row < hot_rows_; ++row) MergeHotRow(table, row);
-  }
-}
-
-void Trainer::LoadHotRows() {
-  for (const TableKind table : {kInput, kOutput}) {
-    for (uint32_t row = 0; row < hot_rows_; ++row) {
-      RowLocks::Guard guard(*set_.locks, table, row);
-      set_.kernels->copy(shared_[table]->row(row), hot_[table].row(row), stride_);
-      set_.kernels->copy(shared_[table]->row(row), hot_base_[table].row(row), stride_);
-    }
-  }
+void Trainer::UseCopies(DomainCopies* copies) {
+  SHOAL_CHECK(next_ == kept_.size());
+  copies_ = copies;
+  const uint32_t copied = copies == nullptr ? 0 : copies->rows();
+  if (copied == copied_) return;
+  copied_ = copied;
+  for (UseCounts& uses : copy_uses_) uses = UseCounts(copied);
 }
 
 }  // namespace shoal::learn::word2vec
