@@ -75,7 +75,7 @@ void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group
         [arguments, name](const std::string& value) { arguments->params[name] = value; }, help);
     option->type_name("");
   }
-  option->group(group + " [default; range]");
+  option->group(param.retired ? "" : group + " [default; range]");  // "": not in --help
 }
 
 constexpr const char* kNoFile = "flags";

@@ -209,11 +209,23 @@ Result<ParamValues> ParseParams(std::span<const Param> table,
   return values;
 }
 
+Status RefuseRetired(std::span<const Param> table,
+                     const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
+  for (const auto& [name, value] : learn) {
+    const Param* const param = FindParam(table, name);
+    if (param == nullptr || !param->retired) continue;
+    return InvalidArgument(fmt::format("{}no longer a parameter: {}; leave it out",
+                                       Place(file, value, name), param->doc));
+  }
+  return Status::Ok();
+}
+
 std::string ParamsAsMarkdown(std::span<const Param> table) {
   std::string text = "| parameter | also | value | default | meaning |\n|---|---|---|---|---|\n";
   std::vector<Param> all(table.begin(), table.end());
   all.insert(all.end(), kParamsOfAll.begin(), kParamsOfAll.end());
   for (const Param& param : all) {
+    if (param.retired) continue;
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", param.name, param.aliases,
                         Expected(param), param.default_text, param.doc);
   }

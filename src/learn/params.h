@@ -33,6 +33,7 @@ struct Param {
   std::string_view choices;       // kChoice: separated by spaces
   std::string_view default_text;  // as one would write it; "auto" for values that depend on others
   std::string_view doc;           // one sentence
+  bool retired = false;           // of an earlier version; `doc` says what is done in its place
 };
 
 using ParamValue = std::variant<int64_t, double, bool, std::string>;
@@ -48,6 +49,10 @@ using ParamValues = std::map<std::string, ParamValue, std::less<>>;
 Result<ParamValues> ParseParams(std::span<const Param> table,
                                 const std::map<std::string, job::LearnValue>& learn,
                                 std::string_view file);
+
+// InvalidArgument if `learn` has a parameter that is retired.
+Status RefuseRetired(std::span<const Param> table,
+                     const std::map<std::string, job::LearnValue>& learn, std::string_view file);
 
 // What every algorithm has besides its own; read from the task (task.cc). Constant.
 std::span<const Param> ParamsOfAll();

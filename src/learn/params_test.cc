@@ -72,6 +72,16 @@ TEST(Params, ServerCopiesAreOneOrTwoAndTwoNeedTwoServers) {
             "job.yaml:5:10: learn.server_copies: got two, expected an integer in [1, 2]");
 }
 
+TEST(Params, ParametersOfEarlierVersionsAreRefusedWithWhatIsDoneInTheirPlace) {
+  EXPECT_EQ(ErrorOf("group", "0"),
+            "job.yaml:5:10: learn.group: no longer a parameter: all contexts of a window share its "
+            "noise words now, as group: 0 meant; leave it out");
+  EXPECT_NE(ErrorOf("group-frequent", "300").find("no longer a parameter"), std::string::npos);
+  EXPECT_NE(ErrorOf("noise_uses", "8").find("drawn anew"), std::string::npos);
+  const std::string markdown = ParamsAsMarkdown(word2vec::ParamTable());
+  EXPECT_EQ(markdown.find("noise_uses"), std::string::npos);
+}
+
 TEST(Params, ErrorsNameThePlaceAndWhatIsAllowed) {
   EXPECT_EQ(ErrorOf("dim", "0"),
             "job.yaml:5:10: learn.dim: got 0, expected an integer in [1, 4096]");
@@ -147,7 +157,8 @@ TEST(Params, TextComesBackAsTheSameValues) {
 TEST(Params, MarkdownNamesEveryParameter) {
   const std::string page = ParamsAsMarkdown(word2vec::ParamTable());
   for (const Param& param : word2vec::ParamTable())
-    EXPECT_NE(page.find("| `" + std::string(param.name) + "` |"), std::string::npos);
+    EXPECT_EQ(page.find("| `" + std::string(param.name) + "` |") == std::string::npos,
+              param.retired);
 }
 
 TEST(Algorithm, UnknownOnesAreRefusedWithTheirPlace) {

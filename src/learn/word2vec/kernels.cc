@@ -291,11 +291,34 @@ float Absorb(float* local, float* base, const float* delta, const float* server,
   return hn::GetLane(hn::SumOfLanes(d, squares));
 }
 
+// What is left of a movement of this square length when half of what it shares with another one is
+// taken out.
+HWY_INLINE V Kept(D d, V product, V squares) {
+  const float square = hn::GetLane(hn::SumOfLanes(d, squares));
+  const float both = hn::GetLane(hn::SumOfLanes(d, product));
+  return hn::Set(d, square > 0 ? 1 - both / (2 * square) : 1.0f);
+}
+
 void Merge(float* copy, float* copy_base, float* shared, size_t size) {
   const D d;
+  V product = hn::Zero(d);
+  V own_squares = hn::Zero(d);
+  V others_squares = hn::Zero(d);
   for (size_t k = 0; k < size; k += hn::Lanes(d)) {
-    const V delta = hn::Sub(hn::Load(d, copy + k), hn::Load(d, copy_base + k));
-    const V merged = hn::Add(delta, hn::Load(d, shared + k));
+    const V base = hn::Load(d, copy_base + k);
+    const V own = hn::Sub(hn::Load(d, copy + k), base);
+    const V others = hn::Sub(hn::Load(d, shared + k), base);
+    product = hn::MulAdd(own, others, product);
+    own_squares = hn::MulAdd(own, own, own_squares);
+    others_squares = hn::MulAdd(others, others, others_squares);
+  }
+  const V keep_own = Kept(d, product, own_squares);
+  const V keep_others = Kept(d, product, others_squares);
+  for (size_t k = 0; k < size; k += hn::Lanes(d)) {
+    const V base = hn::Load(d, copy_base + k);
+    const V own = hn::Sub(hn::Load(d, copy + k), base);
+    const V others = hn::Sub(hn::Load(d, shared + k), base);
+    const V merged = hn::MulAdd(keep_others, others, hn::MulAdd(keep_own, own, base));
     hn::Store(merged, d, shared + k);
     hn::Store(merged, d, copy + k);
     hn::Store(merged, d, copy_base + k);

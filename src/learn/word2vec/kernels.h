@@ -75,8 +75,11 @@ struct Kernels {
   // Σ server².
   float (*absorb)(float* local, float* base, const float* delta, const float* server,
                   size_t size) = nullptr;
-  // A thread's copy meets the row that it is a copy of: shared += copy − copy_base, then copy and
-  // copy_base become what shared is.
+  // A copy meets the row that it is a copy of. Both have moved since they were copy_base, by d and
+  // o; all three become copy_base + (1 − d·o / 2d·d) d + (1 − d·o / 2o·o) o, in which each loses
+  // half of what it shares with the other's direction (Maleki et al. 2021, "Scaling Distributed
+  // Training with Adaptive Summation"): the mean of two that are alike, the sum of two at right
+  // angles.
   void (*merge)(float* copy, float* copy_base, float* shared, size_t size) = nullptr;
   // to = from, where others may write `from` meanwhile.
   void (*copy)(const float* from, float* to, size_t size) = nullptr;

@@ -87,9 +87,22 @@ float Absorb(float* local, float* base, const float* delta, const float* server,
 }
 
 void Merge(float* copy, float* copy_base, float* shared, size_t size) {
+  float product = 0;
+  float own_squares = 0;
+  float others_squares = 0;
   for (size_t k = 0; k < size; ++k) {
-    shared[k] += copy[k] - copy_base[k];
-    copy[k] = copy_base[k] = shared[k];
+    const float own = copy[k] - copy_base[k];
+    const float others = shared[k] - copy_base[k];
+    product += own * others;
+    own_squares += own * own;
+    others_squares += others * others;
+  }
+  const float keep_own = own_squares > 0 ? 1 - product / (2 * own_squares) : 1;
+  const float keep_others = others_squares > 0 ? 1 - product / (2 * others_squares) : 1;
+  for (size_t k = 0; k < size; ++k) {
+    const float own = copy[k] - copy_base[k];
+    const float others = shared[k] - copy_base[k];
+    copy[k] = shared[k] = copy_base[k] += keep_own * own + keep_others * others;
   }
 }
 

@@ -192,12 +192,40 @@ TEST_P(EachKernel, ExchangeKeepsWhatWasTrainedMeanwhile) {
     EXPECT_EQ(base[k], 4.5f);
     EXPECT_EQ(local[k], 4.75f);
   }
-  kernels.merge(local, base, server, kSize);
-  for (size_t k = 0; k < kSize; ++k) {
-    EXPECT_EQ(server[k], 4.75f);
-    EXPECT_EQ(local[k], 4.75f);
-    EXPECT_EQ(base[k], 4.75f);
-  }
+}
+
+TEST_P(EachKernel, CopiesThatMetAreCombined) {
+  const Kernels& kernels = Named(GetParam());
+  constexpr size_t kSize = 112;
+  Matrix m = *Matrix::Make(3, kSize);
+  float* const copy = m.row(0);
+  float* const base = m.row(1);
+  float* const shared = m.row(2);
+  const auto meet = [&](float own, float others, bool alike) {
+    for (size_t k = 0; k < kSize; ++k) {
+      base[k] = 1;
+      copy[k] = 1 + own;
+      shared[k] = 1 + (alike || k % 2 == 0 ? others : -others);
+    }
+    kernels.merge(copy, base, shared, kSize);
+    for (size_t k = 0; k < kSize; ++k) {
+      ASSERT_EQ(copy[k], shared[k]);
+      ASSERT_EQ(base[k], shared[k]);
+    }
+  };
+  meet(0.5f, 0, true);  // nobody else has moved it
+  EXPECT_EQ(shared[7], 1.5f);
+  meet(0, 0.5f, true);
+  EXPECT_EQ(shared[7], 1.5f);
+  meet(0, 0, true);
+  EXPECT_EQ(shared[7], 1.0f);
+  meet(0.5f, 0.5f, true);  // alike: the mean
+  EXPECT_NEAR(shared[7], 1.5f, 1e-6f);
+  meet(0.5f, 0.25f, true);
+  EXPECT_NEAR(shared[7], 1.375f, 1e-6f);
+  meet(0.5f, 0.5f, false);  // at right angles: the sum
+  EXPECT_NEAR(shared[6], 2.0f, 1e-6f);
+  EXPECT_NEAR(shared[7], 1.0f, 1e-6f);
 }
 
 TEST(Kernels, UnknownNamesListWhatThereIs) {

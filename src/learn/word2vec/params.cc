@@ -56,23 +56,10 @@ const std::array kFields = {
            "The same model for the same seed, data and number of tasks; one thread a worker, "
            "slower."},
           &Params::deterministic},
-    Field{{"group", "", kInt, 0, 1000, false, "", "3",
-           "Contexts of one window that share noise words, at most, the most frequent words not "
-           "counted; 0: the whole window, fastest."},
-          &Params::group},
-    Field{{"group_frequent", "", kInt, 0, 1e9, false, "", "300",
-           "So many of the most frequent words are not counted for group: as contexts they share "
-           "noise with any."},
-          &Params::group_frequent},
-    Field{{"noise_uses", "", kInt, 1, 64, false, "", "8",
-           "How often a drawn noise word is used, each time beside others, while its row is at "
-           "hand."},
-          &Params::noise_uses},
-    Field{
-        {"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
-         "Most frequent rows of which every thread keeps a copy of its own, as far as 24 MiB hold "
-         "the copies of a worker."},
-        &Params::hot_rows},
+    Field{{"hot_rows", "", kInt, 0, 1e9, false, "", "8192",
+           "Most frequent rows of which there is a copy for each last-level cache of the machine, "
+           "where it has several, as far as 24 MiB hold the copies of a worker; 0: none."},
+          &Params::hot_rows},
     Field{{"exchange_words", "", kInt, 0, 1e12, false, "", "auto",
            "Words of a worker between two rounds of exchange with the servers."},
           &Params::exchange_words},
@@ -89,6 +76,16 @@ const std::array kFields = {
           &Params::simd},
 };
 
+// Parameters of earlier versions (ADR 190).
+constexpr std::string_view kOneNoise =
+    "all contexts of a window share its noise words now, as group: 0 meant";
+const std::array kRetired = {
+    Param{"group", "", kInt, 0, 0, false, "", "", kOneNoise, true},
+    Param{"group_frequent", "", kInt, 0, 0, false, "", "", kOneNoise, true},
+    Param{"noise_uses", "", kInt, 0, 0, false, "", "",
+          "every noise word is drawn anew now, as noise_uses: 1 meant", true},
+};
+
 }  // namespace
 
 ps::Wire WireOf(const Params& params) {
@@ -100,12 +97,17 @@ ps::Wire WireOf(const Params& params) {
 }
 
 std::span<const Param> ParamTable() {
-  static const std::vector<Param> table = TableOf<Params>(kFields);
+  static const std::vector<Param> table = [] {
+    std::vector<Param> all = TableOf<Params>(kFields);
+    all.insert(all.end(), kRetired.begin(), kRetired.end());
+    return all;
+  }();
   return table;
 }
 
 Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
   Params params;
+  TRY(RefuseRetired(kRetired, learn, file));
   TRY(ParseFields<Params>(kFields, learn, file, &params));
   if (params.cbow && !learn.contains("alpha")) params.alpha = 0.05;
   if (!learn.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;

@@ -30,20 +30,17 @@ struct Params {
   int64_t threads = 0;  // 0: its resources.cpu, else the host's cores divided by its workers
   int64_t seed = 1;
   bool deterministic = false;
-  int64_t group = 3;             // contexts of one window that share negatives; 0: the whole window
-  int64_t group_frequent = 300;  // the most frequent words, which do not count for `group`
-  int64_t noise_uses = 8;        // how often each drawn noise word is used
-  int64_t hot_rows = 8192;       // rows of each matrix that every thread keeps in its own cache
-  int64_t exchange_words = 0;    // words between rounds of exchange; 0: chosen by the policy
-  int64_t stale_words = 0;       // words until every changed row was exchanged; 0: by the policy
-  std::string wire = "f32";      // how rows travel between workers and servers
+  int64_t hot_rows = 8192;     // rows of each matrix that are copied for each last-level cache
+  int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
+  int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
+  std::string wire = "f32";    // how rows travel between workers and servers
   std::string simd = "auto";
 };
 
 // What `wire` stands for.
 ps::Wire WireOf(const Params& params);
 
-// Constant, lives for ever.
+// Constant, lives for ever; with those that are retired.
 std::span<const Param> ParamTable();
 
 // Values in range, with what depends on others filled in (alpha, min_alpha). Errors as ParseParams.

@@ -2,6 +2,7 @@
 // here gives the same on every machine for the same seed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -69,48 +70,33 @@ class Sampler {
   double kept_words_ = 0;
 };
 
-// One thread's supply of noise words. Every drawn word is used `uses` times, each time beside
-// others and a hundred windows apart, while its row is still in the core's own cache: rows of rare
-// words would otherwise have to be fetched from wherever the other threads have left them (ADR 14).
-class NoisePool {
+// One thread's supply of noise words, drawn in batches.
+class NoiseSupply {
  public:
-  static constexpr uint32_t kWords = 1024;  // in use at a time: 450 KiB of rows of 100 floats
-
-  // `sampler` outlives it. uses ≥ 1; 1: every word is a fresh draw.
-  NoisePool(const Sampler* sampler, uint32_t uses)
-      : sampler_(sampler), uses_(uses), draws_(kBatch), words_(kWords) {}
+  // `sampler` outlives it.
+  explicit NoiseSupply(const Sampler* sampler) : sampler_(sampler) {}
 
   // Forgets all words, so that what follows depends on `random` alone. Before the first Next.
   void Restart(Random& random) {
-    next_ = 0;
-    pass_ = 0;
+    next_ = kBatch;
     sampler_->BeginDraw(random, draws_);
   }
   uint32_t Next(Random& random) {
-    if (pass_ == 0 && next_ % kBatch == 0) {
-      sampler_->EndDraw(draws_, words_.data() + next_);
+    if (next_ == kBatch) {
+      sampler_->EndDraw(draws_, words_.data());
       sampler_->BeginDraw(random, draws_);
-    }
-    // Odd steps visit every word once a pass; other passes have other neighbours.
-    const uint32_t word = words_[next_ * (1 + kStep * pass_) % kWords];
-    if (++next_ == kWords) {
       next_ = 0;
-      pass_ = (pass_ + 1) % uses_;
     }
-    return word;
+    return words_[next_++];
   }
 
  private:
   static constexpr uint32_t kBatch = 32;
-  static constexpr uint32_t kStep =
-      90;  // no two of the first 24 passes have neighbours (to 4) in common
 
   const Sampler* sampler_;
-  uint32_t uses_;
-  std::vector<uint64_t> draws_;  // of the next batch
-  std::vector<uint32_t> words_;
-  uint32_t next_ = 0;
-  uint32_t pass_ = 0;  // how often the words have been used
+  std::array<uint64_t, kBatch> draws_ = {};  // of the next batch
+  std::array<uint32_t, kBatch> words_ = {};
+  uint32_t next_ = kBatch;
 };
 
 }  // namespace shoal::learn::word2vec

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 namespace shoal::learn::word2vec {
@@ -82,50 +80,34 @@ TEST(Random, StreamsDiffer) {
   EXPECT_EQ(random.Next(), resumed.Next());
 }
 
-TEST(NoisePool, EveryWordIsUsedSoOftenAndEachTimeBesideOthers) {
-  constexpr uint32_t kVocabulary = 100'000;  // so many that hardly any word is drawn twice
-  const Sampler sampler(std::vector<uint64_t>(kVocabulary, 7), 0);
-  for (const uint32_t uses : {1u, 2u, 8u}) {
-    NoisePool pool(&sampler, uses);
-    Random random = Random::Of(3, uses);
-    pool.Restart(random);
-    std::map<uint32_t, int> count;
-    std::map<std::pair<uint32_t, uint32_t>, int> together;  // of groups of five
-    std::vector<uint32_t> group;
-    for (uint32_t i = 0; i < uses * NoisePool::kWords; ++i) {
-      group.push_back(pool.Next(random));
-      ++count[group.back()];
-      if (group.size() < 5) continue;
-      std::sort(group.begin(), group.end());
-      for (size_t a = 0; a < 5; ++a)
-        for (size_t b = a + 1; b < 5; ++b) ++together[{group[a], group[b]}];
-      group.clear();
-    }
-    int others = 0;
-    for (const auto& [word, times] : count) others += times != static_cast<int>(uses);
-    EXPECT_LT(others, 30) << uses;  // drawn twice: 1024²/2/100,000 = 5 expected
-    int again = 0;
-    for (const auto& [pair, times] : together) again += times - 1;
-    EXPECT_LT(again, static_cast<int>(together.size()) / 10) << uses;
-  }
-}
-
-TEST(NoisePool, FollowsTheNoiseDistribution) {
+TEST(NoiseSupply, FollowsTheNoiseDistribution) {
   std::vector<uint64_t> counts = {16'000, 4'000, 1'000, 250, 60, 15};
   const Sampler sampler(counts, 0);
   double sum = 0;
   for (const uint64_t count : counts) sum += std::pow(static_cast<double>(count), 0.75);
-  NoisePool pool(&sampler, 8);
+  NoiseSupply supply(&sampler);
   Random random = Random::Of(5, 1);
-  pool.Restart(random);
+  supply.Restart(random);
   constexpr int kDraws = 2'000'000;
   std::vector<int> got(counts.size());
-  for (int i = 0; i < kDraws; ++i) ++got[pool.Next(random)];
+  for (int i = 0; i < kDraws; ++i) ++got[supply.Next(random)];
   for (size_t word = 0; word < counts.size(); ++word) {
     const double p = std::pow(static_cast<double>(counts[word]), 0.75) / sum;
-    // Eight uses a draw: the standard error is that of an eighth of the draws.
-    EXPECT_NEAR(got[word], kDraws * p, 5 * 8 * std::sqrt(kDraws / 8.0 * p)) << word;
+    EXPECT_NEAR(got[word], kDraws * p, 5 * std::sqrt(kDraws * p)) << word;
   }
+}
+
+TEST(NoiseSupply, AfterARestartTheRandomStateAloneDecides) {
+  const Sampler sampler(std::vector<uint64_t>(1000, 7), 0);
+  NoiseSupply used(&sampler);
+  NoiseSupply fresh(&sampler);
+  Random random = Random::Of(3, 1);
+  used.Restart(random);
+  for (int i = 0; i < 45; ++i) used.Next(random);
+  Random same = random;
+  used.Restart(random);
+  fresh.Restart(same);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(used.Next(random), fresh.Next(same));
 }
 
 }  // namespace

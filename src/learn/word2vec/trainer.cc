@@ -24,58 +24,41 @@ constexpr double kMostStep = 0.25;
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::Make(const TrainingSet& set, Random random,
-                                               uint32_t hot_rows,
-                                               const ExchangePolicy& between_threads,
                                                const ExchangePolicy& between_workers) {
-  hot_rows = std::min(hot_rows, set.sampler->words());
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(set, random, hot_rows, between_threads, between_workers));
+  std::unique_ptr<Trainer> trainer(new Trainer(set, random, between_workers));
   const auto dim = static_cast<size_t>(set.params.dim);
-  for (int table = 0; table < kTables; ++table) {
-    TRY_ASSIGN(trainer->hot_[table], Matrix::Make(hot_rows, dim));
-    TRY_ASSIGN(trainer->hot_base_[table], Matrix::Make(hot_rows, dim));
-  }
   const size_t gradients = GradientFloats(
       2 * trainer->window_, std::max<size_t>(kOutputsTogether, trainer->negative_ + 1));
   TRY_ASSIGN(trainer->scratch_, Matrix::Make(3 + gradients / trainer->stride_, trainer->stride_));
   TRY_ASSIGN(trainer->loss_rows_, Matrix::Make(3, dim));
-  trainer->LoadHotRows();
   return trainer;
 }
 
-Trainer::Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
-                 const ExchangePolicy& between_threads, const ExchangePolicy& between_workers)
+Trainer::Trainer(const TrainingSet& set, Random random, const ExchangePolicy& between_workers)
     : set_(set),
-      hot_rows_(hot_rows),
       stride_(static_cast<uint32_t>(set.input->stride())),
       window_(static_cast<uint32_t>(set.params.window)),
       negative_(
           static_cast<uint32_t>(std::min<int64_t>(set.params.negative, set.sampler->words() - 1))),
       random_(random),
-      between_threads_(between_threads),
       between_workers_(between_workers),
       uses_{UseCounts(set.sampler->words()), UseCounts(set.sampler->words())},
-      hot_uses_{UseCounts(hot_rows), UseCounts(hot_rows)},
       shared_{set.input, set.output},
-      noise_(set.sampler, static_cast<uint32_t>(set.params.noise_uses)) {
+      copy_uses_{UseCounts(0), UseCounts(0)},
+      noise_(set.sampler) {
   kept_.reserve(kBlockItems);
   kept_rows_.reserve(kBlockItems);
   previous_.reserve(kBlockItems);
   noise_words_.resize(negative_);
   const uint32_t longest = set.params.hs ? set.tree->longest() : 0;
   labels_.resize(longest);
-  counted_before_.reserve(kBlockItems + 1);
   const size_t contexts = 2 * window_;
-  const bool whole = set.params.cbow || set.params.hs;
-  const auto group = static_cast<uint32_t>(whole ? 0 : set.params.group);
   const auto together = static_cast<uint32_t>(
       std::clamp(kMostStep / set.params.alpha + 1e-9, 1.0, static_cast<double>(contexts)));
   for (uint32_t n = 0; n <= contexts; ++n) {
-    groups_of_.push_back(group == 0 ? 1 : std::max(1u, (n + group - 1) / group));
-    groups_at_least_.push_back(set.params.cbow ? 1 : (n + together - 1) / together);
+    groups_of_.push_back(set.params.cbow ? std::min(n, 1u) : (n + together - 1) / together);
   }
-  const uint32_t groups = std::max(groups_of_.back(), groups_at_least_.back());
-  const size_t most = std::max<size_t>(groups * (1 + negative_), longest);
+  const size_t most = std::max<size_t>(groups_of_.back() * (1 + negative_), longest);
   output_rows_.resize(kSteps * most);
   for (uint32_t i = 0; i < kSteps; ++i) steps_[i].outputs = output_rows_.data() + i * most;
   contexts_.resize(contexts);
@@ -94,9 +77,6 @@ void Trainer::Thin(std::span<const uint32_t> items) {
   kept_rows_.clear();
   previous_.clear();
   sentence_ends_.clear();
-  counted_before_.assign(1, 0);
-  const auto frequent =
-      static_cast<uint32_t>(std::min<int64_t>(set_.params.group_frequent, set_.sampler->words()));
   uint64_t words = 0;
   for (uint32_t item : items) {
     if (item == data::kSentenceEnd) {
@@ -112,7 +92,6 @@ void Trainer::Thin(std::span<const uint32_t> items) {
     const uint32_t latest = previous_.empty() ? 0 : previous_.back();
     previous_.push_back(before > first ? std::max(latest, before) : latest);
     kept_.push_back(item);
-    counted_before_.push_back(counted_before_.back() + (item >= frequent));
     kept_rows_.push_back(Row(kInput, item));
   }
   EndSentence();
@@ -156,10 +135,7 @@ void Trainer::Prepare(uint32_t position) {
   Step& step = steps_[position % kSteps];
   step.left = position - std::min(position - sentence_begin_, width);
   step.right = std::min(sentence_end, position + width + 1);
-  const uint32_t contexts = step.right - step.left - 1;
-  const uint32_t counted = counted_before_[step.right] - counted_before_[step.left] -
-                           (counted_before_[position + 1] - counted_before_[position]);
-  step.groups = contexts == 0 ? 0 : std::max(groups_of_[counted], groups_at_least_[contexts]);
+  step.groups = groups_of_[step.right - step.left - 1];
   if (position + window_ < kept_.size()) Fetch(kept_rows_[position + window_]);
   if (step.groups == 0) return;
   const uint32_t centre = kept_[position];
@@ -302,7 +278,6 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
   if (next_ == n) return 0;
   for (const TableKind table : {kInput, kOutput}) {
     due_for_workers_[table] = between_workers_.UsesUntilDue(table, alpha);
-    due_for_threads_[table] = between_threads_.UsesUntilDue(table, alpha);
   }
   if (next_ == 0) {
     for (uint32_t i = 0; i < std::min(n, window_); ++i) Fetch(kept_rows_[i]);
@@ -317,27 +292,13 @@ uint32_t Trainer::Train(uint32_t most, float alpha) {
   return end - begin;
 }
 
-void Trainer::MergeHotRow(TableKind table, uint32_t row) {
-  if (row >= hot_rows_) return;
-  RowLocks::Guard guard(*set_.locks, table, row);
-  set_.kernels->merge(hot_[table].row(row), hot_base_[table].row(row), shared_[table]->row(row),
-                      stride_);
-}
-
-void Trainer::MergeHotRows() {
-  for (const TableKind table : {kInput, kOutput}) {
-    for (uint32_t row = 0; row < hot_rows_; ++row) MergeHotRow(table, row);
-  }
-}
-
-void Trainer::LoadHotRows() {
-  for (const TableKind table : {kInput, kOutput}) {
-    for (uint32_t row = 0; row < hot_rows_; ++row) {
-      RowLocks::Guard guard(*set_.locks, table, row);
-      set_.kernels->copy(shared_[table]->row(row), hot_[table].row(row), stride_);
-      set_.kernels->copy(shared_[table]->row(row), hot_base_[table].row(row), stride_);
-    }
-  }
+void Trainer::UseCopies(DomainCopies* copies) {
+  SHOAL_CHECK(next_ == kept_.size());
+  copies_ = copies;
+  const uint32_t copied = copies == nullptr ? 0 : copies->rows();
+  if (copied == copied_) return;
+  copied_ = copied;
+  for (UseCounts& uses : copy_uses_) uses = UseCounts(copied);
 }
 
 }  // namespace shoal::learn::word2vec

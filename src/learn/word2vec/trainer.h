@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "learn/word2vec/domain_copies.h"
 #include "learn/word2vec/exchange_policy.h"
 #include "learn/word2vec/huffman.h"
 #include "learn/word2vec/kernels.h"
@@ -61,13 +62,13 @@ class Trainer {
   // Items that one call of Load takes at most; a sentence ends where a block ends.
   static constexpr size_t kBlockItems = 1024;
 
-  // `hot_rows` of each matrix are kept as copies of this thread's own, so that threads do not wait
-  // for each other's cache lines; 0 for a thread that is alone. `between_threads` says when a copy
-  // is merged, `between_workers` when a row is due for the servers.
+  // `between_workers` says when a row is due for the servers.
   static Result<std::unique_ptr<Trainer>> Make(const TrainingSet& set, Random random,
-                                               uint32_t hot_rows,
-                                               const ExchangePolicy& between_threads,
                                                const ExchangePolicy& between_workers);
+
+  // The copies of frequent rows that the blocks from now on train, and merge when they have been
+  // used often; null: there are none. Of as many rows at every call. Between two blocks.
+  void UseCopies(DomainCopies* copies);
 
   // Takes the next block: numbers of words and data::kSentenceEnd, at most kBlockItems; thins it
   // out. The block before must be done.
@@ -76,15 +77,6 @@ class Trainer {
   // many as are left. `alpha` is the learning rate. Gives how many it did: 0 when the block is
   // done.
   uint32_t Train(uint32_t most, float alpha);
-
-  // Adds what this thread's copies have moved by to the shared rows, and takes over what others
-  // did.
-  void MergeHotRows();
-  // The same for one row; nothing if this thread has no copy of it.
-  void MergeHotRow(TableKind table, uint32_t row);
-  // Takes the shared rows as they are; before the first block and after the worker's rows were
-  // loaded.
-  void LoadHotRows();
 
   // Rows that have become due for an exchange with the servers since the caller last cleared it.
   // May name a row twice.
@@ -117,9 +109,11 @@ class Trainer {
   };
   static constexpr uint32_t kAhead = 3;  // windows prepared ahead
   static constexpr uint32_t kSteps = 4;  // remembered: a power of two > kAhead
+  // Of a copied row by one thread until the copy is merged, which costs about as much as a use of a
+  // row that another cache has.
+  static constexpr uint16_t kUsesOfCopy = 16;
 
-  Trainer(const TrainingSet& set, Random random, uint32_t hot_rows,
-          const ExchangePolicy& between_threads, const ExchangePolicy& between_workers);
+  Trainer(const TrainingSet& set, Random random, const ExchangePolicy& between_workers);
 
   void Thin(std::span<const uint32_t> items);
   void EndSentence();
@@ -135,42 +129,37 @@ class Trainer {
   void CountUse(TableKind table, uint32_t word) {
     if (set_.counts_uses && uses_[table].Add(word, due_for_workers_[table]))
       due_[table].push_back(word);
-    if (word < hot_rows_ && hot_uses_[table].Add(word, due_for_threads_[table]))
-      MergeHotRow(table, word);
+    if (word < copied_ && copy_uses_[table].Add(word, kUsesOfCopy)) copies_->Merge(table, word);
   }
   float* Row(TableKind table, uint32_t word) {
-    return word < hot_rows_ ? hot_[table].row(word) : shared_[table]->row(word);
+    return word < copied_ ? copies_->row(table, word) : shared_[table]->row(word);
   }
   // Has the row fetched while the next window is trained.
   void Fetch(float* row) { ahead_.push_back(row); }
 
   const TrainingSet set_;
-  const uint32_t hot_rows_;
   const uint32_t stride_;
   const uint32_t window_;
   const uint32_t negative_;
   Random random_;
   std::atomic<uint64_t> words_{0};
-  const ExchangePolicy between_threads_;
   const ExchangePolicy between_workers_;
   UseCounts uses_[kTables];
-  UseCounts hot_uses_[kTables];
   uint16_t due_for_workers_[kTables] = {};
-  uint16_t due_for_threads_[kTables] = {};
   std::vector<uint32_t> due_[kTables];
   Loss loss_;
   uint32_t windows_until_loss_ = 1;
 
   Matrix* const shared_[kTables];
-  Matrix hot_[kTables];       // this thread's copies
-  Matrix hot_base_[kTables];  // what they were when last merged
+  DomainCopies* copies_ = nullptr;
+  uint32_t copied_ = 0;  // rows of copies_
+  UseCounts copy_uses_[kTables];
 
   // The block at hand: kept words, where their rows are, and the latest position (+1; 0: none)
   // whose word stands again near it, up to a position.
   std::vector<uint32_t> kept_;
   std::vector<float*> kept_rows_;
   std::vector<uint32_t> previous_;
-  std::vector<uint32_t> counted_before_;  // words before a position that count for `group`
   std::vector<uint32_t> sentence_ends_;
   uint32_t next_ = 0;    // position that is trained next
   size_t sentence_ = 0;  // of the position that is prepared next
@@ -179,10 +168,9 @@ class Trainer {
   Step steps_[kSteps];
   std::vector<float*> ahead_;  // rows of windows prepared, not yet fetched
   std::vector<float*> output_rows_;
-  std::vector<uint32_t> groups_of_;        // by the number of contexts that count
-  std::vector<uint32_t> groups_at_least_;  // by the number of all contexts
+  std::vector<uint32_t> groups_of_;  // by the number of contexts
   std::vector<uint32_t> noise_words_;
-  NoisePool noise_;
+  NoiseSupply noise_;
   std::vector<float> labels_;  // of the path at hand
   std::vector<float*> contexts_;
   std::vector<float*> distinct_;

@@ -38,9 +38,12 @@ struct Fixture {
     set.locks = &locks;
     return set;
   }
-  std::unique_ptr<Trainer> MakeTrainer(uint64_t stream, uint32_t hot, int threads) {
-    return std::move(*Trainer::Make(Set(), Random::Of(7, stream), hot,
-                                    ExchangePolicy(params, threads), ExchangePolicy(params, 1)));
+  std::unique_ptr<Trainer> MakeTrainer(uint64_t stream) {
+    return std::move(*Trainer::Make(Set(), Random::Of(7, stream), ExchangePolicy(params, 1)));
+  }
+  std::unique_ptr<DomainCopies> MakeCopies(uint32_t rows) {
+    Matrix* const shared[kTables] = {&input, &output};
+    return std::move(*DomainCopies::Make(rows, shared, &locks, *ChooseKernels("auto")));
   }
   // Mean cosine within groups minus that between groups.
   double Contrast() const {
@@ -94,17 +97,14 @@ void TrainAll(Trainer& trainer, std::span<const uint32_t> items, float alpha) {
   }
 }
 
-class PlantedTest : public testing::TestWithParam<std::tuple<bool, int>> {};
-INSTANTIATE_TEST_SUITE_P(Variants, PlantedTest,
-                         testing::Combine(testing::Bool(), testing::Values(0, 1, 3)));
+class PlantedTest : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Cbow, PlantedTest, testing::Bool());
 
 TEST_P(PlantedTest, LearnsWhichWordsStandTogether) {
   Params params = SmallParams();
-  params.cbow = std::get<0>(GetParam());
-  params.group = std::get<1>(GetParam());
-  params.group_frequent = 6;  // some of the words that stand together
+  params.cbow = GetParam();
   Fixture fixture(params);
-  const auto trainer = fixture.MakeTrainer(1, 0, 1);
+  const auto trainer = fixture.MakeTrainer(1);
   const auto items = Items(2000, 1);
   TrainAll(*trainer, items, 0.05f);
   const Trainer::Loss first = trainer->TakeLoss();
@@ -117,20 +117,32 @@ TEST_P(PlantedTest, LearnsWhichWordsStandTogether) {
             first.sum / static_cast<double>(first.pairs));
 }
 
-TEST(Trainer, ThreadsWithCopiesOfFrequentRowsLearnTheSame) {
-  Fixture fixture(SmallParams());
-  // One after the other, so that the test is exact under every sanitizer; each has copies.
-  const auto one = fixture.MakeTrainer(1, kWords / 2, 2);
-  const auto two = fixture.MakeTrainer(2, kWords / 2, 2);
-  const auto items = Items(500, 1);
-  const auto others = Items(500, 2);
-  for (int epoch = 0; epoch < 10; ++epoch) {
-    TrainAll(*one, items, 0.05f);
-    TrainAll(*two, others, 0.05f);
+TEST(Trainer, ThreadsBelowSeveralCachesLearnTheSame) {
+  for (const bool cbow : {false, true}) {
+    Params params = SmallParams();
+    params.cbow = cbow;
+    Fixture fixture(params);
+    // One after the other, so that the test is exact under every sanitizer; each has copies.
+    const auto one = fixture.MakeTrainer(1);
+    const auto two = fixture.MakeTrainer(2);
+    const auto first = fixture.MakeCopies(kWords / 2);
+    const auto second = fixture.MakeCopies(kWords / 2);
+    one->UseCopies(first.get());
+    two->UseCopies(second.get());
+    const auto items = Items(500, 1);
+    const auto others = Items(500, 2);
+    for (int epoch = 0; epoch < 10; ++epoch) {
+      TrainAll(*one, items, 0.05f);
+      TrainAll(*two, others, 0.05f);
+      if (epoch == 4) {  // they have been moved to other processors
+        one->UseCopies(second.get());
+        two->UseCopies(first.get());
+      }
+    }
+    first->MergeAll();
+    second->MergeAll();
+    EXPECT_GT(fixture.Contrast(), 0.5) << cbow;
   }
-  one->MergeHotRows();
-  two->MergeHotRows();
-  EXPECT_GT(fixture.Contrast(), 0.5);
 }
 
 // Sessions in which one item stands up to 80 times in a row: a wide window is then full of it, and
@@ -154,8 +166,8 @@ TEST(Trainer, RepeatedItemsInWideWindowsStayFinite) {
       const HuffmanTree tree(std::vector<uint64_t>(kItems, 300));
       TrainingSet set = fixture.Set();
       set.tree = &tree;
-      const auto trainer = std::move(*Trainer::Make(
-          set, Random::Of(7, 1), 0, ExchangePolicy(params, 1), ExchangePolicy(params, 1)));
+      const auto trainer =
+          std::move(*Trainer::Make(set, Random::Of(7, 1), ExchangePolicy(params, 1)));
       for (int epoch = 0; epoch < 3; ++epoch) TrainAll(*trainer, items, alpha);
       for (uint32_t item = 0; item < kItems; ++item) {
         for (const Matrix* const rows : {&fixture.input, &fixture.output}) {
@@ -174,15 +186,15 @@ TEST(Trainer, SameRandomStateSameModel) {
   Fixture first(SmallParams());
   Fixture second(SmallParams());
   const auto items = Items(300, 1);
-  const auto whole = first.MakeTrainer(1, 0, 1);
+  const auto whole = first.MakeTrainer(1);
   TrainAll(*whole, items, 0.05f);
 
   // The second stops in the middle, at a block's end, and another trainer goes on.
-  const auto early = second.MakeTrainer(1, 0, 1);
+  const auto early = second.MakeTrainer(1);
   const std::span<const uint32_t> all = items;
   const size_t half = 2 * Trainer::kBlockItems;
   TrainAll(*early, all.first(half), 0.05f);
-  const auto late = second.MakeTrainer(9, 0, 1);
+  const auto late = second.MakeTrainer(9);
   late->set_random(early->random());
   TrainAll(*late, all.subspan(half), 0.05f);
   for (uint32_t row = 0; row < kWords; ++row) {
@@ -195,7 +207,9 @@ TEST(Trainer, TinyVocabulariesAndSentences) {
     Params params = SmallParams();
     params.negative = 10;
     Fixture fixture(params, std::vector<uint64_t>(words, 5));
-    const auto trainer = fixture.MakeTrainer(1, 2, 2);
+    const auto trainer = fixture.MakeTrainer(1);
+    const auto copies = fixture.MakeCopies(std::min<uint32_t>(2, static_cast<uint32_t>(words)));
+    trainer->UseCopies(copies.get());
     std::vector<uint32_t> items;
     for (uint32_t i = 0; i < 200; ++i) {
       items.push_back(i % static_cast<uint32_t>(words));
@@ -204,7 +218,7 @@ TEST(Trainer, TinyVocabulariesAndSentences) {
     TrainAll(*trainer, items, 0.05f);
     trainer->Load({});
     EXPECT_EQ(trainer->Train(1, 0.05f), 0u);
-    trainer->MergeHotRows();
+    copies->MergeAll();
     EXPECT_EQ(trainer->words(), 200u);
     for (uint32_t row = 0; row < words; ++row) {
       for (int k = 0; k < 24; ++k) ASSERT_TRUE(std::isfinite(fixture.input.row(row)[k]));
@@ -216,8 +230,7 @@ TEST(Trainer, TellsWhichRowsAreDue) {
   Params params = SmallParams();
   Fixture fixture(params);
   const ExchangePolicy workers(params, 2);
-  const auto trainer = std::move(
-      *Trainer::Make(fixture.Set(), Random::Of(7, 1), 0, ExchangePolicy(params, 1), workers));
+  const auto trainer = std::move(*Trainer::Make(fixture.Set(), Random::Of(7, 1), workers));
   const uint16_t due = workers.UsesUntilDue(kInput, 0.05);
   ASSERT_GT(due, 2);
   // Word 3 occurs just often enough, the others do not.

@@ -1,6 +1,7 @@
 #include "learn/word2vec/training.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,9 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-constexpr size_t kHotBytes = 24 << 20;  // of a worker's copies of frequent rows
+constexpr size_t kCopyBytes = 24 << 20;  // of a worker's copies of frequent rows
+// Words of all threads within which every copy of a row meets the others.
+constexpr double kCopyWords = 100e3;
 constexpr size_t kReadItems = 16 * 1024;
 constexpr auto kMonitor = std::chrono::milliseconds(10);
 constexpr auto kReport = std::chrono::milliseconds(200);
@@ -54,21 +57,59 @@ Training::Training(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
       cache_(cache),
       progress_(progress),
       between_workers_(setup.params, setup.workers, static_cast<int>(shards.size())),
-      between_threads_(setup.params, setup.workers * static_cast<int>(shards.size())),
+      caches_(host::FindCacheDomains()),
       sampler_(CountsOf(vocabulary), setup.params.sample),
       round_windows_(WindowsOf(between_workers_.round_words(), sampler_, vocabulary)),
       own_total_(WordsOf(shards) * static_cast<uint64_t>(setup.params.epochs)),
       job_total_(vocabulary.words() * static_cast<uint64_t>(setup.params.epochs)) {}
 
-// Of which each thread keeps copies; none where they would have to be merged at every use.
-uint32_t Training::HotRows() const {
-  const bool copies =
-      shards_.size() > 1 && between_threads_.UsesUntilDue(kInput, setup_.params.alpha) > 1;
-  if (!copies) return 0;
+uint32_t Training::Domains() const {
+  return std::min(caches_.count, static_cast<uint32_t>(shards_.size()));
+}
+
+Status Training::MakeCopies() {
+  if (Domains() == 1) return Status::Ok();
   // A copy and what it was when last merged, of both matrices.
   const size_t bytes = 2 * kTables * cache_->local(kInput).stride() * sizeof(float);
-  return static_cast<uint32_t>(std::min<uint64_t>(static_cast<uint64_t>(setup_.params.hot_rows),
-                                                  kHotBytes / (bytes * shards_.size())));
+  const uint64_t rows =
+      std::min({static_cast<uint64_t>(setup_.params.hot_rows),
+                static_cast<uint64_t>(vocabulary_.size()), kCopyBytes / (bytes * Domains())});
+  if (rows == 0) return Status::Ok();
+  Matrix* const shared[kTables] = {&cache_->local(kInput), &cache_->local(kOutput)};
+  for (uint32_t domain = 0; domain < Domains(); ++domain) {
+    TRY_ASSIGN(std::unique_ptr<DomainCopies> copies,
+               DomainCopies::Make(static_cast<uint32_t>(rows), shared, &cache_->locks(),
+                                  &cache_->kernels()));
+    copies_.push_back(std::move(copies));
+  }
+  return Status::Ok();
+}
+
+// Those of the cache below which the calling thread runs at this moment.
+DomainCopies* Training::CopiesOf() const {
+  if (copies_.empty()) return nullptr;
+  return copies_[caches_.Of(::sched_getcpu()) % copies_.size()].get();
+}
+
+// A thread merges its share of all copies within kCopyWords, so that rows which are too rare to be
+// merged for their use are no older either.
+void Training::SweepCopies(Thread& thread, uint64_t words) {
+  if (copies_.empty()) return;
+  const uint32_t rows = copies_.front()->rows();
+  const auto threads = static_cast<uint32_t>(threads_.size());
+  thread.copies_owed += static_cast<double>(words) * rows / kCopyWords;
+  for (; thread.copies_owed >= 1; thread.copies_owed -= 1) {
+    const uint32_t row = thread.copy_row;
+    for (const TableKind table : {kInput, kOutput}) MergeCopies(table, {&row, 1});
+    thread.copy_row += threads;
+    if (thread.copy_row >= rows) thread.copy_row = static_cast<uint32_t>(thread.index) % rows;
+  }
+}
+
+void Training::MergeCopies(TableKind table, std::span<const uint32_t> rows) {
+  for (const std::unique_ptr<DomainCopies>& copies : copies_) {
+    for (const uint32_t row : rows) copies->Merge(table, row);
+  }
 }
 
 Status Training::Prepare(std::vector<Position> from) {
@@ -82,15 +123,15 @@ Status Training::Prepare(std::vector<Position> from) {
   set.output = &cache_->local(kOutput);
   set.locks = &cache_->locks();
   set.counts_uses = setup_.workers > 1;
-  const uint32_t hot = HotRows();
+  TRY(MakeCopies());
   threads_.resize(shards_.size());
   for (size_t i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
     thread.index = i;
     thread.at = from[i];
     words_ += from[i].words;
-    TRY_ASSIGN(thread.trainer,
-               Trainer::Make(set, Random(from[i].random), hot, between_threads_, between_workers_));
+    TRY_ASSIGN(thread.trainer, Trainer::Make(set, Random(from[i].random), between_workers_));
+    if (!copies_.empty()) thread.copy_row = static_cast<uint32_t>(i) % copies_.front()->rows();
     thread.exchange = std::make_unique<RowExchange>(cache_, between_workers_);
     TRY_ASSIGN(thread.cursor, shards_[i].Open());
     TRY(thread.cursor->Seek(std::min(from[i].item, shards_[i].items())));
@@ -135,7 +176,7 @@ Status Training::Round(Thread& thread) {
   thread.windows = 0;
   Sweep(thread);
   for (const TableKind table : {kInput, kOutput}) {
-    for (uint32_t row : thread.trainer->due(table)) thread.trainer->MergeHotRow(table, row);
+    MergeCopies(table, thread.trainer->due(table));
   }
   if (setup_.params.deterministic && setup_.workers > 1) {
     // The plan is an estimate; what exceeds it goes with the last flush.
@@ -178,6 +219,7 @@ Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
   while (!items.empty() && !Stopping()) {
     const size_t size = std::min(items.size(), Trainer::kBlockItems);
     const uint64_t before = thread.trainer->words();
+    thread.trainer->UseCopies(CopiesOf());
     thread.trainer->Load(items.first(size));
     const float alpha = Alpha(words_.load(std::memory_order_relaxed));
     while (const uint32_t done = thread.trainer->Train(
@@ -187,6 +229,7 @@ Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
     }
     items = items.subspan(size);
     const uint64_t words = thread.trainer->words() - before;
+    SweepCopies(thread, words);
     words_.fetch_add(words, std::memory_order_relaxed);
     thread.at.words += words;
     thread.at.item += size;
@@ -211,7 +254,6 @@ Status Training::TrainThread(Thread& thread) {
   if (shards_[thread.index].words() == 0) thread.at.epoch = epochs;
   while (thread.rounds < rounds_ && !Stopping()) TRY(Round(thread));
   TRY(thread.exchange->Collect(0));
-  thread.trainer->MergeHotRows();
   return Publish(thread);
 }
 
@@ -328,6 +370,7 @@ Status Training::Run(std::vector<Position> from) {
   const Status trained = Monitor();
   for (std::thread& thread : threads) thread.join();
   TRY(trained);
+  for (const std::unique_ptr<DomainCopies>& copies : copies_) copies->MergeAll();
 
   drained_ = setup_.stop->load() && words_.load() < own_total_;
   if (!drained_ && words_.load() != own_total_) {

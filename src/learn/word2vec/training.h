@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "base/status.h"
 #include "data/encoder.h"
 #include "data/vocabulary.h"
+#include "host/cache_domains.h"
+#include "learn/word2vec/domain_copies.h"
 #include "learn/word2vec/exchange_policy.h"
 #include "learn/word2vec/job_progress.h"
 #include "learn/word2vec/positions.h"
@@ -63,9 +66,16 @@ class Training {
     uint64_t rounds = 0;
     uint64_t sweeps = 0;
     uint32_t sweep_row = 0;  // the next row that the sweep looks at
+    uint32_t copy_row = 0;   // the next row whose copies are merged whatever their use
+    double copies_owed = 0;  // rows that are to be merged by now
   };
 
-  uint32_t HotRows() const;
+  // The machine's last-level caches in which this worker's threads run.
+  uint32_t Domains() const;
+  Status MakeCopies();
+  DomainCopies* CopiesOf() const;
+  void SweepCopies(Thread& thread, uint64_t words);
+  void MergeCopies(TableKind table, std::span<const uint32_t> rows);
   Status Prepare(std::vector<Position> from);
   void RunThread(Thread& thread);
   Status TrainThread(Thread& thread);
@@ -90,7 +100,7 @@ class Training {
   RowCache* const cache_;
   JobProgress* const progress_;
   const ExchangePolicy between_workers_;
-  const ExchangePolicy between_threads_;
+  const host::CacheDomains caches_;
   const Sampler sampler_;
   std::unique_ptr<const HuffmanTree> tree_;  // with params.hs
   const uint32_t round_windows_;
@@ -98,6 +108,7 @@ class Training {
   const uint64_t job_total_;
 
   std::vector<Thread> threads_;
+  std::vector<std::unique_ptr<DomainCopies>> copies_;  // one a last-level cache, or none
   std::unique_ptr<Positions> positions_;
   std::atomic<uint64_t> words_{0};
   std::atomic<bool> failed_{false};
