@@ -340,6 +340,7 @@ const std::map<std::string, OptimizerKind>& OptimizerKinds() {
       {"momentum", {Optimizer::Momentum(lr), {"lr", "momentum"}}},
       {"adam", {Optimizer::Adam(lr), {"lr", "beta1", "beta2", "eps"}}},
       {"ftrl", {Optimizer::Ftrl(lr, 1, 0, 0), {"lr", "beta", "l1", "l2"}}},
+      {"combine", {Optimizer::Combine(), {}}},
       {"function", {Optimizer::Function(""), {"function", "argument", "state_planes"}}}};
   return kinds;
 }
@@ -353,8 +354,9 @@ std::string Listed(const std::vector<std::string>& names) {
 ps::Optimizer OptimizerOf(const std::string& kind, const py::dict& fields) {
   const auto found = OptimizerKinds().find(kind);
   if (found == OptimizerKinds().end()) {
-    throw py::value_error("optimizer: got '" + kind +
-                          "', expected add, sgd, adagrad, momentum, adam, ftrl or function");
+    throw py::value_error(
+        "optimizer: got '" + kind +
+        "', expected add, sgd, adagrad, momentum, adam, ftrl, combine or function");
   }
   const std::vector<std::string>& takes = found->second.takes;
   ps::Optimizer optimizer = found->second.first;

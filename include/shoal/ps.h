@@ -60,7 +60,9 @@ SHOAL_PS_INLINE namespace v1 {
 
   // What servers do with a pushed row g; w is the stored row. Formulas: docs/ps.md.
   struct Optimizer {
-    enum class Kind : uint8_t { kAdd, kSgd, kAdagrad, kMomentum, kAdam, kFtrl, kFunction };
+    // clang-format off
+    enum class Kind : uint8_t { kAdd, kSgd, kAdagrad, kMomentum, kAdam, kFtrl, kFunction, kCombine };
+    // clang-format on
     Kind kind = Kind::kAdd;
     float lr = 0.1f, eps = 1e-6f, momentum = 0.9f, beta1 = 0.9f, beta2 = 0.999f;
     float beta = 1.0f, l1 = 0.0f, l2 = 0.0f;
@@ -70,9 +72,7 @@ SHOAL_PS_INLINE namespace v1 {
 
     static Optimizer Add() { return {}; }                        // w += g
     static Optimizer Sgd(float lr) { return {Kind::kSgd, lr}; }  // w -= lr g
-    // s += g g; w -= lr g / (sqrt(s) + eps)
     static Optimizer Adagrad(float lr, float eps = 1e-6f) { return {Kind::kAdagrad, lr, eps}; }
-    // v = momentum v + g; w -= lr v
     static Optimizer Momentum(float lr, float m = 0.9f) { return {Kind::kMomentum, lr, 1e-6f, m}; }
     static Optimizer Adam(float lr, float beta1 = 0.9f, float beta2 = 0.999f, float eps = 1e-8f) {
       return {Kind::kAdam, lr, eps, 0.9f, beta1, beta2};
@@ -80,6 +80,8 @@ SHOAL_PS_INLINE namespace v1 {
     static Optimizer Ftrl(float lr, float beta, float l1, float l2) {
       return {Kind::kFtrl, lr, 1e-6f, 0.9f, 0.9f, 0.999f, beta, l1, l2};
     }
+    // The last float of a row counts its pushes; that of a pushed row is the count it was made with
+    static Optimizer Combine() { return {Kind::kCombine}; }
     static Optimizer Function(std::string name, std::string argument = {}, uint32_t planes = 0) {
       Optimizer optimizer{Kind::kFunction};
       optimizer.function = std::move(name);
@@ -114,8 +116,7 @@ SHOAL_PS_INLINE namespace v1 {
 
   // A table as Client::CreateTable knows it. Cheap to copy.
   struct Table {
-    uint32_t id = 0;
-    uint32_t dim = 0;
+    uint32_t id = 0, dim = 0;
     uint64_t rows = 0;  // 0: sparse
     WireType push = WireType::kF32, pull = WireType::kF32;
   };

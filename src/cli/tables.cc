@@ -205,6 +205,8 @@ std::string OptimizerText(const ps::OptimizerSpec& spec) {
                          spec.eps);
     case Kind::kFtrl:
       return fmt::format("ftrl lr {} beta {} l1 {} l2 {}", spec.lr, spec.beta, spec.l1, spec.l2);
+    case Kind::kCombine:
+      return "combine";
     case Kind::kFunction:
       return fmt::format("function {}", spec.function);
   }

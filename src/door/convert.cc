@@ -32,6 +32,8 @@ ps::OptimizerKind KindOf(ps::v1::Optimizer::Kind kind) {
       return ps::OptimizerKind::kFtrl;
     case Kind::kFunction:
       return ps::OptimizerKind::kFunction;
+    case Kind::kCombine:
+      return ps::OptimizerKind::kCombine;
   }
   return ps::OptimizerKind::kAdd;
 }

@@ -155,7 +155,8 @@ TEST(SpecCodec, RoundTripAndBounds) {
 TEST(SpecCodec, EveryOptimizerComesBackAndBadNumbersAreRefused) {
   TableSpec spec;
   spec.name = "t";
-  spec.rows = spec.dim = 1;
+  spec.rows = 1;
+  spec.dim = 2;
   for (uint8_t kind = 0; kind < kOptimizerKinds; ++kind) {
     spec.optimizer = {};
     auto& o = spec.optimizer;

@@ -138,6 +138,14 @@ struct FtrlOp {
   }
 };
 
+struct CombineOp {
+  float share;
+  template <class D, class V>
+  HWY_INLINE V operator()(D d, V w, V g, float*) const {
+    return hn::MulAdd(hn::Set(d, share), g, w);
+  }
+};
+
 template <class Op>
 HWY_INLINE void ApplyRow(const Op& op, float* row, const float* delta, float* state, float* out,
                          size_t dim) {
@@ -167,6 +175,22 @@ HWY_INLINE void ApplyRows(Op op, const RowBatch& batch) {
     op.Begin(row);
     ApplyRow(op, row, batch.deltas[i], row + layout.stride,
              batch.out != nullptr ? batch.out[i] : nullptr, layout.dim);
+  }
+}
+
+HWY_INLINE void CombineRows(const RowBatch& batch) {
+  const RowLayout& layout = batch.layout;
+  const size_t last = layout.dim - 1;
+  for (size_t i = 0; i < HWY_MIN(kAhead, batch.n); ++i) PrefetchRow(batch.rows[i], layout.floats);
+  for (size_t i = 0; i < batch.n; ++i) {
+    if (i + kAhead < batch.n) PrefetchRow(batch.rows[i + kAhead], layout.floats);
+    float* const row = batch.rows[i];
+    float* const out = batch.out != nullptr ? batch.out[i] : nullptr;
+    const uint32_t count = CombineCount(row[last]);
+    const CombineOp op{CombineShare(count, CombineCount(batch.deltas[i][last]))};
+    ApplyRow(op, row, batch.deltas[i], row + layout.stride, out, last);
+    row[last] = static_cast<float>((count + 1) % kCombineCounts);
+    if (out != nullptr) out[last] = row[last];
   }
 }
 
@@ -219,6 +243,8 @@ void ApplyTarget(const RowBatch& batch) {
       return ApplyRows(AdamOp(spec, batch.layout), batch);
     case OptimizerKind::kFtrl:
       return ApplyRows(FtrlOp{spec.lr, spec.beta, spec.l1, spec.l2, batch.layout.stride}, batch);
+    case OptimizerKind::kCombine:
+      return CombineRows(batch);
     case OptimizerKind::kFunction:
       return;  // table.cc calls it
   }

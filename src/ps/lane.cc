@@ -184,6 +184,13 @@ Status Lane::CheckRows(const Table& table, const FrameHeader& head, const RowReq
     return InvalidArgument(fmt::format("table '{}': rows of {} floats, expected {}",
                                        table.spec().name, head.dim, table.spec().dim));
   }
+  if (table.spec().optimizer.kind == OptimizerKind::kCombine &&
+      ((HasDeltas(head) && head.values != ValueType::kF32) ||
+       (WantsRows(head) && head.answer != ValueType::kF32))) {
+    return InvalidArgument(fmt::format(
+        "table '{}': rows of bf16 or int8, expected f32 with combine, whose last float counts",
+        table.spec().name));
+  }
   KeyBatch batch;
   for (size_t first = 0; first < head.rows; first += kBatchRows) {
     request.FillKeys(first, std::min<size_t>(kBatchRows, head.rows - first), &batch);

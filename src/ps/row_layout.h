@@ -16,6 +16,7 @@ constexpr size_t StatePlanes(const OptimizerSpec& spec) {
   switch (spec.kind) {
     case OptimizerKind::kAdd:
     case OptimizerKind::kSgd:
+    case OptimizerKind::kCombine:  // counts in its values
       return 0;
     case OptimizerKind::kAdagrad:   // sum of squares
     case OptimizerKind::kMomentum:  // velocity

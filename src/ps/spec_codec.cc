@@ -11,6 +11,7 @@ void PutExtras(const OptimizerSpec& spec, ByteWriter* out) {
     case OptimizerKind::kAdd:
     case OptimizerKind::kSgd:
     case OptimizerKind::kAdagrad:
+    case OptimizerKind::kCombine:
       return;
     case OptimizerKind::kMomentum:
       return out->Put(spec.momentum);
@@ -33,6 +34,7 @@ Status GetExtras(ByteReader* in, OptimizerSpec* spec) {
     case OptimizerKind::kAdd:
     case OptimizerKind::kSgd:
     case OptimizerKind::kAdagrad:
+    case OptimizerKind::kCombine:
       return Status::Ok();
     case OptimizerKind::kMomentum:
       return in->Get(&spec->momentum);
@@ -100,8 +102,8 @@ Status DecodeSpec(ByteReader* in, TableSpec* spec) {
 }
 
 std::string SpecDifference(const TableSpec& there, const TableSpec& asked) {
-  static constexpr const char* kKinds[] = {"add",  "sgd",  "adagrad", "momentum",
-                                           "adam", "ftrl", "function"};
+  static constexpr const char* kKinds[] = {"add",  "sgd",  "adagrad",  "momentum",
+                                           "adam", "ftrl", "function", "combine"};
   static_assert(std::size(kKinds) == kOptimizerKinds);
   std::string text;
   const auto compare = [&text](const char* field, const auto& one, const auto& other) {

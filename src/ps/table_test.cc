@@ -41,6 +41,10 @@ OptimizerSpec OptimizerOf(OptimizerKind kind) {
 
 constexpr auto kAllKinds = {OptimizerKind::kAdd,      OptimizerKind::kSgd,  OptimizerKind::kAdagrad,
                             OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kFtrl};
+// Those whose tables hold what every other does, and not a formula for each element.
+constexpr auto kTableKinds = {
+    OptimizerKind::kAdd,  OptimizerKind::kSgd,  OptimizerKind::kAdagrad, OptimizerKind::kMomentum,
+    OptimizerKind::kAdam, OptimizerKind::kFtrl, OptimizerKind::kCombine};
 
 TableSpec SpecOf(bool sparse, OptimizerKind kind) {
   TableSpec spec;
@@ -49,7 +53,7 @@ TableSpec SpecOf(bool sparse, OptimizerKind kind) {
   spec.rows = 400;
   spec.key_space = sparse ? KeySpace::kSparse : KeySpace::kDense;
   spec.optimizer = OptimizerOf(kind);
-  spec.initializer = {InitializerKind::kUniform, -1, 1, 5};
+  if (kind != OptimizerKind::kCombine) spec.initializer = {InitializerKind::kUniform, -1, 1, 5};
   return spec;
 }
 
@@ -94,6 +98,7 @@ void Apply(const OptimizerSpec& spec, double g, uint32_t t, Element* x) {
                  : -(x->a - sign * spec.l1) / ((spec.beta + std::sqrt(x->b)) / lr + spec.l2);
       break;
     }
+    case OptimizerKind::kCombine:
     case OptimizerKind::kFunction:
       break;
   }
@@ -123,6 +128,13 @@ struct Model {
   void Push(Key key, float g) {
     auto& row = At(key);
     const size_t dim = spec.dim, planes = layout().planes;
+    if (spec.optimizer.kind == OptimizerKind::kCombine) {
+      const double count = row[dim - 1];
+      const float share = CombineShare(static_cast<uint32_t>(count), static_cast<uint32_t>(g));
+      for (size_t i = 0; i + 1 < dim; ++i) row[i] += double{share} * static_cast<double>(g);
+      row[dim - 1] = count + 1;
+      return;
+    }
     uint32_t t = 0;
     if (layout().step != 0) t = static_cast<uint32_t>(row.back() += 1);
     for (size_t i = 0; i < dim; ++i) {
@@ -305,7 +317,7 @@ TEST_P(TableProperty, RestoresWhatASnapshotHeld) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TableProperty,
-                         ::testing::Combine(::testing::Bool(), ::testing::ValuesIn(kAllKinds)));
+                         ::testing::Combine(::testing::Bool(), ::testing::ValuesIn(kTableKinds)));
 
 TEST(Table, RefusesKeysThatAreNotItsOwn) {
   RowArena arena;

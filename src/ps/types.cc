@@ -52,12 +52,36 @@ Status CheckFunction(const OptimizerSpec& spec) {
                                      spec.function, spec.state_planes, kMaxStatePlanes));
 }
 
+// The last element of a row of kCombine counts its pushes, from 0.
+Status CheckCombine(const TableSpec& spec) {
+  if (spec.dim < 2) {
+    return InvalidArgument(fmt::format(
+        "table '{}': dim: got {}, expected at least 2 with combine, whose last float counts",
+        spec.name, spec.dim));
+  }
+  if (spec.initializer.kind == InitializerKind::kZeros) return Status::Ok();
+  return InvalidArgument(
+      fmt::format("table '{}': initializer: got uniform, expected zeros with combine", spec.name));
+}
+
 }  // namespace
+
+uint32_t CombineCount(float element) {
+  // Not "out of bounds → 0": what is no number is not in bounds either.
+  const bool counts = element >= 0 && element < static_cast<float>(kCombineCounts);
+  return counts ? static_cast<uint32_t>(element) : 0;
+}
+
+float CombineShare(uint32_t count, uint32_t seen) {
+  const auto unseen = static_cast<float>((count - seen) % kCombineCounts);
+  return 1 / ((1 + unseen) * (1 + unseen));
+}
 
 Status Validate(const OptimizerSpec& spec) {
   const Bound lr{"lr", spec.lr, true, "a finite number"};
   switch (spec.kind) {
     case OptimizerKind::kAdd:
+    case OptimizerKind::kCombine:
       return Status::Ok();
     case OptimizerKind::kSgd:
       return CheckAll({lr});
@@ -95,6 +119,7 @@ Status Validate(const TableSpec& spec) {
                     spec.rows, kMaxDenseRows));
   }
   TRY(Validate(spec.optimizer).With(fmt::format("table '{}': optimizer", spec.name)));
+  if (spec.optimizer.kind == OptimizerKind::kCombine) TRY(CheckCombine(spec));
   if (!std::isfinite(spec.initializer.lo) || !std::isfinite(spec.initializer.hi) ||
       spec.initializer.lo > spec.initializer.hi) {
     return InvalidArgument(

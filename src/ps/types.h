@@ -38,6 +38,11 @@ enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
 //              w = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / lr + l2)
 //              (McMahan et al. 2013, algorithm 1, where lr is called alpha; n starts at 0, z such
 //              that w is the row's first value)
+//   kCombine   u = c - c' (mod 2^24), where c is the last element of w and c' that of g;
+//              w += g / (1 + u)^2 but for its last element, which is c + 1 from then on
+//              (c counts the pushes of the row; c' is what the pusher had pulled before it made g:
+//              so u pushes it had not seen. However many pushes have not seen each other, together
+//              they move a row by less than twice what one of them would, docs/adr/0184)
 //   kFunction  what the server function `function` does with w, g and `state_planes` planes of
 //              state (function.h)
 enum class OptimizerKind : uint8_t {
@@ -48,8 +53,9 @@ enum class OptimizerKind : uint8_t {
   kAdam = 4,
   kFtrl = 5,
   kFunction = 6,
+  kCombine = 7,
 };
-inline constexpr uint8_t kOptimizerKinds = 7;
+inline constexpr uint8_t kOptimizerKinds = 8;
 inline constexpr uint32_t kMaxStatePlanes = 8;
 inline constexpr size_t kMaxFunctionArgument = 64u << 10;
 
@@ -69,6 +75,13 @@ struct OptimizerSpec {
   uint32_t state_planes = 0;  // at most kMaxStatePlanes; they start at 0
   bool operator==(const OptimizerSpec&) const = default;
 };
+
+// Of kCombine: counts are whole numbers below this, which an f32 holds exactly.
+inline constexpr uint32_t kCombineCounts = 1u << 24;
+// What the last element of a row or of a pushed row says; what is no count is taken as 0.
+uint32_t CombineCount(float element);
+// The share of a pushed row that is taken, by the counts before it was pushed and when it was made.
+float CombineShare(uint32_t count, uint32_t seen);
 
 // How the values of rows travel. Servers always hold and compute f32.
 //   kBf16  the upper 16 bits of an f32, rounded to nearest even: off by at most 2^-8 of a value

@@ -152,7 +152,8 @@ class Client:
 
         rows: keys are 0 to rows - 1; None: sparse, any 64-bit key, rows come into being with the first push.
         optimizer: what servers do with a pushed row: add, sgd (lr), momentum (lr, momentum), adagrad (lr, eps),
-            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), function (function, argument, state_planes). Defaults:
+            adam (lr, beta1, beta2, eps), ftrl (lr, beta, l1, l2), combine (for changes that many
+            workers make of the same rows at once: docs/ps.md), function (function, argument, state_planes). Defaults:
             lr 0.1, momentum 0.9, eps 1e-6 (adam: 1e-8), beta1 0.9, beta2 0.999, beta 1, l1 and l2 0.
         uniform: first values are drawn from this range, the same whatever the number of servers; None: zeros.
         push, pull: how rows travel: f32, bf16, int8 (push only).

@@ -66,7 +66,7 @@ def test_arguments_that_do_not_fit_are_named(client):
 
 
 def test_parameters_are_those_of_the_optimizer(client):
-    for optimizer, wrong, takes in (("add", "lr", "none"), ("sgd", "momentum", "lr"), ("adam", "momentum", "lr, beta1, beta2, eps"),
+    for optimizer, wrong, takes in (("add", "lr", "none"), ("combine", "lr", "none"), ("sgd", "momentum", "lr"), ("adam", "momentum", "lr, beta1, beta2, eps"),
                                     ("ftrl", "eps", "lr, beta, l1, l2"), ("sgd", "function", "lr")):
         expect_error(TypeError, f"'{wrong}', expected some of: {takes}",
                      lambda optimizer=optimizer, wrong=wrong: client.table("p", 2, optimizer=optimizer, **{wrong: 0.5}))
