@@ -459,7 +459,7 @@ kubernetes: {{volumes: ["pvc:far:{place}:ro", "host:{self.path("cache")}:/cache"
         self.row("launcher image missing", last_line(out))
 
     def test_an_image_cannot_be_pulled(self):
-        """The program's, of a registry where nobody listens: its words at once, and the end after limits.gather."""
+        """The program's, of a registry where nobody listens: its words when the pod's status has them, the end after limits.gather."""
         begun = time.monotonic()
         job = self.start("run", "--set", "image=127.0.0.1:1/none:1", self.job("true", 1, more="limits: {gather: 40s}\n"))
         said, told = "", 0.0

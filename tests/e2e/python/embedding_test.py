@@ -41,7 +41,7 @@ def check_tables(home, shown):
     wrong = tables(home, "embedding", "dense", "--row", "1")
     assert wrong.returncode == 4 and "has the rows 0 to 0" in wrong.stderr, wrong
     wrong = tables(home, "embedding", "--row", "1")
-    assert wrong.returncode == 2 and "name the table" in wrong.stderr, wrong
+    assert wrong.returncode == 2 and "got no table" in wrong.stderr, wrong
     wrong = tables(home, "embedding", "--role", "workre")
     assert wrong.returncode == 4 and "did you mean worker?" in wrong.stderr, wrong
 
