@@ -51,7 +51,8 @@ outputs: {model: mnist-model}
 
 Each task finds the others in `SHOAL_CLUSTER` ([cluster description](formats/cluster.md)), itself in
 `SHOAL_ROLE` and `SHOAL_INDEX`, and its ports in `SHOAL_PORT` and `SHOAL_PORT_GRPC`. The servers are
-stopped when the last worker has ended.
+stopped when the last worker has ended. `TMPDIR`, unless `env` has it, is `$SHOAL_SCRATCH`: an empty directory
+of the attempt, removed after it. So is `HOME` where there is none, or only `/` which the program's user may not write.
 
 Programs that read other variables get them under `env`, made of the cluster when all tasks have joined:
 

@@ -69,6 +69,7 @@ data: {train: {source: text.txt}}
 roles: {server: {replicas: 1}, worker: {replicas: 2}}
 outputs: {model: job-vectors}
 """
+SEVERAL = "name: prepare\ncommand: [echo, prepared]\n---\nname: train\ncommand: [echo, trained]\n"
 SCRIPT = "#!/bin/bash\n#SBATCH --ntasks=2\nsrun echo trained\n"
 METRONOME = json.dumps({"id": "nightly", "run": {"cmd": "echo trained", "cpus": 1, "mem": 64}})
 # Data, jobs and programs of the reader.
@@ -77,7 +78,7 @@ FILES = {
     "test.libsvm": SPARSE, "new.libsvm": SPARSE, "new.svm": SPARSE, "train.ffm": FIELDS, "test.ffm": FIELDS,
     "people.csv": PEOPLE, "train.csv": PEOPLE, "test.csv": PEOPLE, "wordsim353.tsv": PAIRS, "simlex999.txt": PAIRS,
     "questions-words.txt": ": capitals\nfrance paris italy london\nking queen man woman\n",
-    "job.yaml": JOB, "nightly.yaml": JOB, "train.sbatch": SCRIPT, "metronome.json": METRONOME, "train.py": "print('trained')\n",
+    "job.yaml": JOB, "nightly.yaml": JOB, "jobs.yaml": SEVERAL, "train.sbatch": SCRIPT, "metronome.json": METRONOME, "train.py": "print('trained')\n",
     "linear.dmlc": "#!/bin/sh\necho trained\n", "data.conf": "", "test_kv_app": "#!/bin/sh\n",
 }
 PACKED = ("news/a.txt", "new.svm", "clicks/a.svm")  # documents name them with .zst
