@@ -69,7 +69,15 @@ data: {train: {source: text.txt}}
 roles: {server: {replicas: 1}, worker: {replicas: 2}}
 outputs: {model: job-vectors}
 """
-SEVERAL = "name: prepare\ncommand: [echo, prepared]\n---\nname: train\ncommand: [echo, trained]\n"
+BATCH_JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s}
+spec:
+  template:
+    spec: {restartPolicy: Never, containers: [{name: main, image: "example/%s", command: [echo, "%s"]}]}
+"""
+SEVERAL = BATCH_JOB.replace("%s", "prepare") + "---\n" + BATCH_JOB.replace("%s", "train")
 SCRIPT = "#!/bin/bash\n#SBATCH --ntasks=2\nsrun echo trained\n"
 METRONOME = json.dumps({"id": "nightly", "run": {"cmd": "echo trained", "cpus": 1, "mem": 64}})
 # Data, jobs and programs of the reader.
@@ -194,6 +202,11 @@ class Sandbox:
         jobs = [job for job in map(json.loads, out.splitlines()) if job["name"] == name and job["state"] in states]
         return jobs[-1]["id"] if jobs else None
 
+    def running(self, job, role):
+        """How many tasks of the role run."""
+        tasks = json.loads(self.home.run("show", "--json", self.names.get(job, job))[1])["tasks"]
+        return sum(task["role"] == role and task["state"] == "running" for task in tasks)
+
     def live(self, name):
         """The ID of a running job of that name, which is started if there is none."""
         running = self.find(name, "running")
@@ -296,6 +309,9 @@ class DocumentTest(unittest.TestCase):
         if line.startswith("shoal resume"):
             return self.resume(sandbox, line)
         code, said = sandbox.run(line)
+        scaled = re.match(r"shoal scale (\S+) (\w+)=(\d+)$", line)
+        if scaled and code == 0:  # what comes next asks a job that has settled
+            harness.poll_until(lambda: sandbox.running(scaled[1], scaled[2]) == int(scaled[3]), 60 * harness.PATIENCE, 0.1)
         if code not in ALSO_RIGHT.get(line, (0,)):
             return f"exit code {code}\n{said}"
         if command.output and not documented.matches(command.output, said):
@@ -317,10 +333,14 @@ class DocumentTest(unittest.TestCase):
 
     def resume(self, sandbox, line):
         name = re.match(r"shoal resume ([a-z0-9]+)", line).group(1)
+        name = sandbox.names.get(name, name)
         process = sandbox.start(line)
-        resumed = harness.poll_until(lambda: sandbox.find(sandbox.names.get(name, name), "running") or process.poll() is not None,
-                                     60 * harness.PATIENCE, 0.1)
-        return "" if resumed is not True and resumed else f"the job does not run again\n{harness.said(process)}"
+        resumed = harness.poll_until(lambda: sandbox.find(name, "running") or process.poll() is not None, 60 * harness.PATIENCE, 0.1)
+        if resumed is True or not resumed:
+            return f"the job does not run again\n{harness.said(process)}"
+        if sandbox.live_jobs.get(name) == TRAINER:  # what comes next asks for its tables
+            harness.poll_until(lambda: sandbox.run(f"shoal tables {resumed} input")[0] == 0, 60 * harness.PATIENCE, 0.1)
+        return ""
 
 
 class HelpTest(DocumentTest):
