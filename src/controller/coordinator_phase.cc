@@ -3,11 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shoal::controller {
 
 void CoordinatorPhase::Take(const engine::TaskEvent& event) {
-  if (!event.stopped) starting_ = event.phase == engine::TaskPhase::kStarting;
+  if (event.stopped) return;
+  starting_ = event.phase == engine::TaskPhase::kStarting;
+  running_ = event.phase == engine::TaskPhase::kRunning;
+}
+
+bool CoordinatorPhase::Lives(const std::function<void(const std::string&)>& note) {
+  if (running_ && !std::exchange(noted_, true))
+    note("the job's coordinator does not answer, though its process lives; waiting for it");
+  return running_;
 }
 
 std::string DescribeCoordinatorEnd(const engine::TaskEnd& end) {

@@ -2,6 +2,7 @@
 // (it pulls an image, say), nobody can be reached, however long that takes.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/clock.h"
@@ -17,9 +18,14 @@ class CoordinatorPhase {
   void Take(const engine::TaskEvent& event);
   // The engine has begun to start it, and has not said that it runs.
   bool starting() const { return starting_; }
+  // For a client that it does not answer: whether it runs by the engine's word. `note` is told the
+  // first time that it does.
+  bool Lives(const std::function<void(const std::string&)>& note);
 
  private:
   bool starting_ = false;
+  bool running_ = false;
+  bool noted_ = false;
 };
 
 // How it ended, behind "the coordinator": the engine's words, or those of its status.

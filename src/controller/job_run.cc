@@ -113,8 +113,7 @@ class Run final : public JobRun {
   void LeaveQueue();
   void GoOnLater();
   bool GoesOn(const rendezvous::Verdict& verdict) const;
-  // What a coordinator that is gone has decided. Where outputs have to come here first, only what
-  // was written after them counts.
+  // What a coordinator that is gone has decided; where outputs have to come here, after them.
   Result<rendezvous::Verdict> ReadEnd() const {
     return shared_ ? ReadDecision(dir_) : ReadVerdict(dir_);
   }
@@ -330,6 +329,8 @@ void Run::ConnectClient() {
   options.after_seq = last_seq_;
   options.log_offsets = logs_.offsets();
   options.give_up_after = CoordinatorPatience(job_.limits, *options_.engine);
+  if (shared_)
+    options.lives = [this] { return coordinator_.Lives(std::bind_front(&Run::Note, this)); };
   rendezvous::ClientCallbacks callbacks;
   callbacks.on_connected = [this] {
     if (connected_once_) Note("the coordinator is back");
@@ -345,8 +346,7 @@ void Run::ConnectClient() {
   pending_commands_.clear();
 }
 
-// Where the job's processes do not see our directory: its files go there, what they leave comes
-// here.
+// Where the job's processes do not see our directory: files go there, outputs come here.
 void Run::OpenLines(const rendezvous::ClientOptions& like) {
   const rendezvous::OwnLine files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
                                   like.give_up_after};

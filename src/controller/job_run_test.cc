@@ -69,6 +69,32 @@ TEST_F(JobRunTest, AJobThatIsHeldIsEndedThoughItsCoordinatorHearsNothing) {
   }
 }
 
+// It may be stopped by a signal before it takes its first connection.
+TEST_F(JobRunTest, ACoordinatorThatRunsAndDoesNotAnswerIsWaitedFor) {
+  std::vector<bool> lives;
+  on_connect_ = [&] {
+    lives.push_back(coordinator_.lives());
+    engine_.Tell("coordinator", TaskPhase::kRunning);
+    loop_.Post([&] {  // after the engine's word
+      lives.push_back(coordinator_.lives());
+      lives.push_back(coordinator_.lives());
+      engine_.Tell("coordinator", TaskPhase::kLost, {.reason = "its host is gone"});
+      loop_.Post([&] {
+        lives.push_back(coordinator_.lives());
+        Succeed();
+      });
+    });
+  };
+  Begin(FourTasks());
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_THAT(lives, ElementsAre(false, true, true, false));
+  EXPECT_EQ(std::ranges::count_if(notes_,
+                                  [](const std::string& note) {
+                                    return note.find("does not answer") != std::string::npos;
+                                  }),
+            1);
+}
+
 // As a disk that fails for a moment: another connection's trigger refuses all events.
 TEST_F(JobRunTest, AnEndThatCannotBeStoredIsTriedAgain) {
   auto disk = SqliteHandle::Open(home_.database(), 1000);

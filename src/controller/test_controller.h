@@ -82,6 +82,7 @@ class ScriptedEngine final : public engine::Engine {
 // The coordinator as its client sees it: the test speaks through `callbacks`.
 struct ScriptedCoordinator {
   rendezvous::ClientCallbacks callbacks;
+  std::function<bool()> lives;  // as the client asks
   bool connected = true;
   bool client_lives = false;
   std::vector<std::string> heard;
@@ -158,8 +159,9 @@ class ControllerTest : public testing::Test {
     options_.home = home_;
     options_.program = "/bin/shoal";
     options_.self = *CurrentProcess();
-    options_.connect = [this](net::Loop*, rendezvous::ClientOptions,
+    options_.connect = [this](net::Loop*, rendezvous::ClientOptions options,
                               rendezvous::ClientCallbacks callbacks) {
+      coordinator_.lives = options.lives;
       coordinator_.callbacks = std::move(callbacks);
       loop_.Post([this] {
         if (coordinator_.client_lives && on_connect_) on_connect_();

@@ -62,6 +62,7 @@ class LinkClient final : public Client {
       link.token = std::move(token).value();
     }
     link.give_up_after = options_.give_up_after;
+    link.lives = options_.lives;
     link.find = options_.find;
     if (!link.find) link.find = [dir = options_.job_dir] { return ReadCoordinatorFile(dir); };
 

@@ -52,6 +52,8 @@ struct ClientOptions {
   // A lost or not yet possible connection is dialled again (after 1 ms, backing off to 250 ms) for
   // this long without success, then on_closed. 0: one attempt.
   Duration give_up_after = std::chrono::seconds(30);
+  // Whether the coordinator's process lives, see LinkOptions. Optional.
+  std::function<bool()> lives;
 };
 
 struct ClientCallbacks {

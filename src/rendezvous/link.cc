@@ -21,8 +21,8 @@ constexpr int kQuickDials = 64;  // at the first pause: a coordinator that is ju
 constexpr auto kLeastDial = std::chrono::milliseconds(500);
 constexpr auto kAuthLimit = std::chrono::seconds(5);
 constexpr auto kLeastSample = std::chrono::seconds(1);
-// Whose host takes the connection while it says nothing is there, and has been stopped (SIGSTOP, a
-// debugger): it is waited for so many times as long as one that is away.
+// One that lives but does not answer has been stopped (SIGSTOP, a debugger): it is waited for so
+// many times as long as one that is away.
 constexpr int kStoppedPatience = 20;
 
 class SocketLink final : public Link {
@@ -187,12 +187,19 @@ class SocketLink final : public Link {
     Disconnect();
     const Duration patience =
         was_up_ ? options_.give_up_after : std::max(options_.give_up_after, options_.at_first);
-    const bool there = was_up_ && why.code() == Code::kDeadlineExceeded;
-    if (now - lost_at_ >= (there ? kStoppedPatience : 1) * patience) return GiveUp(why);
+    const Duration away = now - lost_at_;
+    if (away >= patience && (away >= kStoppedPatience * patience || !Lives(why)))
+      return GiveUp(why);
     if (++dials_ > kQuickDials) pause_ = std::min<Duration>(pause_ * 2, kLastPause);
     retry_timer_ = loop_->After(pause_, [this] { Dial(); });
     const auto callbacks = callbacks_;
     if (was && callbacks->on_down) callbacks->on_down(why);
+  }
+
+  // Its host takes connections though it says nothing, or its process is known to live.
+  bool Lives(const Status& why) const {
+    if (was_up_ && why.code() == Code::kDeadlineExceeded) return true;
+    return options_.lives && options_.lives();
   }
 
   void GiveUp(const Status& why) {

@@ -40,6 +40,9 @@ struct LinkOptions {
   // Since the start, or since the connection was lost. 0: one attempt.
   Duration give_up_after = std::chrono::seconds(30);
   Duration at_first{0};  // … since the start, where that is longer
+  // Whether its process lives, as far as is known here; asked once that time is over. One that
+  // lives may be stopped (SIGSTOP, a debugger) and is waited for longer. Optional.
+  std::function<bool()> lives;
   Duration heartbeat = std::chrono::seconds(1);
   Duration silence = std::chrono::seconds(5);  // of the coordinator; then it counts as lost
 };

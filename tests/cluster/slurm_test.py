@@ -537,6 +537,26 @@ def test_refusals(home):
     assert "there is no sbatch here" in gone.stdout, gone.stdout
 
 
+def test_suspended(home):
+    """A job that Slurm has suspended is no loss and says so; `shoal stop` and Ctrl-C end it although its tasks hear nothing."""
+    for stop in ("stop", "Ctrl-C"):
+        running = start(home, LONG % 1000 + "limits: {stop_grace: 2s}\n")
+        assert poll_until(lambda: "running" in home.run("jobs")[1], WAIT, 0.2), said(running)
+        number = queue()[0][0]
+        call("scontrol", "suspend", number)
+        assert poll_until(lambda: "suspended" in said(running), WAIT, 0.2), (queue(), said(running))
+        begin = time.monotonic()
+        if stop == "stop":
+            code, out, err = home.run("stop", "long")
+            assert code == 0, out + err
+        else:
+            running.send_signal(signal.SIGINT)
+        finish(running, 130)
+        FIGURES.append((f"{stop} of a suspended job", f"{time.monotonic() - begin:.1f} s", "10 s"))
+        assert "cancelled" in home.run("jobs", "--all")[1], home.run("jobs", "--all")
+        quiet()
+
+
 def main():
     slow = "--slow" in sys.argv
     chosen = [word for word in sys.argv[1:] if word != "--slow"]
