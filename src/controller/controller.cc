@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/id.h"
@@ -10,6 +11,7 @@
 #include "controller/ship.h"
 #include "job/elastic.h"
 #include "job/json.h"
+#include "rendezvous/disk_wait.h"
 
 namespace shoal::controller {
 
@@ -35,6 +37,18 @@ Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
   return job;
 }
 
+// A commit whose sync has failed may stand in the store all the same: the job would wait there
+// without a controller. Tried again it is stored, or found to be.
+Status SubmitWithPatience(Store* store, const NewJob& job) {
+  bool again = false;
+  const auto submit = [&]() -> Result<bool> {
+    const Status stored = store->Submit(job);
+    const bool known = std::exchange(again, true) && stored.code() == Code::kAlreadyExists;
+    return stored.ok() || known ? Result<bool>(true) : stored;
+  };
+  return rendezvous::StartWithPatience(submit, rendezvous::DevicePatience).status();
+}
+
 }  // namespace
 
 Result<std::string> Controller::Submit(const job::Job& job) {
@@ -50,7 +64,7 @@ Result<std::string> Controller::Submit(const job::Job& job) {
   TRY(CheckUtf8(submitted.job));
   if (!job.files.empty())
     TRY(ShipFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
-  TRY(options_.store->Submit(submitted));
+  TRY(SubmitWithPatience(options_.store, submitted));
   return submitted.id;
 }
 

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "base/fault.h"
 #include "controller/test_controller.h"
 
 namespace shoal::controller {
@@ -56,6 +57,18 @@ TEST_F(ControllerTest, FourTasksCostTwoSyncedCommits) {
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(store_->counters().synced_commits, 2u);   // submitted; ended with all events
   EXPECT_EQ(store_->counters().written_commits, 2u);  // admitted; running
+}
+
+// Else a command that was told of an error would leave a job that waits without a controller.
+TEST_F(ControllerTest, AJobIsSubmittedOnceWhereTheDiskFailsForAMoment) {
+  for (const char* fault : {"store.commit=EIO@1", "store.committed=EIO@1"}) {
+    ASSERT_TRUE(SetFaults(fault).ok());
+    const Result<std::string> id = Controller(options_).Submit(FourTasks());
+    ASSERT_TRUE(SetFaults("").ok());
+    ASSERT_TRUE(id.ok()) << fault << ": " << id.status().message();
+    EXPECT_EQ(store_->GetJob(*id)->state, JobState::kPending) << fault;
+  }
+  EXPECT_EQ(store_->ListJobs({})->size(), 2u);
 }
 
 TEST_F(ControllerTest, JobDirectoryAndProcessesAreAsAgreed) {

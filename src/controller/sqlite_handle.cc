@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <mutex>
 #include <system_error>
 
@@ -13,10 +14,17 @@ namespace shoal::controller {
 
 namespace {
 
-// " (Input/output error)": of the system call that failed last; empty where none did.
-std::string SystemError(sqlite3* db) {
-  const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
+// " (Input/output error)"; empty for 0.
+std::string SystemError(int error) {
   return error == 0 ? "" : " (" + std::generic_category().message(error) + ")";
+}
+
+// Of a file that could not be opened with this error. SQLite tells that of its last attempt, so
+// after a moment's EIO it may be any; these do not pass by themselves.
+Code CannotOpenCode(int error) {
+  for (const int lasting : {0, EACCES, EPERM, EROFS, EISDIR, ENOTDIR, ELOOP, EMFILE, ENFILE})
+    if (error == lasting) return Code::kFailedPrecondition;
+  return Code::kUnknown;
 }
 
 }  // namespace
@@ -53,13 +61,15 @@ Status SqliteStatus(sqlite3* db, int result) {
       return PermissionDenied(file +
                               ": the state of jobs cannot be written: permission denied; "
                               "set SHOAL_HOME to a directory of yours");
-    case SQLITE_CANTOPEN:
-      return FailedPrecondition(file + ": cannot be opened" + SystemError(db) +
-                                "; is its directory there and writable? "
-                                "Set SHOAL_HOME to another one if not");
+    case SQLITE_CANTOPEN: {
+      const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
+      return {CannotOpenCode(error), file + ": cannot be opened" + SystemError(error) +
+                                         "; is its directory there and writable? "
+                                         "Set SHOAL_HOME to another one if not"};
+    }
     case SQLITE_IOERR:
-      return DataLoss(file + ": reading or writing failed (" + sqlite3_errstr(result) +
-                      "); is the disk full or failing?");
+      return {Code::kUnknown, file + ": reading or writing failed (" + sqlite3_errstr(result) +
+                                  "); is the disk full or failing?"};
     case SQLITE_CONSTRAINT:
       return AlreadyExists(file + ": " + (db == nullptr ? "conflict" : sqlite3_errmsg(db)));
     default:
@@ -167,8 +177,9 @@ Result<SqliteHandle> SqliteHandle::Open(const std::filesystem::path& path, int b
   if (result != SQLITE_OK) return SqliteStatus(db, result);
   // After any error SQLite tries to open for reading alone, and would then tell of permissions.
   if (sqlite3_db_readonly(db, "main") == 1 && access(path.c_str(), W_OK) == 0)
-    return DataLoss(path.string() +
-                    ": could not be opened for writing (disk I/O error); try again");
+    return Status(Code::kUnknown, path.string() +
+                                      ": could not be opened for writing (disk I/O "
+                                      "error); try again");
   sqlite3_busy_timeout(db, busy_timeout_ms);
   // The last one out does not rewrite the file: that costs two syncs, and the next one reads the
   // log as well. Every 1000 pages a commit does it anyway.
@@ -201,7 +212,7 @@ Status Transaction::Commit() {
   TRY(FaultPoint("store.commit"));
   TRY(db_->Execute("COMMIT"));
   db_ = nullptr;
-  return Status::Ok();
+  return FaultPoint("store.committed");  // as a sync that fails
 }
 
 }  // namespace shoal::controller

@@ -24,6 +24,7 @@
 #include "controller/record_text.h"
 #include "controller/sqlite_handle.h"
 #include "host/network_fs.h"
+#include "rendezvous/disk_wait.h"
 
 namespace shoal::controller {
 namespace {
@@ -517,10 +518,8 @@ Result<UniqueFd> MakePrivate(const std::filesystem::path& path) {
   return OpenPrivateFile(path.parent_path() / BellName(path), O_WRONLY);
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
-                                               const SqliteOptions& options) {
+Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
+                                        const SqliteOptions& options) {
   if (const Status made = MakeDirectories(path.parent_path(), 0700); !made.ok()) {
     const bool denied = made.code() == Code::kPermissionDenied;
     return Status(denied ? Code::kPermissionDenied : Code::kFailedPrecondition,
@@ -546,6 +545,16 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path
   ::flock(bell.get(), LOCK_UN);
   return std::unique_ptr<Store>(
       std::make_unique<SqliteStore>(std::move(db), path, std::move(bell)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
+                                               const SqliteOptions& options) {
+  const auto patience = [&](const Status& error) {
+    return std::min(rendezvous::DevicePatience(error), options.disk_patience);
+  };
+  return rendezvous::StartWithPatience([&] { return OpenOnce(path, options); }, patience);
 }
 
 }  // namespace shoal::controller

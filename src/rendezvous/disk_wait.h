@@ -13,22 +13,27 @@ namespace shoal::rendezvous {
 
 inline constexpr Duration kDiskPause = std::chrono::milliseconds(100);
 
-// 1 min where there is no room, 10 s after an error of the device (EIO and all that has no code of
-// its own), 0 for an error that does not pass by itself.
-inline Duration DiskPatience(const Status& error) {
-  if (error.code() == Code::kResourceExhausted) return std::chrono::minutes(1);
-  if (error.code() == Code::kUnknown) return std::chrono::seconds(10);
-  return Duration(0);
+// 10 s after an error of the device (EIO and all that has no code of its own), 0 for one that does
+// not pass by itself.
+inline Duration DevicePatience(const Status& error) {
+  return error.code() == Code::kUnknown ? Duration(std::chrono::seconds(10)) : Duration(0);
 }
 
-// What `start` gives, a Result, once that is no error that may pass. Blocks; logs the first error.
-template <typename Start>
-auto StartWithPatience(Start start) -> decltype(start()) {
+// Also 1 min where there is no room.
+inline Duration DiskPatience(const Status& error) {
+  if (error.code() == Code::kResourceExhausted) return std::chrono::minutes(1);
+  return DevicePatience(error);
+}
+
+// What `start` gives, a Result, once that is no error that may pass: patience(error) is how long it
+// is tried again. Blocks; logs the first error.
+template <typename Start, typename Patience = Duration (*)(const Status&)>
+auto StartWithPatience(Start start, Patience patience = DiskPatience) -> decltype(start()) {
   const TimePoint begun = RealClock::Get()->Now();
   for (bool told = false;; told = true) {
     auto started = start();
     if (started.ok()) return started;
-    if (RealClock::Get()->Now() - begun >= DiskPatience(started.status())) return started;
+    if (RealClock::Get()->Now() - begun >= patience(started.status())) return started;
     if (!told) LogWarning("{}; tried again", started.status().message());
     std::this_thread::sleep_for(kDiskPause);
   }
