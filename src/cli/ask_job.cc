@@ -4,10 +4,12 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cli/stop_signals.h"
+#include "controller/clearing.h"
 #include "controller/process_identity.h"
 #include "engine/coordinator_place.h"
 #include "net/loop.h"
@@ -20,6 +22,9 @@ using controller::JobRecord;
 
 constexpr Duration kDialFor = std::chrono::seconds(5);
 constexpr Duration kLookAtOwner = std::chrono::seconds(1);
+// How long a controller may take to remove what is left of a job that has ended.
+constexpr Duration kClearFor = std::chrono::seconds(10);
+constexpr Duration kLookAtClearing = std::chrono::milliseconds(20);
 // An owner that was frozen, and woken, has so many looks of time to act; so has a command that
 // records the end of a job whose owner is gone.
 constexpr int kFrozenLooks = 5;
@@ -52,7 +57,15 @@ class Asking {
     const Result<JobRecord> job = session_->store().GetJob(id_);
     if (!job.ok()) return Finish(job.status());
     const bool rests = job->state == job::JobState::kSuspended;
-    if (rests || job::IsFinal(job->state)) Finish(Status::Ok());
+    if (rests || job::IsFinal(job->state)) FinishCleared();
+  }
+  // Once its controller has removed what was left of the job, or has had time for it.
+  void FinishCleared() {
+    const TimePoint now = RealClock::Get()->Now();
+    if (!ended_at_) ended_at_ = now;
+    if (now - *ended_at_ >= kClearFor || !controller::IsClearing(session_->home().job_dir(id_)))
+      return Finish(Status::Ok());
+    loop_.After(kLookAtClearing, [this] { FinishCleared(); });
   }
   Status Ask() {
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
@@ -172,6 +185,7 @@ class Asking {
   bool told_ = false;     // the owner
   bool decided_ = false;  // the coordinator has, and told us
   net::Loop::Id timer_ = 0;
+  std::optional<TimePoint> ended_at_;
   int frozen_looks_ = 0;  // that found the owner frozen, after it was woken
   int silent_looks_ = 0;  // without a coordinator that answers
   int orphan_looks_ = 0;  // that found no owner, and no end

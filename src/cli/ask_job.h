@@ -12,7 +12,8 @@ namespace shoal::cli {
 
 enum class JobWish : uint8_t { kDrain, kKill, kSuspend };
 
-// Returns when the job has ended or is suspended: what was wished, or what came before it.
+// Returns when the job has ended or is suspended, what was wished or what came before it, and its
+// controller has removed what was left of it (10 s at most).
 // Unauthenticated; FailedPrecondition if it cannot be suspended any more; Cancelled by a signal.
 Result<controller::JobRecord> AskJob(Session* session, const std::string& id, JobWish wish,
                                      const std::string& reason);

@@ -56,6 +56,7 @@ void EngineCalls::Clear(JobState state, Done done) {
       if (recorded.ok())
         stopped = Status(stopped.code(), stopped.message() + "; the next command tries again");
     }
+    Cleared(home_.job_dir(job_), std::move(clearing_lock_));
     told(stopped);
   };
   clearing_ = std::async(std::launch::async, clear, std::move(applying_), std::move(done));

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "controller/clearing.h"
 #include "controller/state_home.h"
 #include "engine/engine.h"
 
@@ -27,6 +28,8 @@ class EngineCalls {
 
   // Not before the `done` of the one before.
   void Apply(engine::DesiredJob desired, Done done);
+  // Before the job's end is recorded: from then on IsClearing (clearing.h), until Clear is done.
+  void BeginClear() { clearing_lock_ = BeginClearing(home_.job_dir(job_)); }
   // The last call: interrupts an Apply, stops the job and removes its scratch files. What the
   // engine could not remove is recorded (leftovers.h), and is the error that `done` gets.
   void Clear(JobState state, Done done);
@@ -41,6 +44,7 @@ class EngineCalls {
   const StateHome home_;
   const Clock* const clock_;
   const std::string job_;
+  UniqueFd clearing_lock_;  // of the calling thread's, then of Clear's
   std::future<void> applying_;
   std::future<void> clearing_;
 };

@@ -309,8 +309,7 @@ Status Run::WatchForCoordinator() {
   TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
     if (ReadChanges(changes_.get(), "coordinator.json")) ConnectClient();
   }));
-  // Who waits in a queue first is dialled when it runs.
-  if (!options_.engine->QueuesItself()) DialAnyway();
+  if (!options_.engine->QueuesItself()) DialAnyway();  // else when it runs
   return Status::Ok();
 }
 
@@ -558,6 +557,7 @@ void Run::End(JobState state, const std::string& reason) {
   if (phase_ >= Phase::kClearing) return;
   phase_ = Phase::kClearing;
   store_watch_.reset();
+  calls_.BeginClear();
   if (state == JobState::kSucceeded && shared_) {  // else OutputsHere has looked
     for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
   }

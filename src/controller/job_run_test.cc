@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/clearing.h"
 #include "controller/sqlite_handle.h"
 #include "controller/test_controller.h"
 
@@ -67,6 +68,26 @@ TEST_F(JobRunTest, AJobThatIsHeldIsEndedThoughItsCoordinatorHearsNothing) {
     EXPECT_EQ(ended_->state, JobState::kCancelled);
     EXPECT_EQ(ended_->reason, "stopped by Ctrl-C");
   }
+}
+
+// `shoal stop` waits for it.
+TEST_F(JobRunTest, ARecordedEndIsLockedUntilNothingIsLeft) {
+  std::vector<bool> clearing;
+  JobState recorded = JobState::kPending;
+  engine_.on_stop = [&] {
+    clearing.push_back(IsClearing(home_.job_dir(id_)));
+    recorded = (*OpenSqliteStore(home_.database()))->GetJob(id_)->state;
+  };
+  on_connect_ = [&] {
+    clearing.push_back(IsClearing(home_.job_dir(id_)));
+    Succeed();
+  };
+  Begin(FourTasks());
+  ASSERT_TRUE(WaitForEnd());
+  clearing.push_back(IsClearing(home_.job_dir(id_)));
+  EXPECT_THAT(clearing, ElementsAre(false, true, false));
+  EXPECT_EQ(recorded, JobState::kSucceeded);
+  EXPECT_FALSE(std::filesystem::exists(home_.job_dir(id_) / "clearing"));
 }
 
 // It may be stopped by a signal before it takes its first connection.

@@ -51,6 +51,7 @@ class ScriptedEngine final : public engine::Engine {
   }
   Status Stop(const std::string& id, std::chrono::milliseconds) override {
     stopped.push_back(id);
+    if (on_stop) on_stop();
     return Status::Ok();
   }
   Result<std::vector<engine::TaskStatus>> Adopt(const std::string&, const std::string&) override {
@@ -76,6 +77,7 @@ class ScriptedEngine final : public engine::Engine {
   std::vector<engine::TaskStatus> adopted;
   std::vector<engine::DesiredJob> applied;
   std::vector<std::string> stopped;
+  std::function<void()> on_stop;  // may be empty
   std::function<void(const engine::TaskEvent&)> tell;
 };
 

@@ -1,4 +1,5 @@
 """Somebody else stops a task: its good end is a loss then, and is made good; a job that a person stops is cancelled."""
+import fcntl
 import os
 import signal
 import sys
@@ -85,6 +86,18 @@ class InterruptedTest(unittest.TestCase):
         self.home.write("done", "")
         self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 1, harness.said(process))
         self.assertIn("worker 0 was lost: its launcher was told to stop by a signal", self.home.verdict()["reason"])
+
+    def test_stop_returns_once_the_controller_has_removed_what_was_left(self):
+        """The end is recorded before: `shoal stop` waits for the lock that the controller holds meanwhile, here the test."""
+        process = self.begin()
+        with open(os.path.join(self.home.job_dirs()[0], "clearing"), "w", encoding="utf-8") as clearing:
+            fcntl.flock(clearing, fcntl.LOCK_EX)
+            stop = self.home.start("stop", "saver")
+            self.addCleanup(stop.kill)
+            self.assertEqual(process.wait(timeout=30 * harness.PATIENCE), 130, harness.said(process))
+            self.assertIn("cancelled", self.home.run("jobs", "--all")[1])
+            self.assertIsNone(stop.poll(), harness.said(stop))
+        self.assertEqual(stop.wait(timeout=30 * harness.PATIENCE), 0, harness.said(stop))
 
     def test_a_job_that_a_person_stops_is_cancelled_with_what_it_saved(self):
         process = self.begin()
