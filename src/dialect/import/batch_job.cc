@@ -26,7 +26,8 @@ constexpr std::chrono::seconds kLongestBackoff{360};
 // Of one spec.
 class SpecReader {
  public:
-  SpecReader(std::string role, JobBuilder* builder) : name_(std::move(role)), builder_(builder) {}
+  SpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
+      : name_(std::move(role)), options_(options), builder_(builder) {}
 
   bool Run(Section* spec) {
     ReadTask(spec);
@@ -52,7 +53,7 @@ class SpecReader {
     if (!pod_template) {
       return spec->Wrong("template", "got no template, expected one with the pod's containers");
     }
-    const Pod pod = ReadPod(&*pod_template, {}, task, builder_);
+    const Pod pod = ReadPod(&*pod_template, options_, task, builder_);
     in_place_ = pod.restart_policy == "OnFailure";
     if (pod.restart_policy == "Always" || pod.restart_policy == "ExitCode") {
       return spec->Wrong("template", "got restartPolicy " + job::Shown(pod.restart_policy) +
@@ -186,6 +187,7 @@ class SpecReader {
   }
 
   std::string name_;
+  const PodOptions& options_;
   JobBuilder* const builder_;
   bool in_place_ = false;  // the pod stayed, with its volumes, when its program failed
 };
@@ -199,7 +201,7 @@ void ReadDocument(const job::Node& node, JobBuilder* builder) {
                        : document.Sub("spec");
   document.Rest(repeated ? "CronJob" : "Job");
   if (spec) {
-    ReadJobSpec(&*spec, "task", builder);
+    ReadJobSpec(&*spec, "task", {}, builder);
   } else if (!repeated) {
     document.Wrong("spec", "got no spec, expected one with a template");
   }
@@ -223,8 +225,9 @@ class BatchJob final : public Importer {
 
 }  // namespace
 
-bool ReadJobSpec(Section* spec, const std::string& role, JobBuilder* builder) {
-  return SpecReader(role, builder).Run(spec);
+bool ReadJobSpec(Section* spec, const std::string& role, const PodOptions& options,
+                 JobBuilder* builder) {
+  return SpecReader(role, options, builder).Run(spec);
 }
 
 const Importer& BatchJobImporter() {

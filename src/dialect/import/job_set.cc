@@ -1,5 +1,7 @@
 // JobSet (jobset.x-k8s.io): Jobs of Kubernetes that start, restart and succeed together; each is a
 // role.
+#include "dialect/import/job_set.h"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -21,27 +23,22 @@ constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
 
 class Reader {
  public:
-  Reader(const job::Node& document, JobBuilder* builder)
-      : builder_(builder), document_(document, "", "", builder->notes()) {}
+  Reader(const JobSetAsk& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
 
-  void Run() {
-    builder_->job()->framework = job::Framework::kGeneric;
-    ReadMetadata(&document_, builder_);
-    auto spec = document_.Sub("spec");
-    document_.Rest("JobSet");
-    if (!spec) return document_.Wrong("spec", "got no spec, expected one with replicatedJobs");
+  bool Run(Section* spec) {
     if (auto failure = spec->Sub("failurePolicy")) ReadFailure(&*failure);
     for (Section& one : spec->Subs("replicatedJobs")) ReadReplicated(&one);
     if (roles_.empty()) spec->Wrong("replicatedJobs", "got none, expected at least one");
-    if (!builder_->notes()->ok()) return;
+    if (!builder_->notes()->ok()) return false;
     builder_->job()->limits.keep_records = {};  // of its Jobs
-    ReadTtl(&*spec, builder_);
-    SetRestarts(&*spec);
-    SetOrder(&*spec);
-    ReadSuccess(&*spec);
+    ReadTtl(spec, builder_);
+    SetRestarts(spec);
+    SetOrder(spec);
+    ReadSuccess(spec);
     if (auto network = spec->Sub("network")) network->Rest("JobSetSpecNetwork");
     spec->Rest("JobSetSpec");
-    TellHosts();
+    TellHosts(spec);
+    return true;
   }
 
  private:
@@ -76,7 +73,10 @@ class Reader {
     job::Limits& limits = builder_->job()->limits;
     limits.restarts.reset();
     const auto deadline = std::exchange(limits.deadline, {});
-    if (!ReadJobSpec(&*spec, replicated.name, builder_)) return;
+    const auto known = ask_.jobs.find(replicated.name);
+    const ReplicatedAsk ask = known == ask_.jobs.end() ? ReplicatedAsk{} : known->second;
+    if (!ReadJobSpec(&*spec, ask.role.empty() ? replicated.name : ask.role, ask.pod, builder_))
+      return;
     ShareDeadline(deadline, &*spec);
     job::Role& role = builder_->job()->roles.back();
     if (metadata) {
@@ -228,7 +228,7 @@ class Reader {
   }
 
   // Pods are called SET-JOB-INDEX-POD.SET there, which commands and variables name.
-  void TellHosts() {
+  void TellHosts(Section* spec) {
     const std::string set = builder_->job()->name;
     for (const Replicated& one : roles_) {
       const std::string host = set + "-" + one.name + "-";
@@ -238,19 +238,19 @@ class Reader {
             std::ranges::any_of(role.command, names) || std::ranges::any_of(role.args, names) ||
             std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
         if (!said) continue;
-        document_.set_at("roles." + role.name);
-        document_.Lose("spec", "it names the host " + job::Shown(host + "…") +
-                                   ", a pod's name there, which no host has here; write "
-                                   "{{shoal.hosts." +
-                                   one.role +
-                                   "}}, or take MASTER_ADDR and the "
-                                   "like of a framework");
+        spec->set_at("roles." + role.name);
+        spec->Lose("", "it names the host " + job::Shown(host + "…") +
+                           ", a pod's name there, which no host has here; write "
+                           "{{shoal.hosts." +
+                           one.role +
+                           "}}, or take MASTER_ADDR and the "
+                           "like of a framework");
       }
     }
   }
 
+  const JobSetAsk& ask_;
   JobBuilder* const builder_;
-  Section document_;
   std::vector<Replicated> roles_;
   int max_restarts_ = 0;
 };
@@ -264,12 +264,22 @@ class JobSet final : public Importer {
                       version->text.starts_with("jobset.x-k8s.io/");
     return ours ? "JobSet" : "";
   }
-  void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(document, builder).Run();
+  void Import(const job::Node& node, JobBuilder* builder) const override {
+    Section document(node, "", "", builder->notes());
+    builder->job()->framework = job::Framework::kGeneric;
+    ReadMetadata(&document, builder);
+    auto spec = document.Sub("spec");
+    document.Rest("JobSet");
+    if (!spec) return document.Wrong("spec", "got no spec, expected one with replicatedJobs");
+    ReadJobSetSpec(&*spec, {}, builder);
   }
 };
 
 }  // namespace
+
+bool ReadJobSetSpec(Section* spec, const JobSetAsk& ask, JobBuilder* builder) {
+  return Reader(ask, builder).Run(spec);
+}
 
 const Importer& JobSetImporter() {
   static const JobSet importer;
