@@ -12,7 +12,8 @@ DOCS = os.path.join("docs", "import.md")
 BEGIN = "<!-- Made by tools/foreign_fields/docs.py of src/dialect/import/fields; change it there. -->"
 END = "<!-- End of what is made. -->"
 TITLES = {"kubernetes": "Pods and plain Jobs of Kubernetes", "kubeflow": "Kubeflow", "volcano": "Volcano",
-          "marathon": "Marathon", "metronome": "Jobs of Metronome", "slurm": "Options in batch scripts of Slurm"}
+          "jobset": "JobSet", "marathon": "Marathon", "metronome": "Jobs of Metronome",
+          "slurm": "Options in batch scripts of Slurm"}
 
 
 def shown(row):

@@ -1,7 +1,12 @@
-// A plain Job of Kubernetes (batch/v1), indexed or not: one role, whose tasks are its completions.
+// A plain Job of Kubernetes (batch/v1), or its CronJob, indexed or not: one role, whose tasks are
+// its completions.
+#include "dialect/import/batch_job.h"
+
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "dialect/import/cron_job.h"
 #include "dialect/import/kubernetes.h"
 #include "job/units.h"
 
@@ -18,38 +23,37 @@ constexpr size_t kMostRules = 64;
 constexpr std::chrono::seconds kBackoff{10};
 constexpr std::chrono::seconds kLongestBackoff{360};
 
-class Reader {
+// Of one spec.
+class SpecReader {
  public:
-  Reader(const job::Node& document, JobBuilder* builder)
-      : builder_(builder), document_(document, "", "", builder->notes()) {}
+  SpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
+      : name_(std::move(role)), options_(options), builder_(builder) {}
 
-  void Run() {
-    builder_->job()->framework = job::Framework::kGeneric;
-    ReadMetadata(&document_, builder_);
-    auto spec = document_.Sub("spec");
-    document_.Rest("Job");
-    if (!spec) return document_.Wrong("spec", "got no spec, expected one with a template");
-    ReadTask(&*spec);
-    if (!builder_->notes()->ok()) return;
-    ReadLimits(&*spec);
-    TellRestarts(&*spec);
+  bool Run(Section* spec) {
+    ReadTask(spec);
+    if (!builder_->notes()->ok()) return false;
+    ReadLimits(spec);
+    TellRestarts(spec);
     if (auto policy = spec->Sub("podFailurePolicy")) ReadFailures(&*policy);
-    ReadSuccess(&*spec);
+    ReadSuccess(spec);
     spec->Rest("JobSpec");
+    return true;
   }
 
  private:
-  job::Role* role() const { return &builder_->job()->roles.front(); }
+  job::Role* role() const { return builder_->FindRole(name_); }
+  std::string At(const char* field) const { return "roles." + name_ + field; }
 
   void ReadTask(Section* spec) {
-    job::Role* task = builder_->AddRole("task", spec->place(), spec->path());
+    job::Role* task = builder_->AddRole(name_, spec->place(), spec->path());
+    name_ = task->name;
     ReadReplicas(spec, task);
-    spec->set_at("roles.task");
+    spec->set_at(At(""));
     auto pod_template = spec->Sub("template");
     if (!pod_template) {
       return spec->Wrong("template", "got no template, expected one with the pod's containers");
     }
-    const Pod pod = ReadPod(&*pod_template, {}, task, builder_);
+    const Pod pod = ReadPod(&*pod_template, options_, task, builder_);
     in_place_ = pod.restart_policy == "OnFailure";
     if (pod.restart_policy == "Always" || pod.restart_policy == "ExitCode") {
       return spec->Wrong("template", "got restartPolicy " + job::Shown(pod.restart_policy) +
@@ -63,7 +67,7 @@ class Reader {
     const auto completions = spec->Integer("completions", 0, job::kMaxReplicas);
     const auto parallelism = spec->Integer("parallelism", 0, job::kMaxReplicas);
     task->replicas = static_cast<int>(completions.value_or(parallelism.value_or(1)));
-    spec->set_at("roles.task.replicas");
+    spec->set_at(At(".replicas"));
     if (completions && parallelism.value_or(1) < *completions) {
       spec->Lose("parallelism", std::to_string(parallelism.value_or(1)) +
                                     " pods ran at once (parallelism), one after another until " +
@@ -108,7 +112,7 @@ class Reader {
   }
 
   void ReadFailures(Section* policy) {
-    policy->set_at("roles.task.on_exit");
+    policy->set_at(At(".on_exit"));
     for (Section& rule : policy->Subs("rules")) {
       const auto action = rule.Choice("action", {"FailJob", "FailIndex", "Ignore", "Count"});
       if (auto codes = rule.Sub("onExitCodes")) {
@@ -154,7 +158,7 @@ class Reader {
   }
 
   void ReadSuccess(Section* spec) {
-    builder_->SetSuccess(SuccessRule::kAll, {"task"});
+    builder_->SetSuccess(SuccessRule::kAll, {name_});
     auto policy = spec->Sub("successPolicy");
     if (!policy) return;
     policy->set_at("success");
@@ -168,13 +172,13 @@ class Reader {
       const auto count = rule.Integer("succeededCount", 1, job::kMaxTasks);
       const auto indexes = rule.Text("succeededIndexes");
       if (indexes == "0" && count.value_or(1) == 1) {
-        builder_->SetSuccess(SuccessRule::kFirst, {"task"});
+        builder_->SetSuccess(SuccessRule::kFirst, {name_});
       } else if (indexes) {
         rule.Lose("succeededIndexes", "the job succeeded with those of its indexes " +
                                           job::Shown(*indexes) +
                                           "; not kept: it succeeds when all tasks have");
       } else if (count) {
-        builder_->SetSuccess(SuccessRule::kCount, {"task"},
+        builder_->SetSuccess(SuccessRule::kCount, {name_},
                              static_cast<int>(std::min<int64_t>(*count, role()->replicas)));
       }
       rule.Rest("SuccessPolicyRule");
@@ -182,26 +186,49 @@ class Reader {
     policy->Rest("SuccessPolicy");
   }
 
+  std::string name_;
+  const PodOptions& options_;
   JobBuilder* const builder_;
-  Section document_;
   bool in_place_ = false;  // the pod stayed, with its volumes, when its program failed
 };
+
+void ReadDocument(const job::Node& node, JobBuilder* builder) {
+  Section document(node, "", "", builder->notes());
+  builder->job()->framework = job::Framework::kGeneric;
+  ReadMetadata(&document, builder);
+  const bool repeated = document.Text("kind") == "CronJob";
+  auto spec = repeated ? ReadCronJob(&document, "CronJobSpec", "JobTemplateSpec", builder)
+                       : document.Sub("spec");
+  document.Rest(repeated ? "CronJob" : "Job");
+  if (spec) {
+    ReadJobSpec(&*spec, "task", {}, builder);
+  } else if (!repeated) {
+    document.Wrong("spec", "got no spec, expected one with a template");
+  }
+}
 
 class BatchJob final : public Importer {
  public:
   std::string Recognise(const job::Node& document) const override {
     const job::Node* kind = document.Find("kind");
     const job::Node* version = document.Find("apiVersion");
-    const bool known = kind != nullptr && version != nullptr && kind->text == "Job" &&
+    const bool known = kind != nullptr && version != nullptr &&
                        (version->text == "batch/v1" || version->text == "batch/v1beta1");
-    return known ? "Job of Kubernetes" : "";
+    if (!known) return "";
+    if (kind->text == "CronJob") return "CronJob of Kubernetes";
+    return kind->text == "Job" ? "Job of Kubernetes" : "";
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
-    Reader(document, builder).Run();
+    ReadDocument(document, builder);
   }
 };
 
 }  // namespace
+
+bool ReadJobSpec(Section* spec, const std::string& role, const PodOptions& options,
+                 JobBuilder* builder) {
+  return SpecReader(role, options, builder).Run(spec);
+}
 
 const Importer& BatchJobImporter() {
   static const BatchJob importer;

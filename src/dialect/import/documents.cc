@@ -12,16 +12,17 @@ namespace {
 using job::Node;
 
 constexpr const char* kKinds =
-    "TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob, Volcano's Job and the Job of "
-    "batch/v1";
-constexpr std::string_view kKindNames[] = {"TFJob",  "PyTorchJob", "MPIJob", "XGBoostJob",
-                                           "JAXJob", "PaddleJob",  "MXJob",  "Job"};
+    "TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob, Volcano's Job and CronJob, "
+    "JobSet, Job and CronJob of batch/v1";
+constexpr std::string_view kKindNames[] = {"TFJob",   "PyTorchJob", "MPIJob", "XGBoostJob",
+                                           "JAXJob",  "PaddleJob",  "MXJob",  "Job",
+                                           "CronJob", "JobSet"};
 
 // All dialects with files. A new one is one file and one line here.
 const std::vector<const Importer*>& Importers() {
   static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
-                                                         &VolcanoImporter(), &MarathonImporter(),
-                                                         &MetronomeImporter()};
+                                                         &VolcanoImporter(),  &JobSetImporter(),
+                                                         &MarathonImporter(), &MetronomeImporter()};
   return importers;
 }
 

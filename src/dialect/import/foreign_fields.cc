@@ -17,6 +17,8 @@ constexpr std::string_view kTables[] = {
     ,
 #include "dialect/import/fields/volcano.tsv"
     ,
+#include "dialect/import/fields/jobset.tsv"
+    ,
 #include "dialect/import/fields/marathon.tsv"
     ,
 #include "dialect/import/fields/metronome.tsv"

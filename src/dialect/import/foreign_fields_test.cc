@@ -123,6 +123,20 @@ std::vector<Kind> ClusterKinds() {
       {"Job", "Job",
        Document("batch/v1", "Job",
                 R"({"completions":2,"parallelism":2,"template":)" + Pod("c") + "}")},
+      {"VolcanoCronJob", "VolcanoCronJob",
+       Document("batch.volcano.sh/v1alpha1", "CronJob",
+                R"({"schedule":"0 3 * * *","jobTemplate":{"spec":)" + volcano + "}}")},
+      {"JobSet", "JobSet",
+       Document("jobset.x-k8s.io/v1alpha2", "JobSet",
+                R"({"replicatedJobs":[{"name":"first","template":{"spec":{"backoffLimit":0,
+                    "completionMode":"NonIndexed","completions":2,"parallelism":2,"template":)" +
+                    Pod("c") + R"(}}},{"name":"second","template":{"spec":{"template":)" +
+                    OtherPod("c") + R"(}}}]})")},
+      {"CronJob", "CronJob",
+       Document("batch/v1", "CronJob",
+                R"({"schedule":"0 3 * * *","jobTemplate":{"spec":{"completions":2,"parallelism":2,
+                    "template":)" +
+                    Pod("c") + "}}}")},
   };
 }
 
@@ -165,6 +179,7 @@ json::value Beside(std::string_view definition) {
       {"PodFailurePolicyRule",
        R"({"action":"Count","onExitCodes":{"operator":"In","values":[42]}})"},
       {"VolcanoDependsOn", R"({"name":["first","third"]})"},
+      {"JobSetDependsOn", R"({"name":"second","status":"Ready"})"},
       {"MarathonContainer", R"({"docker":{"image":"i"}})"},
       {"MarathonAppVolume", R"({"containerPath":"/inside"})"},
       {"MarathonAppHealthCheck", R"({"protocol":"HTTP"})"},

@@ -84,6 +84,7 @@ class Importer {
 const Importer& BatchJobImporter();
 const Importer& KubeflowImporter();
 const Importer& VolcanoImporter();
+const Importer& JobSetImporter();
 const Importer& MarathonImporter();
 const Importer& MetronomeImporter();
 

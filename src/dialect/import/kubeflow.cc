@@ -4,9 +4,8 @@
 #include <cctype>
 
 #include "dialect/import/kubernetes.h"
-#include "dialect/import/launch_line.h"
 #include "dialect/import/mpi_job.h"
-#include "dialect/import/pod_environment.h"
+#include "dialect/import/torch_launch.h"
 #include "job/units.h"
 
 namespace shoal::dialect {
@@ -16,9 +15,8 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;        // the most that restart.limit takes
-constexpr int kMostProcesses = 1024;  // of one task
-constexpr int kJobBackoff = 6;        // a batch/v1 Job's backoffLimit, where it is not said
+constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kJobBackoff = 6;  // a batch/v1 Job's backoffLimit, where it is not said
 
 struct Kind {
   std::string_view name;
@@ -104,7 +102,7 @@ class Reader {
     ReadRunPolicy(&*spec, true);
     if (auto policy = spec->Sub("runPolicy")) ReadRunPolicy(&*policy, false);
     ReadElastic(&*spec);
-    if (per_node_.empty()) per_node_ = spec->Text("nprocPerNode").value_or("");
+    if (torch_.per_node.empty()) torch_.per_node = spec->Text("nprocPerNode").value_or("");
     if (kind_.name == "MPIJob") ReadMpi(&*spec);
     if (kind_.name == "MXJob") spec->Choice("jobMode", {"MXTrain"});
     ReadReplicas(&*spec);
@@ -124,11 +122,6 @@ class Reader {
   void ReadReplica(const std::string& type, const job::Place& place, Section replica);
   void ReadSuccess(Section* spec);
   void SetRestart(const std::string& policy, job::Role* role, Section* from);
-  void KeepTorchrun(job::Role* role);
-  bool TakesTorchrun();
-  void TakeTorchrun(const TorchLine& line, job::Role* role);
-  int PerNode(const std::string& said, const job::Role& role, bool* chosen) const;
-  void FinishTorch();
   void FinishBoost();
   void TellClean();
   void Finish();
@@ -153,8 +146,7 @@ class Reader {
   std::optional<int> min_workers_;
   std::optional<int> max_workers_;
   std::optional<int> max_restarts_;
-  std::string per_node_;
-  std::map<std::string, Section> templates_;  // by role
+  TorchAsk torch_;
   MpiAsk mpi_;
   bool launcher_is_job_ = false;  // of batch/v1, with its backoffLimit
   std::string main_container_;
@@ -216,7 +208,7 @@ void Reader::ReadElastic(Section* spec) {
   }
   const bool paddle = kind_.name == "PaddleJob";
   const std::string per_node = paddle ? "" : elastic->Text("nProcPerNode").value_or("");
-  if (!per_node.empty()) per_node_ = per_node;
+  if (!per_node.empty()) torch_.per_node = per_node;
   elastic->Rest(paddle ? "PaddleElasticPolicy" : "ElasticPolicy");
 }
 
@@ -293,7 +285,7 @@ void Reader::ReadReplica(const std::string& type, const job::Place& place, Secti
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
     if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
-    templates_.emplace(role->name, *pod_template);
+    torch_.templates.emplace(role->name, *pod_template);
   }
   replica.Rest("ReplicaSpec", kReplica);
 }
@@ -327,107 +319,6 @@ void Reader::SetLauncherRestart(job::Role* role) {
   if (role->restart.when == RestartWhen::kNever) restarting_ += role->replicas;
   role->restart.when = RestartWhen::kAlways;
   role->restart.limit = std::min(backoff_limit_.value_or(kJobBackoff), kForEver);
-}
-
-// How many processes a task starts, by `said` ("4", "gpu", "auto" or nothing, which is "auto");
-// `chosen` if neither a number nor GPUs decide.
-int Reader::PerNode(const std::string& said, const job::Role& role, bool* chosen) const {
-  const auto number = job::ParseInteger(said);
-  if (number) return static_cast<int>(std::clamp<int64_t>(*number, 1, kMostProcesses));
-  *chosen = role.resources.gpu == 0;
-  return std::max(role.resources.gpu, 1);
-}
-
-// With variables in its numbers replaced.
-std::optional<TorchLine> TorchLineOf(const job::Role& role) {
-  auto line = ReadTorchLine(role.command);
-  if (!line) return line;
-  line->nodes = ExpandReferences(line->nodes, role.env);
-  line->per_node = ExpandReferences(line->per_node, role.env);
-  return line;
-}
-
-// Shoal can take torchrun's place in all roles or in none: its agents and ours do not meet.
-bool Reader::TakesTorchrun() {
-  for (const job::Role& role : builder_->job()->roles) {
-    const auto line = TorchLineOf(role);
-    if (!line || (line->nodes == "1" && Replicas() > 1)) return false;
-  }
-  return true;
-}
-
-// Shoal takes torchrun's place: it starts the processes and tells them their ranks.
-void Reader::TakeTorchrun(const TorchLine& line, job::Role* role) {
-  bool chosen = false;
-  role->command = line.command;
-  role->processes = line.processes;
-  if (role->processes == 0) {
-    role->processes = PerNode(line.per_node.empty() ? per_node_ : line.per_node, *role, &chosen);
-  }
-  if (line.restarts.value_or(0) > 0 && role->restart.when == RestartWhen::kNever) {
-    role->restart.when = RestartWhen::kAlways;
-    role->restart.limit = *line.restarts;
-  }
-  const auto from = templates_.find(role->name);
-  if (from == templates_.end()) return;
-  from->second.set_at("roles." + role->name + ".command");
-  from->second.Lose(
-      "",
-      "torchrun started the processes of a pod; Shoal starts them itself (processes: " +
-          std::to_string(role->processes) + ") with the variables that torchrun would have set" +
-          (chosen ? "; without a number and GPUs torchrun may start one a core: set processes"
-                  : "") +
-          (line.lost.empty() ? ""
-                             : "; without effect: " + line.lost + ", `shoal logs` has the logs"),
-      !chosen);
-}
-
-// The command stays as it is: what starts processes in it does so by the variables that the
-// training operator sets.
-void Reader::KeepTorchrun(job::Role* role) {
-  const auto from = templates_.find(role->name);
-  if (from == templates_.end() || kind_.name != "PyTorchJob") return;
-  bool chosen = false;
-  const std::string launcher = LauncherIn(role->command);
-  if (launcher.empty() && per_node_.empty()) return;
-  const int number = PerNode(per_node_, *role, &chosen);
-  role->env.try_emplace("PET_NPROC_PER_NODE", std::to_string(number));
-  from->second.set_at("roles." + role->name + ".command");
-  if (launcher.empty() && number > 1) {
-    from->second.Lose("", "nprocPerNode is " + std::to_string(number) +
-                              ", and no torchrun is seen in the command; kept in "
-                              "PET_NPROC_PER_NODE and WORLD_SIZE, as the training operator has it; "
-                              "a program that starts no processes itself wants nprocPerNode 1");
-  } else if (launcher == "accelerate launch") {
-    from->second.Lose("",
-                      "accelerate launch takes the number of machines from its own flags or "
-                      "file, not from the job; give it --num_machines \"$PET_NNODES\" "
-                      "--machine_rank \"$PET_NODE_RANK\" --main_process_ip \"$MASTER_ADDR\" "
-                      "--main_process_port \"$MASTER_PORT\", or each pod trains by itself");
-  } else if (!launcher.empty()) {
-    from->second.Lose("",
-                      launcher +
-                          " is kept in the command: where its own flags say nothing, it "
-                          "starts " +
-                          std::to_string(number) +
-                          " processes a pod and finds the others by the variables PET_…, which "
-                          "PyTorch reads since 1.9" +
-                          (chosen ? "; without a number and GPUs the training operator lets it "
-                                    "start one a core: set env.PET_NPROC_PER_NODE"
-                                  : ""),
-                      !chosen);
-  }
-}
-
-void Reader::FinishTorch() {
-  const bool takes = TakesTorchrun();
-  for (job::Role& role : builder_->job()->roles) {
-    if (takes) {
-      TakeTorchrun(*TorchLineOf(role), &role);
-    } else {
-      KeepTorchrun(&role);
-    }
-  }
 }
 
 void Reader::ReadSuccess(Section* spec) {
@@ -472,7 +363,10 @@ void Reader::Finish() {
     builder_->job()->limits.restarts = *backoff_limit_;
   }
   if (kind_.name == "MPIJob") FinishMpiJob(mpi_, &document_, builder_);
-  if (kind_.framework == Framework::kPytorch) FinishTorch();
+  if (kind_.framework == Framework::kPytorch) {
+    torch_.explains = kind_.name == "PyTorchJob";
+    FinishTorch(&torch_, builder_);
+  }
   FinishBoost();
   TellClean();
 }

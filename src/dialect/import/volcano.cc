@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "dialect/import/cron_job.h"
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/pod_wishes.h"
 
@@ -46,6 +47,7 @@ class Reader {
   void Run();
 
  private:
+  void ReadSpec(Section* spec);
   void ReadPlugins(Section* spec);
   void ReadPluginRoles(Section* plugins, const char* name, const std::vector<std::string>& roles);
   std::vector<Policy> ReadPolicies(Section* section);
@@ -83,19 +85,30 @@ class Reader {
 void Reader::Run() {
   builder_->job()->framework = Framework::kGeneric;
   ReadMetadata(&document_, builder_);
+  if (document_.Text("kind") == "CronJob") {
+    auto inner =
+        ReadCronJob(&document_, "VolcanoCronJobSpec", "VolcanoCronJobSpecJobTemplate", builder_);
+    document_.Rest("VolcanoCronJob");
+    if (inner) ReadSpec(&*inner);
+    return;
+  }
   auto spec = document_.Sub("spec");
   document_.Rest("VolcanoJob");
   if (!spec) return document_.Wrong("spec", "got no spec, expected one with tasks");
+  ReadSpec(&*spec);
+}
+
+void Reader::ReadSpec(Section* spec) {
   max_retry_ = static_cast<int>(spec->Integer("maxRetry", 0, kForEver).value_or(3));
   if (const auto queue = spec->Text("queue")) builder_->job()->queue = *queue;
-  ReadTtl(&*spec, builder_);
-  ReadPlugins(&*spec);
-  policies_ = ReadPolicies(&*spec);
+  ReadTtl(spec, builder_);
+  ReadPlugins(spec);
+  policies_ = ReadPolicies(spec);
   if (!spec->Has("tasks")) spec->Wrong("", "got no tasks, expected a list of them");
   for (Section& task : spec->Subs("tasks")) ReadTask(task);
   if (!builder_->notes()->ok()) return;
-  ReadVolumes(&*spec);
-  SetSuccess(&*spec);
+  ReadVolumes(spec);
+  SetSuccess(spec);
   SetOrder();
   AddVariables();
   spec->Rest("VolcanoJobSpec");
@@ -505,9 +518,10 @@ class Volcano final : public Importer {
   std::string Recognise(const job::Node& document) const override {
     const job::Node* kind = document.Find("kind");
     const job::Node* version = document.Find("apiVersion");
-    const bool ours = kind != nullptr && version != nullptr && kind->text == "Job" &&
-                      version->text.starts_with("batch.volcano.sh/");
-    return ours ? "Volcano Job" : "";
+    if (kind == nullptr || version == nullptr || !version->text.starts_with("batch.volcano.sh/"))
+      return "";
+    if (kind->text == "CronJob") return "Volcano CronJob";
+    return kind->text == "Job" ? "Volcano Job" : "";
   }
   void Import(const job::Node& document, JobBuilder* builder) const override {
     Reader(document, builder).Run();

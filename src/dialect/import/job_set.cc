@@ -1,0 +1,289 @@
+// JobSet (jobset.x-k8s.io): Jobs of Kubernetes that start, restart and succeed together; each is a
+// role.
+#include "dialect/import/job_set.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "dialect/import/batch_job.h"
+#include "dialect/import/kubernetes.h"
+#include "dialect/import/pod_wishes.h"
+
+namespace shoal::dialect {
+namespace {
+
+using job::RestartScope;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
+
+class Reader {
+ public:
+  Reader(const JobSetAsk& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
+
+  bool Run(Section* spec) {
+    if (auto failure = spec->Sub("failurePolicy")) ReadFailure(&*failure);
+    for (Section& one : spec->Subs("replicatedJobs")) ReadReplicated(&one);
+    if (roles_.empty()) spec->Wrong("replicatedJobs", "got none, expected at least one");
+    if (!builder_->notes()->ok()) return false;
+    builder_->job()->limits.keep_records = {};  // of its Jobs
+    ReadTtl(spec, builder_);
+    SetRestarts(spec);
+    SetOrder(spec);
+    ReadSuccess(spec);
+    if (auto network = spec->Sub("network")) network->Rest("JobSetSpecNetwork");
+    spec->Rest("JobSetSpec");
+    TellHosts(spec);
+    return true;
+  }
+
+ private:
+  // A replicated job: what it is called there, its role, and what it waits for.
+  struct Replicated {
+    std::string name;
+    std::string role;
+    int backoff = 0;  // its backoffLimit
+    std::vector<std::string> after;
+    job::AfterWhen when = job::AfterWhen::kReady;
+  };
+
+  void ReadFailure(Section* policy) {
+    policy->set_at("limits");
+    max_restarts_ = static_cast<int>(policy->Integer("maxRestarts", 0, kForEver).value_or(0));
+    policy->Rest("JobSetSpecFailurePolicy");
+  }
+
+  void ReadReplicated(Section* one) {
+    Replicated replicated;
+    replicated.name = one->Text("name").value_or("job");
+    const auto replicas = one->Integer("replicas", 0, job::kMaxReplicas).value_or(1);
+    auto pattern = one->Sub("template");
+    if (!pattern) {
+      return one->Wrong("template", "got no template, expected one with the spec of a Job");
+    }
+    auto metadata = pattern->Sub("metadata");
+    auto spec = pattern->Sub("spec");
+    pattern->Rest("JobTemplateSpec");
+    if (!spec) return pattern->Wrong("spec", "got no spec, expected that of a Job");
+    const bool indexed = spec->Text("completionMode").value_or("Indexed") == "Indexed";
+    job::Limits& limits = builder_->job()->limits;
+    limits.restarts.reset();
+    const auto deadline = std::exchange(limits.deadline, {});
+    const auto known = ask_.jobs.find(replicated.name);
+    const ReplicatedAsk ask = known == ask_.jobs.end() ? ReplicatedAsk{} : known->second;
+    if (!ReadJobSpec(&*spec, ask.role.empty() ? replicated.name : ask.role, ask.pod, builder_))
+      return;
+    ShareDeadline(deadline, &*spec);
+    job::Role& role = builder_->job()->roles.back();
+    if (metadata) {
+      KeepPodMetadata(&*metadata, &role.kubernetes);
+      metadata->Rest("PodTemplateMeta");
+    }
+    replicated.role = role.name;
+    replicated.backoff = limits.restarts.value_or(kForEver);
+    if (indexed) SetIndex(static_cast<int>(replicas), &role);
+    if (replicas * role.replicas > job::kMaxTasks) {
+      return one->Wrong("replicas", "got more than 100,000 tasks, expected fewer");
+    }
+    role.replicas *= static_cast<int>(replicas);
+    TellOwnPolicies(&*spec, replicated.backoff);
+    one->set_at("roles." + role.name);
+    ReadDependencies(one, &replicated);
+    one->Rest("JobSetSpecReplicatedJobs");
+    roles_.push_back(std::move(replicated));
+  }
+
+  // `others`: of the Jobs before, 0 for none.
+  void ShareDeadline(std::chrono::milliseconds others, Section* spec) {
+    auto& deadline = builder_->job()->limits.deadline;
+    if (deadline.count() > 0) {
+      spec->set_at("limits.deadline");
+      spec->Lose("activeDeadlineSeconds",
+                 "it ended this Job, and the set by it; kept as the time for all of the job, the "
+                 "shortest of all Jobs, from the start of its first task");
+    }
+    const bool shorter = deadline.count() == 0 || others < deadline;
+    if (others.count() > 0 && shorter) deadline = others;
+  }
+
+  // Of what a Job says for itself, and the set decides.
+  static void TellOwnPolicies(Section* spec, int backoff) {
+    if (spec->Has("ttlSecondsAfterFinished")) {
+      spec->Lose("ttlSecondsAfterFinished",
+                 "it removed this Job after its end; not kept: that of the set counts", true);
+    }
+    if (spec->Has("successPolicy")) {
+      spec->Lose("successPolicy",
+                 "it said when this Job has succeeded; not kept: that of the set counts");
+    }
+    if (spec->Has("backoffLimitPerIndex") && backoff == 0) {
+      spec->Lose("backoffLimitPerIndex",
+                 "it said how often each index is started again; not kept: backoffLimit 0 ends the "
+                 "Job with its first failure");
+    }
+  }
+
+  // Each of several Jobs counts its pods from 0.
+  void SetIndex(int jobs, job::Role* role) {
+    if (jobs <= 1) {
+      role->env.try_emplace(kIndex, "{{shoal.index}}");
+      return;
+    }
+    role->env.erase(kIndex);
+    SayBefore(std::string("export ") + kIndex + "=$((SHOAL_INDEX % " +
+                  std::to_string(std::max(role->replicas, 1)) + "))",
+              role);
+  }
+
+  void ReadDependencies(Section* one, Replicated* replicated) {
+    for (Section& other : one->Subs("dependsOn")) {
+      replicated->after.push_back(other.Text("name").value_or(""));
+      const bool ended = other.Choice("status", {"Ready", "Complete"}) == "Complete";
+      if (ended) replicated->when = job::AfterWhen::kEnded;
+      other.Rest("JobSetDependsOn");
+    }
+  }
+
+  const Replicated* Find(const std::string& name) const {
+    const auto found = std::ranges::find(roles_, name, &Replicated::name);
+    return found == roles_.end() ? nullptr : &*found;
+  }
+
+  // A Job that has failed fails the set, or starts all of it again.
+  void SetRestarts(Section* spec) {
+    int64_t sum = max_restarts_;
+    for (const Replicated& one : roles_) {
+      job::Role* role = builder_->FindRole(one.role);
+      sum += one.backoff;
+      if (one.backoff == 0) {
+        role->restart.when = max_restarts_ > 0 ? RestartWhen::kAlways : RestartWhen::kNever;
+        role->restart.limit = max_restarts_;
+        builder_->SetScope(role, RestartScope::kJob);
+      }
+      if (max_restarts_ == 0) continue;
+      for (job::ExitRule& rule : role->on_exit) {
+        if (rule.action == job::EndAction::kFail) rule.action = job::EndAction::kRestartJob;
+      }
+    }
+    builder_->job()->limits.restarts = static_cast<int>(std::min<int64_t>(sum, 1'000'000));
+    const bool pods =
+        std::ranges::any_of(roles_, [](const Replicated& one) { return one.backoff > 0; });
+    if (!pods) return;
+    spec->set_at("limits.restarts");
+    spec->Lose("replicatedJobs",
+               "pods of a Job are started again up to its backoffLimit (6 if not said)" +
+                   std::string(max_restarts_ > 0
+                                   ? ", and the whole set up to maxRestarts times after that; "
+                                     "kept is the former where it is not 0"
+                                   : "") +
+                   ": tasks start again by themselves, all together as often as the limits say in "
+                   "sum");
+  }
+
+  void SetOrder(Section* spec) {
+    bool in_order = false;
+    if (auto startup = spec->Sub("startupPolicy")) {
+      in_order = startup->Choice("startupPolicyOrder", {"AnyOrder", "InOrder"}) == "InOrder";
+      startup->Rest("JobSetSpecStartupPolicy");
+    }
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      job::Role* role = builder_->FindRole(roles_[i].role);
+      if (in_order && i > 0) role->after = {{roles_[i - 1].role}, job::AfterWhen::kReady};
+      for (const std::string& name : roles_[i].after) {
+        const Replicated* other = Find(name);
+        if (other == nullptr) {
+          spec->Wrong("replicatedJobs", "got dependsOn " + job::Shown(name) +
+                                            ", expected the name of a replicated job");
+        } else {
+          role->after.roles.push_back(other->role);
+          role->after.when = roles_[i].when;
+        }
+      }
+    }
+  }
+
+  void ReadSuccess(Section* spec) {
+    std::vector<std::string> deciding;
+    SuccessRule rule = SuccessRule::kAll;
+    if (auto policy = spec->Sub("successPolicy")) {
+      policy->set_at("success");
+      if (policy->Choice("operator", {"All", "Any"}) == "Any") rule = SuccessRule::kAny;
+      for (const std::string& name : policy->Texts("targetReplicatedJobs")) {
+        const Replicated* one = Find(name);
+        if (one != nullptr) deciding.push_back(one->role);
+      }
+      if (rule == SuccessRule::kAny) {
+        policy->Lose("operator", "one Job was enough, with all of its pods; kept as one task");
+      }
+      policy->Rest("JobSetSpecSuccessPolicy");
+    }
+    if (deciding.empty()) {
+      for (const Replicated& one : roles_) deciding.push_back(one.role);
+    }
+    builder_->SetSuccess(rule, deciding);
+  }
+
+  // Pods are called SET-JOB-INDEX-POD.SET there, which commands and variables name.
+  void TellHosts(Section* spec) {
+    const std::string set = builder_->job()->name;
+    for (const Replicated& one : roles_) {
+      const std::string host = set + "-" + one.name + "-";
+      for (const job::Role& role : builder_->job()->roles) {
+        const auto names = [&](const std::string& text) { return text.find(host) != text.npos; };
+        const bool said =
+            std::ranges::any_of(role.command, names) || std::ranges::any_of(role.args, names) ||
+            std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
+        if (!said) continue;
+        spec->set_at("roles." + role.name);
+        spec->Lose("", "it names the host " + job::Shown(host + "…") +
+                           ", a pod's name there, which no host has here; write "
+                           "{{shoal.hosts." +
+                           one.role +
+                           "}}, or take MASTER_ADDR and the "
+                           "like of a framework");
+      }
+    }
+  }
+
+  const JobSetAsk& ask_;
+  JobBuilder* const builder_;
+  std::vector<Replicated> roles_;
+  int max_restarts_ = 0;
+};
+
+class JobSet final : public Importer {
+ public:
+  std::string Recognise(const job::Node& document) const override {
+    const job::Node* kind = document.Find("kind");
+    const job::Node* version = document.Find("apiVersion");
+    const bool ours = kind != nullptr && version != nullptr && kind->text == "JobSet" &&
+                      version->text.starts_with("jobset.x-k8s.io/");
+    return ours ? "JobSet" : "";
+  }
+  void Import(const job::Node& node, JobBuilder* builder) const override {
+    Section document(node, "", "", builder->notes());
+    builder->job()->framework = job::Framework::kGeneric;
+    ReadMetadata(&document, builder);
+    auto spec = document.Sub("spec");
+    document.Rest("JobSet");
+    if (!spec) return document.Wrong("spec", "got no spec, expected one with replicatedJobs");
+    ReadJobSetSpec(&*spec, {}, builder);
+  }
+};
+
+}  // namespace
+
+bool ReadJobSetSpec(Section* spec, const JobSetAsk& ask, JobBuilder* builder) {
+  return Reader(ask, builder).Run(spec);
+}
+
+const Importer& JobSetImporter() {
+  static const JobSet importer;
+  return importer;
+}
+
+}  // namespace shoal::dialect
