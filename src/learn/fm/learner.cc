@@ -20,6 +20,13 @@ Rule RuleOf(const Params& params, uint32_t fields) {
   return MakeRule(options);
 }
 
+std::vector<sparse::Slot> SlotsOf(const logistic::Rule& linear, const Rule& rule) {
+  std::vector<sparse::Slot> slots = {{0, 1, {linear.alpha, linear.beta}, linear.l2, true}};
+  for (uint32_t f = kLinearFloats; f < kLinearFloats + rule.factors; ++f)
+    slots.push_back({f, f + rule.stored, {rule.alpha, rule.beta}, 0, false});
+  return slots;
+}
+
 }  // namespace
 
 FmLearner::FmLearner(const Params& params, uint32_t fields, const logistic::Kernels* linear,
@@ -27,6 +34,7 @@ FmLearner::FmLearner(const Params& params, uint32_t fields, const logistic::Kern
     : linear_rule_{static_cast<float>(params.alpha), static_cast<float>(params.beta),
                    static_cast<float>(params.l1), static_cast<float>(params.l2)},
       rule_(RuleOf(params, fields)),
+      slots_(SlotsOf(linear_rule_, rule_)),
       linear_(linear),
       kernels_(kernels) {}
 
@@ -82,12 +90,58 @@ float FmLearner::BiasOf(const float* bias) const {
   return logistic::FtrlWeight(linear_rule_, bias);
 }
 
-void FmLearner::Damp(float* delta, const float* state, float others) const {
-  sparse::DampPair({linear_rule_.alpha, linear_rule_.beta}, state[1], others, delta, delta + 1);
-  for (uint32_t f = kLinearFloats; f < kLinearFloats + rule_.stored; ++f) {
-    const uint32_t n = f + rule_.stored;
-    sparse::DampPair({rule_.alpha, rule_.beta}, state[n], others, delta + f, delta + n);
+float FmLearner::PairGradients(const float* weights, const Row& row, float* gradients) const {
+  const size_t slots = slots_.size();
+  float both = 0;
+  for (uint32_t f = 0; f < rule_.factors; ++f) {
+    const auto vector = [&](uint32_t i) {
+      return weights[i * slots + 1 + f] + InitialFactor(rule_, row.features[i], f);
+    };
+    float sum = 0, squares = 0;
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const float part = vector(i) * sparse::ValueAt(row, i);
+      sum += part;
+      squares += part * part;
+    }
+    both += sum * sum - squares;
+    for (uint32_t i = 0; i < row.count; ++i) {
+      const float x = sparse::ValueAt(row, i);
+      gradients[i * slots + 1 + f] = x * (sum - vector(i) * x);
+    }
   }
+  return both / 2;
+}
+
+float FmLearner::FieldGradients(const float* weights, const Row& row, float* gradients) const {
+  const size_t slots = slots_.size();
+  const uint32_t k = rule_.per_field();
+  float sum = 0;
+  for (uint32_t i = 0; i < row.count; ++i) {
+    for (uint32_t j = i + 1; j < row.count; ++j) {
+      const float x = sparse::ValueAt(row, i) * sparse::ValueAt(row, j);
+      for (uint32_t d = 0; d < k; ++d) {
+        const uint32_t of_i = row.fields[j] * k + d, of_j = row.fields[i] * k + d;
+        const float a = weights[i * slots + 1 + of_i] + InitialFactor(rule_, row.features[i], of_i);
+        const float b = weights[j * slots + 1 + of_j] + InitialFactor(rule_, row.features[j], of_j);
+        gradients[i * slots + 1 + of_i] += x * b;
+        gradients[j * slots + 1 + of_j] += x * a;
+        sum += x * a * b;
+      }
+    }
+  }
+  return sum;
+}
+
+float FmLearner::Gradients(const float* weights, const Row& row, float* gradients) const {
+  const size_t slots = slots_.size();
+  std::fill_n(gradients, row.count * slots, 0.0f);
+  float margin = 0;
+  for (uint32_t i = 0; i < row.count; ++i) {
+    gradients[i * slots] = sparse::ValueAt(row, i);
+    margin += weights[i * slots] * gradients[i * slots];
+  }
+  return margin + (rule_.fields > 0 ? FieldGradients(weights, row, gradients)
+                                    : PairGradients(weights, row, gradients));
 }
 
 }  // namespace shoal::learn::fm

@@ -2,6 +2,8 @@
 // FTRL-proximal, factors by AdaGrad, one state for both (kernels.h).
 #pragma once
 
+#include <vector>
+
 #include "base/status.h"
 #include "learn/fm/kernels.h"
 #include "learn/fm/params.h"
@@ -29,7 +31,8 @@ class FmLearner : public sparse::Learner {
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
-  void Damp(float* delta, const float* state, float others) const override;
+  const std::vector<sparse::Slot>& slots() const override { return slots_; }
+  float Gradients(const float* weights, const Row& row, float* gradients) const override;
 
  protected:
   // With `kernels` for the pairs, and vectors for `fields` fields unless that is 0.
@@ -40,6 +43,11 @@ class FmLearner : public sparse::Learner {
   const Rule rule_;
 
  private:
+  // Those of the pairs, behind the weights'. Give what the pairs bring to the margin.
+  float PairGradients(const float* weights, const Row& row, float* gradients) const;
+  float FieldGradients(const float* weights, const Row& row, float* gradients) const;
+
+  const std::vector<sparse::Slot> slots_;
   const logistic::Kernels* const linear_;
   const Kernels* const kernels_;
 };

@@ -34,8 +34,13 @@ float LogisticLearner::BiasOf(const float* bias) const {
   return ftrl_ ? FtrlWeight(rule_, bias) : bias[0];
 }
 
-void LogisticLearner::Damp(float* delta, const float* state, float others) const {
-  sparse::DampPair({rule_.alpha, rule_.beta}, state[1], others, delta, delta + 1);
+float LogisticLearner::Gradients(const float* weights, const Row& row, float* gradients) const {
+  float margin = 0;
+  for (uint32_t i = 0; i < row.count; ++i) {
+    gradients[i] = sparse::ValueAt(row, i);
+    margin += weights[i] * gradients[i];
+  }
+  return margin;
 }
 
 }  // namespace shoal::learn::logistic

@@ -2,6 +2,8 @@
 // [w, n] (kernels.h).
 #pragma once
 
+#include <vector>
+
 #include "base/status.h"
 #include "learn/logistic/kernels.h"
 #include "learn/logistic/params.h"
@@ -25,16 +27,19 @@ class LogisticLearner final : public sparse::Learner {
   void FillModel(const float* state, uint64_t first, uint64_t count,
                  model::FactorModel* model) const override;
   float BiasOf(const float* bias) const override;
-  void Damp(float* delta, const float* state, float others) const override;
+  const std::vector<sparse::Slot>& slots() const override { return slots_; }
+  float Gradients(const float* weights, const Row& row, float* gradients) const override;
 
  private:
   LogisticLearner(const Rule& rule, bool ftrl, const Kernels* kernels)
       : rule_(rule),
+        slots_{{0, 1, {rule.alpha, rule.beta}, rule.l2, ftrl}},
         ftrl_(ftrl),
         kernels_(kernels),
         step_(ftrl ? kernels->ftrl : kernels->adagrad) {}
 
   const Rule rule_;
+  const std::vector<sparse::Slot> slots_;
   const bool ftrl_;
   const Kernels* const kernels_;
   float (*const step_)(const Rule&, float*, float*, const Row&, float, Scratch*);

@@ -174,7 +174,7 @@ class SparseJob : public testing::Test {
     by_field.fields = params_.fields;
     factors.simd = weights.simd = by_field.simd = params_.simd;
     TRY_ASSIGN(const ffm::FfmLearner ffm, ffm::FfmLearner::Make(by_field));
-    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors));
+    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors, workers_));
     TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(weights));
     setup.learner = by_field_    ? static_cast<const Learner*>(&ffm)
                     : factorize_ ? static_cast<const Learner*>(&fm)
@@ -668,18 +668,39 @@ TEST_F(SparseJob, EightWorkersLearnAsWellAsOne) {
   }
 }
 
-TEST(SparseDamp, WhatIsRareIsAddedUpAndWhatHasConvergedIsAveraged) {
-  const Rate rate{0.7f, 0.03f};
-  float value = 1, n = 1e-6f;
-  DampPair(rate, 1, 7, &value, &n);
-  EXPECT_NEAR(value, 1, 1e-4);
-  value = 1, n = 100;
-  DampPair(rate, 400, 7, &value, &n);
-  EXPECT_NEAR(value, 1.0 / 8, 1e-6);
-  EXPECT_NEAR(n, 100.0 / 8, 1e-4);
-  value = 1, n = 0;
-  DampPair(rate, 400, 7, &value, &n);
-  EXPECT_EQ(value, 1);
+// Features that are in every example and move together: between two exchanges each worker goes all
+// the way, the more examples the farther.
+TEST_F(SparseJob, EightWorkersOnDenseExamplesLearnAsWellAsOne) {
+  const auto dense = [](uint64_t seed, int examples) {
+    constexpr int kFeatures = 40;
+    std::mt19937_64 weights_of(1), random(seed);
+    std::normal_distribution<double> normal;
+    std::vector<double> weights(kFeatures);
+    for (double& w : weights) w = 0.6 * normal(weights_of);
+    std::string text;
+    for (int i = 0; i < examples; ++i) {
+      std::string features;
+      const double common = normal(random);
+      double margin = -0.5;
+      for (int f = 0; f < kFeatures; ++f) {
+        const double x = normal(random) + common + 0.5;
+        features += fmt::format(" {}:{:.3f}", f + 1, x);
+        margin += weights[static_cast<size_t>(f)] * x;
+      }
+      const bool positive = std::bernoulli_distribution(1 / (1 + std::exp(-margin)))(random);
+      text += (positive ? "1" : "-1") + features + "\n";
+    }
+    return text;
+  };
+  ASSERT_TRUE(WriteFileAtomically(train_, dense(2, 16000)).ok());
+  ASSERT_TRUE(WriteFileAtomically(test_, dense(3, 2000)).ok());
+  params_.threads = 1;
+  params_.epochs = 2;
+  const auto alone = Run(1, 1);
+  ASSERT_TRUE(alone[0].ok()) << alone[0].status().message();
+  const auto together = Run(1, 8);
+  for (const auto& outcome : together) ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_LT(together[0]->held_out.log_loss, 1.04 * alone[0]->held_out.log_loss);
 }
 
 TEST_F(SparseJob, DeterministicMeansTheSameBytes) {

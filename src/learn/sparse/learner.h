@@ -26,6 +26,10 @@ struct Row {
   const uint16_t* fields = nullptr;  // [count]; null: features have none
 };
 
+inline float ValueAt(const Row& row, uint32_t i) {
+  return row.values == nullptr ? row.scale : row.scale * row.values[i];
+}
+
 // Working memory of one thread; grows to the longest row.
 class Scratch {
  public:
@@ -47,11 +51,39 @@ class Scratch {
   std::vector<uint32_t> places;
 };
 
+// The learning rate of AdaGrad and FTRL-proximal, α / (β + √n).
+struct Rate {
+  float alpha = 1;
+  float beta = 1;
+};
+
+// A weight in a feature's state: the float that it is, or that FTRL-proximal makes it of, and the
+// sum of its squared gradients.
+struct Slot {
+  uint32_t value = 0;
+  uint32_t squares = 1;
+  Rate rate;
+  float l2 = 0;  // FTRL's
+  bool ftrl = false;  // `value` is z: the weight before λ₁ cuts it is −α·z / (β + √n + α·λ₂)
+};
+
+inline float FtrlDivisor(const Slot& slot, float n) {
+  return slot.rate.beta + std::sqrt(std::max(n, 0.0f)) + slot.rate.alpha * slot.l2;
+}
+inline float WeightOf(const Slot& slot, float value, float n) {
+  if (!slot.ftrl || value == 0) return value;
+  return -value * slot.rate.alpha / FtrlDivisor(slot, n);
+}
+// The other way round.
+inline float ValueOf(const Slot& slot, float weight, float n) {
+  return slot.ftrl ? -weight * FtrlDivisor(slot, n) / slot.rate.alpha : weight;
+}
+
 // Constant after construction; thread-safe.
 //
-// A feature's state is `width` floats, all 0 at first, of which every one changes by addition
-// alone: so workers may add their changes up (docs/adr/0030). The bias is a feature of value 1 that
-// every example has; only what `model` reads of its state means something.
+// A feature's state is `width` floats, all 0 at first. What is learnt of it is in `slots`: so
+// workers' changes are merged without knowing the algorithm (replay.h). The bias is a feature of
+// value 1 that every example has; only what `model` reads of its state means something.
 class Learner {
  public:
   virtual ~Learner() = default;
@@ -68,10 +100,11 @@ class Learner {
   virtual void FillModel(const float* state, uint64_t first, uint64_t count,
                          model::FactorModel* model) const = 0;
   virtual float BiasOf(const float* bias) const = 0;
-  // What one of several workers has changed of a feature since it last met the servers, as it is to
-  // be added to what the others have: scaled down where each has gone all the way by itself.
-  // delta: [width], changed in place; state: [width], as it is here; others: workers less this one.
-  virtual void Damp(float* delta, const float* state, float others) const = 0;
+  // The first is the feature's own weight, the only one that a bias has.
+  virtual const std::vector<Slot>& slots() const = 0;
+  // How the margin of `row` without its bias changes with each weight: gradients[i · slots + s] is
+  // its derivative by slot s of the row's i-th feature. `weights` lie likewise. Gives that margin.
+  virtual float Gradients(const float* weights, const Row& row, float* gradients) const = 0;
   // All fields of rows are below; 0: fields mean nothing.
   virtual uint32_t fields() const { return 0; }
   // The same for so many fields, which are known when the data has been read; for algorithms whose
@@ -80,25 +113,6 @@ class Learner {
     return Internal("this algorithm knows no fields");
   }
 };
-
-// The learning rate of AdaGrad and FTRL-proximal.
-struct Rate {
-  float alpha = 1;
-  float beta = 1;
-};
-
-// For Damp: scales the changes of a value and of its sum of squared gradients n, of which it has
-// taken its steps. α·Δn/(β+√n) is about how far the steps went on their way to the best value,
-// since squared gradients are as large as the curvature (Fisher information); kCompany for the
-// other features of the same examples, which went the same way.
-inline void DampPair(const Rate& rate, float n, float others, float* delta_value, float* delta_n) {
-  constexpr float kCompany = 8;
-  if (*delta_n <= 0) return;
-  const float went = kCompany * rate.alpha * *delta_n / (rate.beta + std::sqrt(std::max(n, 0.0f)));
-  const float weight = 1 / (1 + others * std::min(went, 1.0f));
-  *delta_value *= weight;
-  *delta_n *= weight;
-}
 
 // w·x + bias + what the pairs bring: ½ Σ_f [(Σ v_f·x)² − Σ (v_f·x)²] of a model without fields
 // (Rendle 2010, lemma 3.1), Σ_{i<j} ⟨v_{i,field of j}, v_{j,field of i}⟩·x_i·x_j of one with them

@@ -84,7 +84,8 @@ std::vector<FieldOf<Params>> CommonFields(std::string_view epochs) {
         "The same model for the same seed, data and number of tasks; one thread a worker."},
        &Params::deterministic},
       {{"rounds", "", kInt, 0, 1e6, false, "", "auto",
-        "Exchanges of a worker with the servers in an epoch."},
+        "Exchanges of a worker with the servers in an epoch; auto: as many as are worth their "
+        "time."},
        &Params::rounds},
       {{"text", "", kBool, 0, 0, false, "", "false", "Also write the model as text."},
        &Params::text},

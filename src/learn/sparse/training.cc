@@ -18,9 +18,16 @@ constexpr auto kReport = std::chrono::milliseconds(200);
 constexpr auto kCheckpointable = std::chrono::seconds(1);  // how old the servers' state may be
 constexpr uint64_t kStopLook = 64;                         // examples
 constexpr uint64_t kMostFeatures = 1u << 25;  // of a thread's round: a fifth of a second
-constexpr uint64_t kRoundsOfMany = 8;         // ADR 30
-constexpr uint64_t kRoundsOfWide = 4;  // ADR 78: where an exchange takes longer than training
-constexpr uint32_t kWide = 8;          // floats of state a feature
+constexpr uint64_t kClocks = 8;  // of an epoch, where rounds are as many as the examples ask for
+// Of a thread's round, with one thread and with several, which have to meet behind it.
+constexpr uint64_t kRoundExamples = 32;
+constexpr uint64_t kSharedRoundExamples = 1024;
+// ADR 186. A worker exchanges before what nobody has met is this part of what somebody has,
+constexpr uint64_t kUnmetPart = 2;
+constexpr int kTrainedTimes = 4;          // and earlier where it takes at most a fifth of its time.
+constexpr uint64_t kReplayedShare = 16;   // of the examples since the last exchange,
+constexpr uint64_t kReplayedLeast = 128;  // or so many of a worker
+constexpr int kTries = 64;                // to be taken whole, at the end
 constexpr size_t kLine = 64;
 
 uint64_t Mix(uint64_t x) {  // splitmix64 (Steele et al. 2014)
@@ -74,16 +81,22 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       train_(train),
       held_out_(held_out),
       table_(table),
+      turn_(setup.client, RealClock::Get()),
       rounds_(Rounds()),
+      clocks_(Paced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       begun_(RealClock::Get()->Now()),
       meeting_(train.size()) {}
 
-// Of an epoch; the same in every worker.
+// Of an epoch; the same in every worker unless Paced().
 uint64_t Training::Rounds() const {
   if (setup_.params.rounds > 0) return static_cast<uint64_t>(setup_.params.rounds);
-  if (setup_.workers > 1) return setup_.learner->width() > kWide ? kRoundsOfWide : kRoundsOfMany;
   uint64_t most = 0;
+  if (Paced()) {
+    for (const LoadedShard& shard : train_) most = std::max<uint64_t>(most, shard.set.size());
+    return most / (train_.size() > 1 ? kSharedRoundExamples : kRoundExamples) + 1;
+  }
+  if (setup_.workers > 1) return kClocks;
   for (const LoadedShard& shard : train_) most = std::max(most, shard.set.features.size());
   return most / kMostFeatures + 1;
 }
@@ -93,6 +106,7 @@ void Training::Order(Thread& thread) {
   const size_t size = train_[thread.index].set.size();
   const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
   uint64_t random = Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_);
+  if (setup_.workers > 1) std::swap(thread.before, thread.order);
   thread.order.resize(size);
   std::iota(thread.order.begin(), thread.order.end(), 0u);
   for (size_t left = size; left > 1; --left) {
@@ -122,6 +136,7 @@ void Training::TrainRound(Thread& thread) {
       thread.loss += static_cast<double>(LogLoss(margin, label));
     }
     thread.losses += stop - begin;
+    thread.unmet += stop - begin;
     thread.at.example = stop;
     thread.at.trained += stop - begin;
     trained_.fetch_add(stop - begin, std::memory_order_relaxed);
@@ -132,20 +147,44 @@ void Training::TrainRound(Thread& thread) {
 void Training::EndRound() {
   ended_ = failed_.load() || setup_.stop->load();
   drained_ = !failed_.load() && ended_;
-  const bool last = ended_ || (round_ + 1 == rounds_ &&
-                               epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs));
+  last_ = ended_ ||
+          (round_ + 1 == rounds_ && epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs));
   exchange_ = false;
   if (failed_.load() || !Exchanges()) return;
-  const TimePoint now = RealClock::Get()->Now();
-  if (exchanged_ == TimePoint{}) exchanged_ = begun_;
-  exchange_ = setup_.workers > 1 || (!last && now - exchanged_ >= kCheckpointable);
+  exchange_ = WantsExchange(RealClock::Get()->Now()) && HasTurn();
   if (!exchange_) return;
-  exchanged_ = now;
+  began_ = RealClock::Get()->Now();
+  tries_ = 0;
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
   }
-  table_->SetDamping(setup_.learner, setup_.workers);
   if (const Status status = RepairServers(); !status.ok()) Fail(status);
+}
+
+bool Training::WantsExchange(TimePoint now) {
+  if (exchanged_ == TimePoint{}) exchanged_ = begun_;
+  if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
+  const uint64_t unmet = UnmetExamples();
+  must_ = !Paced() || last_ ||
+          unmet >= std::max(kRoundExamples, (TrainedBy(Positions()) - unmet) / kUnmetPart);
+  // A ticket is used, so that others do not wait for nothing.
+  return must_ || turn_.waits() || now - exchanged_ >= kTrainedTimes * cost_;
+}
+
+// Whether the exchange can be now; where it must not be later, it is waited for. Deterministic jobs
+// have turns of their own.
+bool Training::HasTurn() {
+  if (setup_.workers == 1 || setup_.params.deterministic) return true;
+  while (!failed_.load()) {
+    if (RealClock::Get()->Now() >= turn_.next_look()) {
+      const Result<bool> mine = turn_.Try(cost_);
+      if (!mine.ok()) Fail(mine.status());
+      if (mine.ok() && *mine) return true;
+    }
+    if (!must_) return false;
+    std::this_thread::sleep_until(turn_.next_look());
+  }
+  return false;
 }
 
 // Servers that came back know no more than their last checkpoint. The first worker gives them what
@@ -157,30 +196,95 @@ Status Training::RepairServers() {
     if ((restarted >> server & 1) == 0) continue;
     LogInfo("server {} came back; giving it this worker's state", server);
     setup_.reporter->Event({{"repaired_server", server}});
-    // What they lack is what is known of all workers, not this one's share.
-    table_->SetDamping(setup_.learner, 1);
     TRY(table_->Rebase(server));
   }
   return Status::Ok();
 }
 
+uint64_t Training::UnmetExamples() const {
+  uint64_t unmet = 0;
+  for (const Thread& thread : threads_) unmet += thread.unmet;
+  return unmet;
+}
+
+// With a sample of what the thread has trained since the last exchange, the latest first.
+void Training::Replay(Thread& thread) const {
+  if (setup_.workers == 1 || thread.unmet == 0 || thread.ordered_epoch != epoch_) return;
+  const LoadedShard& shard = train_[thread.index];
+  const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
+  const uint64_t count = std::min(thread.unmet, now + thread.before.size());
+  const uint64_t least = kReplayedLeast / threads_.size() + 1;
+  const uint64_t step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
+  const uint64_t samples = (count + step - 1) / step;
+  const float weight = static_cast<float>(thread.unmet) / static_cast<float>(samples);
+  for (uint64_t back = 1; back <= count; back += step) {
+    const uint32_t example =
+        back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
+    table_->Replay(shard.RowOf(example), setup_.params.bias, weight, &thread.replay);
+  }
+}
+
 Status Training::ExchangeInTurn(Thread& thread) {
-  if (!setup_.params.deterministic || setup_.workers == 1 || ended_)
-    return table_->Exchange(thread.index, threads_.size(), false);
+  const auto exchange = [&]() -> Status {
+    TRY(table_->Pull(0, 1, StateTable::Of::kUsed));
+    Replay(thread);
+    return table_->Push(0, 1);
+  };
   for (int turn = 0; turn < setup_.workers; ++turn) {
-    if (turn == setup_.index) TRY(table_->Exchange(0, 1, false));
+    if (turn == setup_.index) TRY(exchange());
     TRY(setup_.client->Barrier("turn", kWhileTheyLive));
   }
   // What those behind it have pushed; nobody pushes anew until everybody has seen that.
-  TRY(table_->Exchange(0, 1, false));
+  thread.unmet = 0;
+  TRY(exchange());
   return setup_.client->Barrier("seen", kWhileTheyLive);
 }
 
-// After all parts were exchanged: where the threads are, and that the round is over.
+void Training::Exchange(Thread& thread) {
+  const auto attempt = [this](const auto& step) {
+    if (failed_.load()) return;
+    if (const Status status = step(); !status.ok()) Fail(status);
+  };
+  if (setup_.params.deterministic && setup_.workers > 1 && !ended_)
+    return attempt([&] { return ExchangeInTurn(thread); });
+  const auto which = tries_ == 0 ? StateTable::Of::kUsed : StateTable::Of::kChanged;
+  attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
+  meeting_.Meet([] {});
+  if (!failed_.load()) WithinMemory([&] { Replay(thread); });
+  meeting_.Meet([] {});
+  attempt([&] { return table_->Push(thread.index, threads_.size()); });
+}
+
+// After all parts were exchanged: where the threads are, and how far the epoch is. What was not
+// taken of this worker's changes comes with its next exchange; if there is none, with another now.
 Status Training::Told() {
+  const uint64_t overtaken = table_->TakeOvertaken();
+  again_ = overtaken > 0 && last_ && ++tries_ < kTries;
+  if (again_) return Status::Ok();
+  if (overtaken > 0 && last_) {
+    LogWarning(
+        "the servers have taken only a part of what was learnt of {} rows of the state in "
+        "{} last exchanges: other workers overtook each of them",
+        overtaken, tries_);
+  }
+  for (Thread& thread : threads_) thread.unmet = 0;
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
-  if (setup_.workers == 1 || ended_) return Status::Ok();
-  return AwaitSlower(epoch_ * rounds_ + round_ + 1);
+  TRY(turn_.End());
+  exchanged_ = RealClock::Get()->Now();
+  cost_ = exchanged_ - began_;
+  return Status::Ok();
+}
+
+// After a round: how far it is, where the others are to hear that, and as long as they are far
+// behind.
+Status Training::TellClock() {
+  const uint64_t clock = epoch_ * clocks_ + (round_ + 1) * clocks_ / rounds_;
+  if (setup_.workers == 1 || ended_ || turn_.waits() || clock <= clock_) return Status::Ok();
+  clock_ = clock;
+  const TimePoint now = RealClock::Get()->Now();
+  TRY(AwaitSlower(clock));
+  exchanged_ += RealClock::Get()->Now() - now;
+  return Status::Ok();
 }
 
 std::vector<Position> Training::Positions() const {
@@ -200,6 +304,9 @@ Status Training::AwaitSlower(uint64_t clock) {
 
 // Goes on to the next round; runs while all threads meet.
 void Training::Plan() {
+  if (!failed_.load()) {
+    if (const Status status = TellClock(); !status.ok()) Fail(status);
+  }
   ended_ = ended_ || failed_.load();
   if (ended_) return;
   if (++round_ < rounds_) return;
@@ -265,11 +372,10 @@ void Training::RunThread(Thread& thread) {
   while (!ended_) {
     WithinMemory([&] { TrainRound(thread); });
     meeting_.Meet([this] { WithinMemory([this] { EndRound(); }); });
-    if (exchange_) {
-      if (!failed_.load()) {
-        if (const Status status = ExchangeInTurn(thread); !status.ok()) Fail(status);
-      }
+    for (bool exchange = exchange_; exchange; exchange = again_) {
+      Exchange(thread);
       meeting_.Meet([this] {
+        again_ = false;
         if (failed_.load()) return;
         if (const Status status = Told(); !status.ok()) Fail(status);
       });
@@ -362,6 +468,7 @@ Status Training::Run(std::vector<Position> from) {
   TRY(CheckStart());
   ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
+  if (setup_.workers > 1) TRY(turn_.Connect());
   // Nobody pushes before everybody has begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
     TRY(setup_.client->Barrier("begin", kWhileTheyLive));

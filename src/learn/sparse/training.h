@@ -19,6 +19,7 @@
 #include "learn/sparse/position.h"
 #include "learn/sparse/quality.h"
 #include "learn/sparse/state_table.h"
+#include "learn/sparse/turn.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -63,14 +64,21 @@ class Training {
     Position at;
     uint64_t ordered_epoch = UINT64_MAX;  // that `order` is of
     std::vector<uint32_t> order;
+    std::vector<uint32_t> before;  // of the epoch before it; empty: not trained in this life
     Scratch scratch;
     double loss = 0;  // since the epoch began
     uint64_t losses = 0;
+    uint64_t unmet = 0;  // examples since the last exchange
+    std::vector<float> replay;
     Status status;
   };
 
   uint64_t Rounds() const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
+  // Whether it is measured when exchanges are worth their time; else one follows every round.
+  bool Paced() const {
+    return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
+  }
   void Order(Thread& thread);
   void RunThread(Thread& thread);
   // A want of memory in it fails the training.
@@ -79,9 +87,15 @@ class Training {
   void TrainRound(Thread& thread);
   void Plan();
   void EndRound();
+  bool WantsExchange(TimePoint now);
+  bool HasTurn();
   Status RepairServers();
+  uint64_t UnmetExamples() const;
+  void Replay(Thread& thread) const;
   Status ExchangeInTurn(Thread& thread);
+  void Exchange(Thread& thread);
   Status Told();
+  Status TellClock();
   void EndEpoch();
   // That the threads have trained each of their examples once an epoch, so many epochs long.
   Status CheckEpochs(uint64_t epochs) const;
@@ -96,7 +110,9 @@ class Training {
   const std::vector<LoadedShard>& train_;
   const std::vector<LoadedShard>& held_out_;
   StateTable* const table_;
+  Turn turn_;
   const uint64_t rounds_;
+  const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
   const uint64_t own_total_;  // examples over all epochs
   const TimePoint begun_;
 
@@ -111,7 +127,14 @@ class Training {
   bool exchange_ = false;
   bool ended_ = false;
   bool drained_ = false;
-  TimePoint exchanged_{};
+  bool must_ = false;  // the exchange must not be later
+  bool last_ = false;
+  bool again_ = false;
+  int tries_ = 0;
+  uint64_t clock_ = 0;
+  TimePoint began_{};      // the exchange under way
+  TimePoint exchanged_{};  // the end of the last one, without what was waited since
+  Duration cost_{};        // of the last one
   std::vector<EpochQuality> curve_;
 
   std::mutex mu_;

@@ -281,7 +281,10 @@ Status CheckFinite(const model::FactorModel& model) {
 // Of the state as the servers have it, or the only worker.
 Status FinishModel(const WorkerSetup& setup, Data& data, const Training& training,
                    StateTable* table, WorkerOutcome* outcome) {
-  if (setup.workers > 1) TRY(table->Exchange(0, 1, true));
+  if (setup.workers > 1) {
+    TRY(table->Pull(0, 1, StateTable::Of::kAll));
+    TRY(table->Push(0, 1));
+  }
   const model::FactorModel model = training.Model();
   TRY(CheckFinite(model));
   if (!data.held_out.empty()) {
@@ -310,14 +313,14 @@ uint64_t PagesOf(const std::vector<LoadedShard>& shards, uint64_t feature_bytes,
   return pages;
 }
 
-// The state of the features, once more as the servers have it, and the model that is made of it in
-// the end, against the memory that is free. Where all of it does not fit, only what will be written
-// counts: of hashed features most do not exist.
+// The state of the features, twice more for exchanges with the servers, and the model that is made
+// of it in the end, against the memory that is free. Where all of it does not fit, only what will
+// be written counts: of hashed features most do not exist.
 Status CheckFits(const WorkerSetup& setup, const Data& data) {
   const uint64_t features = setup.share.extent.features;
   const uint64_t state = setup.learner->width() * sizeof(float);
   const bool exchanges = setup.workers > 1 || setup.checkpoints;
-  const uint64_t copies = exchanges ? 2 : 1;
+  const uint64_t copies = exchanges ? 3 : 1;
   const uint64_t weights = features * sizeof(float);
   const char* const advice = "hash the features to fewer (hash_bits), or take fewer factors";
   // Half of the state is the optimizer's; the other half makes the model.
@@ -338,7 +341,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
   const uint64_t features = setup.share.extent.features;
   TRY(CheckFits(setup, data));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
-             StateTable::Make(setup.client, features, setup.learner->width()));
+             StateTable::Make(setup.client, features, setup.learner));
   // A life before this one, or the checkpoint, left its state with the servers.
   const bool resumed = IsResumed(from);
   if (resumed) TRY(table->Connect());
