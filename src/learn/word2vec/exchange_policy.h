@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "learn/word2vec/params.h"
@@ -25,8 +26,10 @@ class ExchangePolicy {
   static constexpr double kLeastSweep = 6e4;
   static constexpr double kRound = 16e3;  // words between rounds; falls with parties²
   static constexpr double kLeastRound = 256;
-  static constexpr double kReach = 8;       // logits
-  static constexpr double kPathNodes = 12;  // of hierarchical softmax, about, whatever the text
+  static constexpr double kReach = 8;        // logits
+  static constexpr double kSignificant = 2;  // logits
+  static constexpr double kWordsOfRow = 64;  // of a party, until it has come by every row
+  static constexpr double kPathNodes = 12;   // of hierarchical softmax, about, whatever the text
 
   // A party that counts uses in `shares` separate places (a worker in its threads) is due when one
   // of them has reached its share of the bound.
@@ -43,6 +46,7 @@ class ExchangePolicy {
     step_ = kStep / square / shares_;
     sweep_words_ = params.stale_words > 0 ? static_cast<double>(params.stale_words)
                                           : std::max(kLeastSweep, kSweep / (square * square));
+    always_complete_ = params.stale_words > 0 || parties_ == 1;
     round_words_ = params.exchange_words > 0 ? static_cast<double>(params.exchange_words)
                                              : std::max(kLeastRound, kRound / square);
   }
@@ -63,8 +67,21 @@ class ExchangePolicy {
     const double reach = parties_ * moved * partner;
     return reach <= kReach ? 1.0f : static_cast<float>(std::max(kReach / reach, 1.0 / parties_));
   }
-  // Words of a party until every row that it has changed has been exchanged.
+  // Whether a movement of this length is worth an exchange: when all parties have moved the row
+  // alike, their sum changes its dot products by kSignificant or more. `partner` as for Weight;
+  // where those rows are still short, as outputs are at first, 1 stands for it.
+  bool Significant(double moved, double partner) const {
+    return parties_ * moved * std::max(partner, 1.0) >= kSignificant;
+  }
+  // Words of a party between two sweeps, which exchange every row that has moved significantly.
   uint64_t sweep_words() const { return static_cast<uint64_t>(sweep_words_); }
+  // One sweep in so many is complete: it exchanges every row that has changed at all, so that the
+  // positions of the time before it are safe. A worker comes to it every kWordsOfRow words for each
+  // of the rows, which costs at most 4 / kWordsOfRow rows a word, both tables and both ways.
+  uint64_t SweepsUntilComplete(uint64_t rows) const {
+    if (always_complete_) return 1;
+    return static_cast<uint64_t>(std::ceil(kWordsOfRow * static_cast<double>(rows) / sweep_words_));
+  }
   // Words of a party between two requests; what is due goes with the next one.
   uint64_t round_words() const { return static_cast<uint64_t>(round_words_); }
 
@@ -73,6 +90,7 @@ class ExchangePolicy {
   int shares_;
   double terms_[kTables] = {};
   double step_ = 0;
+  bool always_complete_ = true;
   double sweep_words_ = 0;
   double round_words_ = 0;
 };

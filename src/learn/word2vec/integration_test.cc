@@ -402,21 +402,24 @@ void MoveShardZero(TestJob* job, ps::Client* client, const ps::TableRef& table) 
   ASSERT_EQ(client->ServerOf(table, 0), 1);
 }
 
-void TestRestore(bool moves) {
-  constexpr uint64_t kRows = 1000;
-  TestJob job(2, 1, true);
-  const std::unique_ptr<ps::Client> client = job.Connect(0);
+Result<std::unique_ptr<RowCache>> CacheOf(ps::Client* client, uint64_t rows, uint32_t dim,
+                                          const std::atomic<uint64_t>* lost = nullptr) {
   ps::TableRef tables[kTables];
   for (const TableKind kind : {kInput, kOutput}) {
     ps::TableSpec spec;
     spec.name = kind == kInput ? "input" : "output";
-    spec.rows = kRows;
-    spec.dim = 20;
-    const auto table = client->CreateTable(spec);
-    ASSERT_TRUE(table.ok());
-    tables[kind] = *table;
+    spec.rows = rows;
+    spec.dim = dim;
+    TRY_ASSIGN(tables[kind], client->CreateTable(spec));
   }
-  const auto cache = RowCache::Make(client.get(), *ChooseKernels("auto"), tables, job.lost(0));
+  return RowCache::Make(client, *ChooseKernels("auto"), tables, lost);
+}
+
+void TestRestore(bool moves) {
+  constexpr uint64_t kRows = 1000;
+  TestJob job(2, 1, true);
+  const std::unique_ptr<ps::Client> client = job.Connect(0);
+  const auto cache = CacheOf(client.get(), kRows, 20, job.lost(0));
   ASSERT_TRUE(cache.ok());
   ASSERT_TRUE((*cache)->Load().ok());
   for (const TableKind kind : {kInput, kOutput}) {
@@ -424,13 +427,13 @@ void TestRestore(bool moves) {
       (*cache)->local(kind).row(row)[3] = static_cast<float>(row + 1);
   }
   ASSERT_TRUE((*cache)->FlushAll().ok());
-  EXPECT_EQ(client->ServerOf(tables[kInput], 0), 0);
-  if (moves) MoveShardZero(&job, client.get(), tables[kInput]);
+  EXPECT_EQ(client->ServerOf((*cache)->table(kInput), 0), 0);
+  if (moves) MoveShardZero(&job, client.get(), (*cache)->table(kInput));
 
   job.StartServer(1);
   const auto see = [&](TableKind kind) {
     std::vector<float> rows(kRows * 20);
-    EXPECT_TRUE(client->PullRange(tables[kind], 0, kRows, ps::Rows(rows.data(), 20)).ok());
+    EXPECT_TRUE(client->PullRange((*cache)->table(kind), 0, kRows, ps::Rows(rows.data(), 20)).ok());
     return rows;
   };
   const std::vector<float> lost = see(kInput);
@@ -450,6 +453,41 @@ TEST(RowCache, RestoreGivesAnEmptyServerItsRowsAndLeavesTheOthersAlone) { TestRe
 
 TEST(RowCache, RestoreGivesAnEmptyServerTheRowsThatCameToItAsWell) { TestRestore(true); }
 
+// Of 8 workers: rows that have moved little are named to the caller and kept, and go when all are
+// asked for.
+TEST(RowExchange, LeavesOutRowsThatHaveNotMovedSignificantly) {
+  constexpr uint64_t kRows = 50;
+  TestJob job(1, 1, true);
+  const std::unique_ptr<ps::Client> client = job.Connect(0);
+  const auto cache = CacheOf(client.get(), kRows, 20);
+  ASSERT_TRUE(cache.ok());
+  ASSERT_TRUE((*cache)->Load().ok());
+  Matrix& local = (*cache)->local(kInput);
+  local.row(3)[0] += 5;
+  local.row(7)[0] += 0.001f;
+  const auto at_server = [&](uint64_t row) {
+    float values[20];
+    EXPECT_TRUE(client->PullRange((*cache)->table(kInput), row, 1, ps::Rows(values, 20)).ok());
+    return values[0];
+  };
+
+  RowExchange exchange(cache->get(), ExchangePolicy(Params{}, 8));
+  RowLists small;
+  std::vector<uint32_t> inputs{7, 3}, outputs;
+  ASSERT_TRUE(exchange.Issue(inputs, outputs, &small).ok());
+  ASSERT_TRUE(exchange.Collect(0).ok());
+  EXPECT_TRUE(inputs.empty());
+  EXPECT_EQ(small[kInput], std::vector<uint32_t>{7});
+  EXPECT_TRUE(small[kOutput].empty());
+  EXPECT_GT(at_server(3), 0);
+  EXPECT_EQ(at_server(7), 0);
+
+  inputs = {7};
+  ASSERT_TRUE(exchange.Issue(inputs, outputs).ok());
+  ASSERT_TRUE(exchange.Collect(0).ok());
+  EXPECT_EQ(at_server(7), 0.001f);
+}
+
 // What the servers have and what is still in L − B is all that the rows were moved by.
 TEST(RowCache, WhatRoundingLosesStaysInTheRow) {
   constexpr uint64_t kRows = 50;
@@ -457,18 +495,9 @@ TEST(RowCache, WhatRoundingLosesStaysInTheRow) {
   for (const char* wire : {"bf16", "int8_bf16", "int8"}) {
     TestJob job(1, 1, true);
     const std::unique_ptr<ps::Client> client = job.Connect(0);
-    ps::TableRef tables[kTables];
-    for (const TableKind kind : {kInput, kOutput}) {
-      ps::TableSpec spec;
-      spec.name = kind == kInput ? "input" : "output";
-      spec.rows = kRows;
-      spec.dim = kDim;
-      const auto table = client->CreateTable(spec);
-      ASSERT_TRUE(table.ok());
-      tables[kind] = *table;
-    }
-    const auto cache = RowCache::Make(client.get(), *ChooseKernels("auto"), tables, nullptr);
+    const auto cache = CacheOf(client.get(), kRows, kDim);
     ASSERT_TRUE(cache.ok());
+    const ps::TableRef exact = (*cache)->table(kInput);
     Params params;
     params.wire = wire;
     (*cache)->set_wire(WireOf(params));
@@ -486,7 +515,7 @@ TEST(RowCache, WhatRoundingLosesStaysInTheRow) {
       }
       ASSERT_TRUE((*cache)->FlushAll().ok());
     }
-    ASSERT_TRUE(client->PullRange(tables[kInput], 0, kRows, ps::Rows(rows.data(), kDim)).ok());
+    ASSERT_TRUE(client->PullRange(exact, 0, kRows, ps::Rows(rows.data(), kDim)).ok());
     for (size_t i = 0; i < moved.size(); ++i) {
       const double kept = static_cast<double>((*cache)->local(kInput).row(i / kDim)[i % kDim]) -
                           static_cast<double>((*cache)->base(kInput).row(i / kDim)[i % kDim]);

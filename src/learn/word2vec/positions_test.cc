@@ -76,5 +76,29 @@ TEST(ExchangePolicy, BoundsTheAccumulatedStep) {
   EXPECT_EQ(ExchangePolicy(params, 2, 2).UsesUntilDue(kOutput, 0.025), 33);
 }
 
+TEST(ExchangePolicy, AMovementIsSignificantByWhatAllPartiesTogetherChange) {
+  Params params;
+  const ExchangePolicy eight(params, 8);
+  EXPECT_FALSE(eight.Significant(0, 100));
+  EXPECT_FALSE(eight.Significant(0.12, 2));
+  EXPECT_TRUE(eight.Significant(0.13, 2));
+  // Rows that are multiplied with nothing yet: as if with rows of length 1.
+  EXPECT_FALSE(eight.Significant(0.24, 0));
+  EXPECT_TRUE(eight.Significant(0.26, 0));
+  EXPECT_FALSE(ExchangePolicy(params, 4).Significant(0.13, 2));
+  EXPECT_TRUE(ExchangePolicy(params, 4).Significant(0.26, 2));
+}
+
+TEST(ExchangePolicy, OneSweepInSomeIsComplete) {
+  Params params;
+  EXPECT_EQ(ExchangePolicy(params, 8).SweepsUntilComplete(60'000), 64u);
+  EXPECT_EQ(ExchangePolicy(params, 8).SweepsUntilComplete(1), 1u);
+  EXPECT_EQ(ExchangePolicy(params, 2).SweepsUntilComplete(60'000), 2u);
+  EXPECT_EQ(ExchangePolicy(params, 1).SweepsUntilComplete(10'000'000), 1u);
+  // Where the user bounds staleness, it is every changed row that is meant.
+  params.stale_words = 1000;
+  EXPECT_EQ(ExchangePolicy(params, 8).SweepsUntilComplete(60'000), 1u);
+}
+
 }  // namespace
 }  // namespace shoal::learn::word2vec

@@ -116,7 +116,8 @@ Result<std::unique_ptr<RowExchange::Round>> RowExchange::NewRound() {
   return round;
 }
 
-Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>& rows) {
+Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>& rows,
+                              std::vector<uint32_t>* small) {
   part.keys.clear();
   part.weights.clear();
   part.issued = false;
@@ -133,6 +134,11 @@ Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>
     float* const delta = part.deltas.row(part.keys.size());
     const double moved = std::sqrt(cache_->kernels().subtract(
         local.row(row), cache_->base(table).row(row), delta, local.stride()));
+    if (small != nullptr && !policy_.Significant(moved, length_[1 - table])) {
+      small->push_back(row);
+      cache_->Release(table, row);
+      continue;
+    }
     part.keys.push_back(row);
     part.weights.push_back(policy_.Weight(moved, length_[1 - table]));
     if (part.weights.back() != 1) Scale(delta, part.weights.back(), local.stride());
@@ -147,13 +153,16 @@ Status RowExchange::IssuePart(Part& part, TableKind table, std::vector<uint32_t>
   return Status::Ok();
 }
 
-Status RowExchange::Issue(std::vector<uint32_t>& inputs, std::vector<uint32_t>& outputs) {
+Status RowExchange::Issue(std::vector<uint32_t>& inputs, std::vector<uint32_t>& outputs,
+                          RowLists* small) {
   if ((inputs.empty() && outputs.empty()) || cache_->suspended()) return Status::Ok();
   TRY_ASSIGN(std::unique_ptr<Round> round, NewRound());
   round->restores = cache_->restores();
   under_way_.push_back(std::move(round));
-  TRY(IssuePart(under_way_.back()->parts[kInput], kInput, inputs));
-  return IssuePart(under_way_.back()->parts[kOutput], kOutput, outputs);
+  TRY(IssuePart(under_way_.back()->parts[kInput], kInput, inputs,
+                small == nullptr ? nullptr : &(*small)[kInput]));
+  return IssuePart(under_way_.back()->parts[kOutput], kOutput, outputs,
+                   small == nullptr ? nullptr : &(*small)[kOutput]);
 }
 
 Status RowExchange::Await(Part& part) {

@@ -7,6 +7,7 @@
 // rest of L − B stays in L − B, and goes with the row's next exchange (docs/adr/0026).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <span>
@@ -85,6 +86,9 @@ class RowCache {
   std::atomic<uint64_t> restores_{0};
 };
 
+// Of each table.
+using RowLists = std::array<std::vector<uint32_t>, kTables>;
+
 // The requests that one thread has under way. Not thread-safe.
 class RowExchange {
  public:
@@ -97,9 +101,11 @@ class RowExchange {
 
   // Sends the movements of these rows and asks for their new values; takes the rows out of the
   // lists, except those that are under way already or that exceed max_rows(). A row may stand in
-  // a list several times. Does not wait for answers, but blocks while the
-  // client's window is full.
-  Status Issue(std::vector<uint32_t>& inputs, std::vector<uint32_t>& outputs);
+  // a list several times. Rows that have not moved significantly are not exchanged but put into
+  // `small`; null: all are exchanged. Does not wait for answers, but blocks while the client's
+  // window is full.
+  Status Issue(std::vector<uint32_t>& inputs, std::vector<uint32_t>& outputs,
+               RowLists* small = nullptr);
   // Takes over answers, the oldest first, until at most `rounds` requests are under way. What has
   // been answered already is taken over in any case.
   Status Collect(size_t rounds);
@@ -119,7 +125,8 @@ class RowExchange {
   };
 
   Result<std::unique_ptr<Round>> NewRound();
-  Status IssuePart(Part& part, TableKind table, std::vector<uint32_t>& rows);
+  Status IssuePart(Part& part, TableKind table, std::vector<uint32_t>& rows,
+                   std::vector<uint32_t>* small);
   Status Await(Part& part);
   void TakeOver(Part& part, TableKind table, bool forget);
 

@@ -51,6 +51,11 @@ class UseCounts {
     counts_[row].store(0, std::memory_order_relaxed);
     return true;
   }
+  // It has been used, however its count began again.
+  void Keep(uint32_t row) {
+    if (counts_[row].load(std::memory_order_relaxed) == 0)
+      counts_[row].store(1, std::memory_order_relaxed);
+  }
 
  private:
   std::unique_ptr<std::atomic<uint16_t>[]> counts_;

@@ -158,7 +158,12 @@ void Training::Sweep(Thread& thread) {
   const double share = static_cast<double>(between_workers_.round_words()) * threads /
                        static_cast<double>(between_workers_.sweep_words());
   auto left = static_cast<uint32_t>(std::ceil(share * rows / threads));
-  if (thread.sweep_row == 0) thread.sweep_row = static_cast<uint32_t>(thread.index);
+  const uint64_t until_complete = between_workers_.SweepsUntilComplete(rows);
+  const bool complete = thread.partial + 1 >= until_complete;
+  if (thread.sweep_row == 0) {
+    thread.sweep_row = static_cast<uint32_t>(thread.index);
+    if (complete) completing_.fetch_add(1);
+  }
   for (; left > 0 && thread.sweep_row < rows; --left, thread.sweep_row += threads) {
     for (const TableKind table : {kInput, kOutput}) {
       // A lone worker does not count uses; it exchanges rarely enough for all rows.
@@ -169,7 +174,29 @@ void Training::Sweep(Thread& thread) {
   }
   if (thread.sweep_row < rows) return;
   thread.sweep_row = 0;
+  thread.partial = complete ? 0 : thread.partial + 1;
+  if (!complete) return;
   ++thread.sweeps;
+  completed_.fetch_add(1);
+  completing_.fetch_sub(1);
+}
+
+// A complete sweep does not see rows that wait in another thread's list: from its begin until the
+// first round after it, all threads exchange due rows however little they have moved.
+Status Training::Issue(Thread& thread) {
+  const bool sweeping = completing_.load() > 0;
+  const uint64_t completed = completed_.load();
+  const bool all = sweeping || completed != thread.completed;
+  Trainer& trainer = *thread.trainer;
+  TRY(thread.exchange->Issue(trainer.due(kInput), trainer.due(kOutput),
+                             all ? nullptr : &thread.small));
+  for (const TableKind table : {kInput, kOutput}) {
+    for (const uint32_t row : thread.small[table]) trainer.uses(table).Keep(row);
+    thread.small[table].clear();
+  }
+  // What is under way in another thread's request stays in the list, and goes with the next one.
+  if (trainer.due(kInput).empty() && trainer.due(kOutput).empty()) thread.completed = completed;
+  return Status::Ok();
 }
 
 Status Training::Round(Thread& thread) {
@@ -185,7 +212,7 @@ Status Training::Round(Thread& thread) {
   // The answers of the round before are waited for: a thread that is ahead of them would make the
   // bound on staleness a fiction (ADR 10).
   TRY(thread.exchange->Collect(0));
-  return thread.exchange->Issue(thread.trainer->due(kInput), thread.trainer->due(kOutput));
+  return Issue(thread);
 }
 
 Status Training::RoundInTurn(Thread& thread) {
@@ -193,7 +220,7 @@ Status Training::RoundInTurn(Thread& thread) {
   for (int turn = 0; turn < setup_.workers; ++turn) {
     if (turn == setup_.index) {
       while (!thread.trainer->due(kInput).empty() || !thread.trainer->due(kOutput).empty()) {
-        TRY(thread.exchange->Issue(thread.trainer->due(kInput), thread.trainer->due(kOutput)));
+        TRY(Issue(thread));
         TRY(thread.exchange->Collect(0));
       }
     }

@@ -64,8 +64,11 @@ class Training {
     std::unique_ptr<RowExchange> exchange;
     uint32_t windows = 0;  // since the last round
     uint64_t rounds = 0;
-    uint64_t sweeps = 0;
+    uint64_t sweeps = 0;     // complete ones
+    uint64_t partial = 0;    // sweeps since the last complete one
+    uint64_t completed = 0;  // completed_ when the list of due rows was last all sent
     uint32_t sweep_row = 0;  // the next row that the sweep looks at
+    RowLists small;          // due rows that had not moved significantly
     uint32_t copy_row = 0;   // the next row whose copies are merged whatever their use
     double copies_owed = 0;  // rows that are to be merged by now
   };
@@ -84,6 +87,7 @@ class Training {
   float Alpha(uint64_t own) const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   Status Round(Thread& thread);
+  Status Issue(Thread& thread);
   Status RoundInTurn(Thread& thread);
   void Sweep(Thread& thread);
   Status Publish(Thread& thread);
@@ -111,6 +115,8 @@ class Training {
   std::vector<std::unique_ptr<DomainCopies>> copies_;  // one a last-level cache, or none
   std::unique_ptr<Positions> positions_;
   std::atomic<uint64_t> words_{0};
+  std::atomic<uint64_t> completing_{0};  // threads that are in a complete sweep
+  std::atomic<uint64_t> completed_{0};   // complete sweeps of all threads
   std::atomic<bool> failed_{false};
   uint64_t rounds_ = 0;  // deterministic: that every worker takes
   uint64_t words_before_ = 0;
