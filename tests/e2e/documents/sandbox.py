@@ -217,7 +217,7 @@ class Sandbox:
             raise CommandEnded(f"no job {name} runs")
         text = self.live_jobs[name]
         path = self.home.write(f"at/live-{name}.yaml", text % ((name,) * text.count("%s")))
-        process = self.start(f"shoal resume {suspended}" if suspended else f"exec nice -n 19 shoal run {path}")
+        process = self.start(f"shoal resume {suspended}" if suspended else f"exec nice -n 10 shoal run {path}")
         self.await_words(process, {TRAINER: "train ", HUNG: "stalled"}.get(text, "ready"))
         return self.find(name, "running")
 
