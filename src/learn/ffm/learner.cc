@@ -7,7 +7,7 @@
 
 namespace shoal::learn::ffm {
 
-Result<FfmLearner> FfmLearner::Make(const Params& params, int /*workers*/) {
+Result<FfmLearner> FfmLearner::Make(const Params& params) {
   TRY_ASSIGN(const fm::Kernels* kernels, ChooseKernels(params.simd));
   TRY_ASSIGN(const logistic::Kernels* linear, logistic::ChooseKernels(params.simd));
   return FfmLearner(params, 1, linear, kernels);

@@ -14,7 +14,7 @@ class FfmLearner final : public fm::FmLearner {
  public:
   // Of one field, until ForFields says how many there are. InvalidArgument for instructions that
   // this machine does not have.
-  static Result<FfmLearner> Make(const Params& params, int workers = 1);
+  static Result<FfmLearner> Make(const Params& params);
 
   uint32_t fields() const override { return rule_.fields; }
   // InvalidArgument if a feature would have more than model::kMaxFieldFactors factors.

@@ -115,27 +115,6 @@ TEST(FmKernels, FactorsBeginRandomAndTheSameEverywhere) {
   EXPECT_NE(InitialFactor(rule, 1, 0), InitialFactor(rule, 2, 0));
 }
 
-TEST(FmLearner, ManyWorkersTakeSmallerSteps) {
-  Params params;
-  params.factor_alpha = 0.05;
-  for (const int workers : {0, 1, 4}) EXPECT_EQ(FactorAlpha(params, workers), 0.05);
-  EXPECT_NEAR(FactorAlpha(params, 8), 0.025, 1e-12);
-  // Of the factors alone, in their first step, which is of the learning rate's length.
-  const Example example{{0, 1}, {}, {}};
-  std::vector<float> moved[2];
-  for (const int workers : {1, 8}) {
-    const FmLearner learner = FmLearner::Make(params, workers).value();
-    auto& state = moved[workers == 8];
-    std::vector<float> bias(learner.width());
-    Scratch scratch;
-    state.resize(learner.width() * 2);
-    learner.Step(state.data(), bias.data(), example.row(), 1, &scratch);
-  }
-  EXPECT_EQ(moved[0][0], moved[1][0]);
-  EXPECT_NE(moved[0][kLinearFloats], 0);
-  EXPECT_NEAR(moved[1][kLinearFloats], moved[0][kLinearFloats] / 2, 1e-6);
-}
-
 TEST(FmKernels, TheModelGivesTheMarginOfTheState) {
   Params params;
   params.factors = 11;

@@ -38,17 +38,10 @@ FmLearner::FmLearner(const Params& params, uint32_t fields, const logistic::Kern
       linear_(linear),
       kernels_(kernels) {}
 
-double FactorAlpha(const Params& params, int workers) {
-  constexpr double kWholeRate = 4;  // workers
-  return params.factor_alpha * std::min(1.0, kWholeRate / std::max(workers, 1));
-}
-
-Result<FmLearner> FmLearner::Make(const Params& params, int workers) {
+Result<FmLearner> FmLearner::Make(const Params& params) {
   TRY_ASSIGN(const Kernels* kernels, ChooseKernels(params.simd));
   TRY_ASSIGN(const logistic::Kernels* linear, logistic::ChooseKernels(params.simd));
-  Params own = params;
-  own.factor_alpha = FactorAlpha(params, workers);
-  return FmLearner(own, 0, linear, kernels);
+  return FmLearner(params, 0, linear, kernels);
 }
 
 float FmLearner::Step(float* state, float* bias, const Row& row, float label,

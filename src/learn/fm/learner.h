@@ -12,16 +12,10 @@
 
 namespace shoal::learn::fm {
 
-// The factors' learning rate of each of so many workers, in place of params.factor_alpha: from 5 on
-// less. A pair means the same when both its vectors turn round: many workers that go far by
-// themselves go there with different signs, and their sum is nowhere (docs/adr/0093).
-double FactorAlpha(const Params& params, int workers);
-
 class FmLearner : public sparse::Learner {
  public:
-  // One of `workers` that train together. InvalidArgument for instructions that this machine does
-  // not have.
-  static Result<FmLearner> Make(const Params& params, int workers = 1);
+  // InvalidArgument for instructions that this machine does not have.
+  static Result<FmLearner> Make(const Params& params);
 
   uint32_t width() const override { return rule_.width(); }
   float Step(float* state, float* bias, const Row& row, float label,

@@ -9,7 +9,7 @@ Rule RuleOf(const Params& params) {
           static_cast<float>(params.l1), static_cast<float>(params.l2)};
 }
 
-Result<LogisticLearner> LogisticLearner::Make(const Params& params, int /*workers*/) {
+Result<LogisticLearner> LogisticLearner::Make(const Params& params) {
   TRY_ASSIGN(const Kernels* kernels, ChooseKernels(params.simd));
   return LogisticLearner(RuleOf(params), params.ftrl(), kernels);
 }

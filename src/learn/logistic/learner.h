@@ -16,7 +16,7 @@ Rule RuleOf(const Params& params);
 class LogisticLearner final : public sparse::Learner {
  public:
   // InvalidArgument for instructions that this machine does not have.
-  static Result<LogisticLearner> Make(const Params& params, int workers = 1);
+  static Result<LogisticLearner> Make(const Params& params);
 
   uint32_t width() const override { return 2; }
   float Step(float* state, float* bias, const Row& row, float label,

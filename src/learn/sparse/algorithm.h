@@ -18,7 +18,7 @@ namespace shoal::learn::sparse {
 
 // `Params` derives from CommonParams and has a kName, which is the algorithm's, and Fields(), the
 // one table that file, flags, documentation and model.json come from. `Learner` has
-// Make(const Params&, int workers).
+// Make(const Params&).
 template <typename Params, typename Learner>
 struct AlgorithmOf {
   // Values in range. Errors as ParseParams.
@@ -37,7 +37,7 @@ struct AlgorithmOf {
 
   static Status Train(Task& task) {
     TRY_ASSIGN(const Params params, Parse(task.learn, ""));
-    TRY_ASSIGN(const Learner learner, Learner::Make(params, task.workers));
+    TRY_ASSIGN(const Learner learner, Learner::Make(params));
     return TrainAsWorker(task,
                          {Params::kName, params, FieldsToText(Params::Fields(), params), &learner});
   }

@@ -174,7 +174,7 @@ class SparseJob : public testing::Test {
     by_field.fields = params_.fields;
     factors.simd = weights.simd = by_field.simd = params_.simd;
     TRY_ASSIGN(const ffm::FfmLearner ffm, ffm::FfmLearner::Make(by_field));
-    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors, workers_));
+    TRY_ASSIGN(const fm::FmLearner fm, fm::FmLearner::Make(factors));
     TRY_ASSIGN(const logistic::LogisticLearner linear, logistic::LogisticLearner::Make(weights));
     setup.learner = by_field_    ? static_cast<const Learner*>(&ffm)
                     : factorize_ ? static_cast<const Learner*>(&fm)
