@@ -154,6 +154,18 @@ TEST(Params, TextComesBackAsTheSameValues) {
   EXPECT_EQ(second->sample, 1e-5);
 }
 
+TEST(Params, SeveralWorkersSendInt8UnlessToldOtherwise) {
+  using enum ps::ValueType;
+  word2vec::Params params = Parse({}, "").value();
+  EXPECT_EQ(WireOf(params, 1).push, kF32);
+  EXPECT_EQ(WireOf(params, 1).pull, kF32);
+  EXPECT_EQ(WireOf(params, 2).push, kInt8);
+  EXPECT_EQ(WireOf(params, 2).pull, kInt8);
+  params = Parse(Learn("wire", "f32"), "").value();
+  EXPECT_EQ(WireOf(params, 8).push, kF32);
+  EXPECT_EQ(WireOf(params, 8).pull, kF32);
+}
+
 TEST(Params, MarkdownNamesEveryParameter) {
   const std::string page = ParamsAsMarkdown(word2vec::ParamTable());
   for (const Param& param : word2vec::ParamTable())

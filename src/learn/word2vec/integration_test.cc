@@ -500,7 +500,7 @@ TEST(RowCache, WhatRoundingLosesStaysInTheRow) {
     const ps::TableRef exact = (*cache)->table(kInput);
     Params params;
     params.wire = wire;
-    (*cache)->set_wire(WireOf(params));
+    (*cache)->set_wire(WireOf(params, 1));
     ASSERT_TRUE((*cache)->Load().ok());
     Random random(7);
     std::vector<double> moved(kRows * kDim);

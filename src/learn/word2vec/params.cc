@@ -66,10 +66,10 @@ const std::array kFields = {
     Field{{"stale_words", "", kInt, 0, 1e12, false, "", "auto",
            "Words of a worker within which every changed row is exchanged."},
           &Params::stale_words},
-    Field{{"wire", "", kChoice, 0, 0, false, "f32 bf16 int8_bf16 int8", "f32",
+    Field{{"wire", "", kChoice, 0, 0, false, "auto f32 bf16 int8_bf16 int8", "auto",
            "How rows travel between workers and servers: bf16 is half of f32's bytes, int8 a "
-           "quarter, "
-           "int8_bf16 (int8 to the servers, bf16 back) three eighths."},
+           "quarter, int8_bf16 (int8 to the servers, bf16 back) three eighths; auto is int8 with "
+           "several workers, f32 with one."},
           &Params::wire},
     Field{{"simd", "", kChoice, 0, 0, false, "auto avx512 avx2 sse4 scalar", "auto",
            "Vector instructions: the best that the machine has, or the named ones."},
@@ -88,8 +88,9 @@ const std::array kRetired = {
 
 }  // namespace
 
-ps::Wire WireOf(const Params& params) {
+ps::Wire WireOf(const Params& params, int workers) {
   using enum ps::ValueType;
+  if (params.wire == "auto" && workers > 1) return {kInt8, kInt8};
   if (params.wire == "bf16") return {kBf16, kBf16};
   if (params.wire == "int8_bf16") return {kInt8, kBf16};
   if (params.wire == "int8") return {kInt8, kInt8};

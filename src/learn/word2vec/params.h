@@ -33,12 +33,12 @@ struct Params {
   int64_t hot_rows = 8192;     // rows of each matrix that are copied for each last-level cache
   int64_t exchange_words = 0;  // words between rounds of exchange; 0: chosen by the policy
   int64_t stale_words = 0;     // words until every changed row was exchanged; 0: by the policy
-  std::string wire = "f32";    // how rows travel between workers and servers
+  std::string wire = "auto";   // how rows travel between workers and servers
   std::string simd = "auto";
 };
 
-// What `wire` stands for.
-ps::Wire WireOf(const Params& params);
+// What `wire` stands for in a job of so many workers.
+ps::Wire WireOf(const Params& params, int workers);
 
 // Constant, lives for ever; with those that are retired.
 std::span<const Param> ParamTable();

@@ -183,7 +183,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   TRY_ASSIGN(const std::unique_ptr<RowCache> cache,
              RowCache::Make(setup.client, kernels, tables,
                             setup.index == 0 ? setup.restarted_servers : nullptr));
-  cache->set_wire(WireOf(setup.params));
+  cache->set_wire(WireOf(setup.params, setup.workers));
   TRY(cache->Load());
 
   Training training(setup, vocabulary, shards, cache.get(), progress.get());
