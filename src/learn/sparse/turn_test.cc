@@ -46,7 +46,11 @@ class SparseTurn : public testing::Test {
   }
 
   bool Try(size_t worker) { return turns_[worker]->Try(milliseconds(4)).value(); }
-  void End(size_t worker) { EXPECT_TRUE(turns_[worker]->End().ok()); }
+  // Returns once the server has heard of it.
+  void End(size_t worker) {
+    EXPECT_TRUE(turns_[worker]->End().ok());
+    EXPECT_TRUE(clients_[worker]->Flush().ok());
+  }
 
   void ExpectOneAtATime() {
     EXPECT_TRUE(Try(0));

@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -28,6 +27,7 @@ constexpr auto kSlowPoll = std::chrono::milliseconds(20);
 constexpr auto kDrainPatience = std::chrono::seconds(4);
 
 constexpr auto kLook = std::chrono::milliseconds(50);  // whether a server came back
+constexpr int kLooksUntilTold = 20;
 constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
@@ -225,7 +225,8 @@ class TrainedByAll {
 };
 
 // Tells the servers where a worker that waits has come to, again whenever one came back, which may
-// have forgotten it. Until destroyed, in a thread of its own.
+// have forgotten it, and every second: it is a notice, which is lost with a connection. Until
+// destroyed, in a thread of its own.
 class ProgressTeller {
  public:
   ProgressTeller(ps::Client* client, std::string progress)
@@ -233,10 +234,11 @@ class ProgressTeller {
           std::mutex mu;
           std::condition_variable_any stopped;
           std::unique_lock lock(mu);
-          std::optional<int64_t> told;
-          while (!stop.stop_requested()) {
+          int64_t told = -1;  // at how many restarts
+          for (int look = 0; !stop.stop_requested(); ++look) {
             const int64_t now = client->server_restarts();
-            if (told != now && client->SetProgress(progress).ok()) told = now;
+            const bool due = told != now || look % kLooksUntilTold == 0;
+            if (due && client->SetProgress(progress).ok()) told = now;
             stopped.wait_for(lock, stop, kLook, [] { return false; });
           }
         }) {}
