@@ -70,7 +70,10 @@ Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
             engine + ": the entry point of " + job.image +
             " is not known here, only --engine docker asks for it; give the program with --set "
             "'roles." +
-            role.name + ".command=[python, train.py]'"));
+            role.name +
+            ".command=[python, train.py]'; what the image starts by itself is told by: docker "
+            "image inspect --format '{{json .Config.Entrypoint}} {{json .Config.Cmd}}' " +
+            job.image));
   }
   return Status::Ok();
 }

@@ -136,6 +136,15 @@ class MarathonTest(ImportTest):
         self.assertIn("ended well has ended", err)
 
 
+class JobSetTest(ImportTest):
+    def test_the_drivers_end_is_the_jobs_and_hosts_are_those_of_tasks(self):
+        code, out, err = self.run_file(os.path.join(EXAMPLES, "jobset.yaml"))
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("driver-0 | driver at 127.0.0.1", out)
+        for index in range(4):
+            self.assertIn(f"worker-{index} | worker {index % 2} looks for tcp://127.0.0.1:5555", out)
+
+
 class MpiTest(ImportTest):
     def test_ranks_start_in_the_workers(self):
         if shutil.which("mpirun") is None:

@@ -143,8 +143,9 @@ void JobBuilder::SetSuccess(job::SuccessRule rule, std::vector<std::string> role
   Given("success");
 }
 
-void JobBuilder::SetImage(const std::string& image, Section* from) {
+void JobBuilder::SetImage(const std::string& image, const job::Role& role, Section* from) {
   job::Job& job = draft_.job;
+  images_[role.name] = image;
   if (job.image.empty()) {
     job.image = image;
     image_place_ = from->PlaceOf("image");
@@ -168,6 +169,8 @@ void JobBuilder::SetEntryPoint(job::Role* role, std::vector<std::string> argumen
                           give);
   }
   role->args = std::move(arguments);
+  entry_points_[role->name] = {
+      from->PlaceOf(field), from->PathOf(field), give, from->at(), false, ""};
   from->KeepFor("docker", field,
                 "the container has no command: its image's own entry point runs, which the engine "
                 "docker asks the daemon for; for other engines " +
@@ -216,8 +219,23 @@ void JobBuilder::SetVariable(job::Role* role, const std::string& name, const std
   }
 }
 
+// The image of the job is not the one whose entry point such a role started.
+void JobBuilder::FindCommandless() {
+  for (auto& [role, loss] : entry_points_) {
+    const auto own = images_.find(role);
+    if (own != images_.end() && own->second == draft_.job.image) continue;
+    loss.sentence = "the container has no command: the entry point of " +
+                    (own == images_.end() ? "an image that is not named"
+                                          : "its image " + job::Shown(own->second)) +
+                    " ran, and the job's image is " + job::Shown(draft_.job.image) +
+                    ", as a job has one; " + loss.sentence;
+    commandless_.insert({role, loss});
+  }
+}
+
 job::Job JobBuilder::Take() {
   job::Job& job = draft_.job;
+  FindCommandless();
   ShareWishes(&job);
   ShareWorkDir();
   if (!job.image.empty()) {

@@ -59,6 +59,32 @@ TEST(Documents, AppsOfMarathonAreOneJob) {
   EXPECT_EQ(job.roles[1].name, "two");
 }
 
+// The listing of a story about DC/OS: three documents, whose images start themselves.
+TEST(Documents, AppsOfMarathonWithoutCommandsStartTheirImage) {
+  std::string file;
+  for (const char* role : {"scheduler", "server", "worker"}) {
+    file += "{\"id\": \"/train/" + std::string(role) +
+            "\", \"cmd\": null, \"env\": {\"DMLC_ROLE\": \"" + role +
+            "\"}, \"container\": {\"docker\": {\"image\": \"train:1\"}}}\n---\n";
+  }
+  const job::Job job = JobOf(file);
+  EXPECT_EQ(job.framework, job::Framework::kPsLite);
+  EXPECT_EQ(job.image, "train:1");
+  ASSERT_EQ(job.roles.size(), 3u);
+  for (const job::Role& role : job.roles) EXPECT_TRUE(role.command.empty());
+}
+
+TEST(EntryPoint, ThatOfAnotherImageIsRefused) {
+  const auto app = [](const std::string& id, const std::string& image) {
+    return "{\"id\": \"/g/" + id + "\", \"container\": {\"docker\": {\"image\": \"" + image +
+           "\"}}}\n---\n";
+  };
+  EXPECT_NE(ErrorOf(app("a", "one") + app("b", "two"))
+                .find("the entry point of its image 'two' ran, and the job's image is 'one'"),
+            std::string::npos);
+  EXPECT_EQ(ErrorOf(app("a", "one") + app("b", "one")), "");
+}
+
 TEST(Documents, AnotherKindIsNoMisspelling) {
   const auto refused = [](const std::string& kind) {
     return ErrorOf("apiVersion: x/v1\nkind: " + kind + "\nspec: {}\n");

@@ -60,6 +60,7 @@ Result<std::optional<Imported>> Taken(const std::string& dialect, const std::str
   if (!errors.empty()) return errors.ToStatus();
   Imported imported{dialect, file, builder->Take(), {}, false};
   imported.losses = notes->TakeLosses();
+  imported.commandless = builder->TakeCommandless();
   return std::optional<Imported>(std::move(imported));
 }
 
@@ -120,6 +121,11 @@ Result<Imported> Finish(Imported imported, const std::vector<std::string>& overr
     }
     return InvalidArgument(job.status().message() + "\n(`shoal import " + imported.file +
                            "` prints the job that these lines are of)");
+  }
+  for (const auto& [name, loss] : imported.commandless) {
+    const job::Role* role = job->FindRole(name);
+    if (role != nullptr && role->command.empty() && role->replicas > 0)
+      return InvalidArgument(TellLoss(imported, loss));
   }
   const job::Job before = std::exchange(imported.job, std::move(*job));
   imported.job.file = imported.file;

@@ -35,6 +35,8 @@ struct Imported {
   std::vector<Loss> losses;
   bool references = false;  // commands still have Kubernetes' references, $(NAME), which Finish
                             // expands when it knows the variables that --set gives
+  // Roles without a command that cannot start the entry point of the job's image, and why.
+  std::map<std::string, Loss> commandless = {};
   job::FieldPlaces places = {};  // of the job's fields; in a foreign file those that --set gave
 };
 

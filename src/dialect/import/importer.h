@@ -28,8 +28,8 @@ class JobBuilder {
   void SetFollows(job::Role* role, const std::string& leader);
   void SetScope(job::Role* role, job::RestartScope scope);
   void SetSuccess(job::SuccessRule rule, std::vector<std::string> roles, int count = 0);
-  // The job has one image; a second one is a loss.
-  void SetImage(const std::string& image, Section* from);
+  // What a role's programs run in. The job has one image; a second one is a loss.
+  void SetImage(const std::string& image, const job::Role& role, Section* from);
   // Where a role's programs start. The job has one directory for all of them; where roles differ it
   // is a loss.
   void SetWorkDir(const job::Role& role, const std::string& dir, Section* from);
@@ -46,6 +46,9 @@ class JobBuilder {
   Notes* notes() const { return notes_; }
   // Presets, and the losses that hold for the whole.
   job::Job Take();
+  // After Take: the roles that cannot start the entry point of their image, as the job has another
+  // one, and why.
+  std::map<std::string, Loss> TakeCommandless() { return std::move(commandless_); }
 
  private:
   // Variables of a role that Shoal sets itself.
@@ -62,11 +65,15 @@ class JobBuilder {
   };
 
   void ShareWorkDir();
+  void FindCommandless();
 
   job::Draft draft_;
   job::Role beyond_;
-  std::map<std::string, WorkDir> work_dirs_;  // by role
-  std::map<std::string, Refused> refused_;    // role → what of its environment
+  std::map<std::string, WorkDir> work_dirs_;   // by role
+  std::map<std::string, Refused> refused_;     // role → what of its environment
+  std::map<std::string, std::string> images_;  // by role
+  std::map<std::string, Loss> entry_points_;   // by role; sentences are those of FindCommandless
+  std::map<std::string, Loss> commandless_;
   Notes* const notes_;
   job::Place image_place_;
   std::string image_field_;

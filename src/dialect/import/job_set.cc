@@ -3,13 +3,16 @@
 #include "dialect/import/job_set.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "dialect/import/batch_job.h"
 #include "dialect/import/kubernetes.h"
 #include "dialect/import/pod_wishes.h"
+#include "job/cluster_reference.h"
 
 namespace shoal::dialect {
 namespace {
@@ -20,6 +23,7 @@ using job::SuccessRule;
 
 constexpr int kForEver = 1000;  // the most that restart.limit takes
 constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
+constexpr const char* kOwnIndex = "{{shoal.index}}";
 
 class Reader {
  public:
@@ -35,9 +39,19 @@ class Reader {
     SetRestarts(spec);
     SetOrder(spec);
     ReadSuccess(spec);
-    if (auto network = spec->Sub("network")) network->Rest("JobSetSpecNetwork");
+    subdomain_ = builder_->job()->name;
+    if (auto network = spec->Sub("network")) {
+      if (const auto subdomain = network->Text("subdomain")) {
+        subdomain_ = *subdomain;
+        network->Lose("subdomain",
+                      "the domain of the pods' hosts; not kept: tasks run under their machines' "
+                      "names, which variables with a pod's host get",
+                      true);
+      }
+      network->Rest("JobSetSpecNetwork");
+    }
     spec->Rest("JobSetSpec");
-    TellHosts(spec);
+    KeepHosts(spec);
     return true;
   }
 
@@ -130,13 +144,21 @@ class Reader {
   // Each of several Jobs counts its pods from 0.
   void SetIndex(int jobs, job::Role* role) {
     if (jobs <= 1) {
-      role->env.try_emplace(kIndex, "{{shoal.index}}");
+      role->env.try_emplace(kIndex, kOwnIndex);
       return;
     }
-    role->env.erase(kIndex);
-    SayBefore(std::string("export ") + kIndex + "=$((SHOAL_INDEX % " +
-                  std::to_string(std::max(role->replicas, 1)) + "))",
-              role);
+    role->env[kIndex] = kOwnIndex;
+    // Of these and of variables that came from the pod's annotation.
+    std::string statement;
+    for (auto it = role->env.begin(); it != role->env.end();) {
+      const bool index = it->second == kOwnIndex;
+      if (index) {
+        statement += (statement.empty() ? "export " : " ") + it->first + "=$((SHOAL_INDEX % " +
+                     std::to_string(std::max(role->replicas, 1)) + "))";
+      }
+      it = index ? role->env.erase(it) : std::next(it);
+    }
+    SayBefore(statement, role);
   }
 
   void ReadDependencies(Section* one, Replicated* replicated) {
@@ -227,31 +249,86 @@ class Reader {
     builder_->SetSuccess(rule, deciding);
   }
 
-  // Pods are called SET-JOB-INDEX-POD.SET there, which commands and variables name.
-  void TellHosts(Section* spec) {
-    const std::string set = builder_->job()->name;
-    for (const Replicated& one : roles_) {
-      const std::string host = set + "-" + one.name + "-";
-      for (const job::Role& role : builder_->job()->roles) {
-        const auto names = [&](const std::string& text) { return text.find(host) != text.npos; };
-        const bool said =
-            std::ranges::any_of(role.command, names) || std::ranges::any_of(role.args, names) ||
-            std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
-        if (!said) continue;
-        spec->set_at("roles." + role.name);
-        spec->Lose("", "it names the host " + job::Shown(host + "…") +
-                           ", a pod's name there, which no host has here; write "
-                           "{{shoal.hosts." +
-                           one.role +
-                           "}}, or take MASTER_ADDR and the "
-                           "like of a framework");
+  // Pods are called SET-JOB-INDEX-POD.SUBDOMAIN there, which commands and variables name.
+  void KeepHosts(Section* spec) {
+    for (job::Role& role : builder_->job()->roles) {
+      spec->set_at("roles." + role.name);
+      for (const Replicated& one : roles_) {
+        for (auto& [name, value] : role.env) KeepHost(one, name, &value, &role, spec);
+        TellHosts(one, role, spec);
       }
     }
+  }
+
+  // The host of the first pod of `one` in the text, as (place, length); (npos, 0) if it is not
+  // there.
+  std::pair<size_t, size_t> FindHost(const Replicated& one, const std::string& text) const {
+    const std::string host = builder_->job()->name + "-" + one.name + "-0-0";
+    const auto part = [&](size_t i) {
+      return i < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-');
+    };
+    for (size_t at = text.find(host); at != text.npos; at = text.find(host, at + 1)) {
+      size_t end = at + host.size();
+      const bool inside = at > 0 && (part(at - 1) || text[at - 1] == '.');
+      if (inside || part(end)) continue;
+      const std::string domain = "." + subdomain_;
+      if (text.compare(end, domain.size(), domain) == 0 && !part(end + domain.size())) {
+        while (part(end) || (text.compare(end, 1, ".") == 0 && part(end + 1))) ++end;
+      } else if (text.compare(end, 1, ".") == 0 && part(end + 1)) {
+        continue;
+      }
+      return {at, end - at};
+    }
+    return {text.npos, 0};
+  }
+
+  // A variable with that host gets the task's own, where the role has one task or the host ends
+  // what a shell can cut at a comma.
+  void KeepHost(const Replicated& one, const std::string& name, std::string* value, job::Role* role,
+                Section* spec) {
+    const auto [at, length] = FindHost(one, *value);
+    if (at == value->npos) return;
+    const std::string host = value->substr(at, length);
+    const std::string before = value->substr(0, at);
+    const std::string behind = value->substr(at + length);
+    const std::string hosts = "{{shoal.hosts." + one.role + "}}";
+    const job::Role* other = builder_->FindRole(one.role);
+    if (other->replicas != 1) {
+      const std::string reference = "$(" + name + ")";
+      const bool named = std::ranges::any_of(role->command, [&](const std::string& word) {
+        return word.find(reference) != word.npos;
+      });
+      const bool plain = (before + behind).find_first_of(",'\n") == value->npos;
+      if (role->command.empty() || named || !plain || job::HasReference(before + behind)) return;
+      SayBefore("export " + name + "=\"${" + name + "%%,*}\"" +
+                    (behind.empty() ? "" : "'" + behind + "'"),
+                role);
+    }
+    *value = before + hosts + (other->replicas == 1 ? behind : "");
+    spec->Lose("",
+               "the variable " + name + " named the host " + job::Shown(host) +
+                   ", a pod's; kept as the host of that task",
+               true);
+  }
+
+  void TellHosts(const Replicated& one, const job::Role& role, Section* spec) {
+    const std::string host = builder_->job()->name + "-" + one.name + "-";
+    const auto names = [&](const std::string& text) { return text.find(host) != text.npos; };
+    const bool said = std::ranges::any_of(role.command, names) ||
+                      std::ranges::any_of(role.args, names) ||
+                      std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
+    if (!said) return;
+    spec->Lose("", "it names the host " + job::Shown(host + "…") +
+                       ", a pod's name there, which no host has here; give it in a variable: "
+                       "{{shoal.hosts." +
+                       one.role + "}} is a list of the hosts of that role");
   }
 
   const JobSetAsk& ask_;
   JobBuilder* const builder_;
   std::vector<Replicated> roles_;
+  std::string subdomain_;  // of the pods' hosts
   int max_restarts_ = 0;
 };
 

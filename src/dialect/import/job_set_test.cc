@@ -1,6 +1,8 @@
 // JobSets and CronJobs: what they become.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dialect/import/import.h"
 
 namespace shoal::dialect {
@@ -62,6 +64,49 @@ TEST(JobSet, WithoutAPolicyTheFirstFailureEndsIt) {
                 .message()
                 .find("expected the name of a replicated job"),
             std::string::npos);
+}
+
+TEST(JobSet, HostsOfPodsInVariablesAreThoseOfTheTasks) {
+  const auto import = [](const std::string& value, const std::string& pods) {
+    const std::string text =
+        "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+        "  replicatedJobs:\n    - name: w\n      template: {spec: {completions: " +
+        pods + ", parallelism: " + pods +
+        ", template: {spec: {containers: [{name: c, "
+        "command: [a], env: [{name: MASTER, value: '" +
+        value + "'}]}]}}}}\n";
+    return Load(text);
+  };
+  const auto role = [&](const std::string& value, const std::string& pods) {
+    return import(value, pods)->job.roles[0];
+  };
+  EXPECT_EQ(role("tcp://set-w-0-0.set:3389", "1").env.at("MASTER"), "tcp://{{shoal.hosts.w}}:3389");
+  const job::Role several = role("tcp://set-w-0-0.set.ns.svc:3389", "4");
+  EXPECT_EQ(several.env.at("MASTER"), "tcp://{{shoal.hosts.w}}");
+  EXPECT_EQ(several.command,
+            (Words{"sh", "-c", "export MASTER=\"${MASTER%%,*}\"':3389'\nexec \"$@\"", "sh", "a"}));
+  for (const char* other : {"set-w-0-1.set", "myset-w-0-0.set", "set-w-0-0.other"}) {
+    const auto loaded = import(other, "4");
+    ASSERT_TRUE(loaded.ok());
+    EXPECT_EQ(loaded->job.roles[0].env.at("MASTER"), other);
+  }
+  const auto left = import("set-w-0-1.set", "4");
+  EXPECT_TRUE(std::ranges::any_of(left->losses, [](const Loss& loss) {
+    return !loss.minor && loss.sentence.find("names the host 'set-w-…'") != std::string::npos;
+  }));
+}
+
+TEST(JobSet, VariablesOfThePodsIndexCountWithinTheirJob) {
+  const auto loaded = Load(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: set}\nspec:\n"
+      "  replicatedJobs:\n    - name: w\n      replicas: 2\n      template: {spec: {completions: "
+      "3, parallelism: 3, template: {spec: {containers: [{name: c, command: [a], env: [{name: "
+      "RANK, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['batch.kubernetes.io/"
+      "job-completion-index']\"}}}]}]}}}}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  EXPECT_EQ(loaded->job.roles[0].command.at(2),
+            "export JOB_COMPLETION_INDEX=$((SHOAL_INDEX % 3)) RANK=$((SHOAL_INDEX % 3))\n"
+            "exec \"$@\"");
 }
 
 TEST(JobSet, AFailedJobStartsAllAgainAsOftenAsTheSetSays) {

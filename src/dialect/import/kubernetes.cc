@@ -203,7 +203,7 @@ void ReadContainers(Section* spec, const PodOptions& options, job::Role* role,
   TellName(chosen, options, *role);
   ReadPodEnvironment(chosen, role, builder);
   chosen->set_at(at);
-  if (const auto image = chosen->Text("image")) builder->SetImage(*image, chosen);
+  if (const auto image = chosen->Text("image")) builder->SetImage(*image, *role, chosen);
   ReadPodResources(chosen, role, builder);
   ReadPull(chosen);
   if (const auto dir = chosen->Text("workingDir"); dir && !dir->empty())

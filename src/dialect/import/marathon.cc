@@ -305,7 +305,7 @@ void Reader::ReadContainer(Section* app, job::Role* role) {
   auto container = app->Sub("container");
   if (!container) return;
   if (auto docker = container->Sub("docker")) {
-    if (const auto image = docker->Text("image")) builder_->SetImage(*image, &*docker);
+    if (const auto image = docker->Text("image")) builder_->SetImage(*image, *role, &*docker);
     for (Section& port : docker->Subs("portMappings")) AddPort(&port, "hostPort", false, role);
     const auto network = docker->Text("network");
     if (network && *network != "HOST") {

@@ -154,7 +154,7 @@ class Reader {
   void ReadImages(Section* run) {
     if (auto docker = run->Sub("docker")) {
       docker->set_at("marathon");
-      if (const auto image = docker->Text("image")) builder_->SetImage(*image, &*docker);
+      if (const auto image = docker->Text("image")) builder_->SetImage(*image, *role_, &*docker);
       ReadRights(&*docker, "forcePullImage");
       for (Section& parameter : docker->Subs("parameters")) {
         const std::string key = parameter.Text("key").value_or("");
@@ -167,7 +167,7 @@ class Reader {
       ucr->set_at("marathon");
       block().containerizer = "mesos";
       if (auto image = ucr->Sub("image")) {
-        if (const auto id = image->Text("id")) builder_->SetImage(*id, &*image);
+        if (const auto id = image->Text("id")) builder_->SetImage(*id, *role_, &*image);
         image->Choice("kind", {"docker"});
         if (image->Flag("forcePull").value_or(false)) block().force_pull = true;
         image->Rest("MetronomeJobRunUcrImage");
