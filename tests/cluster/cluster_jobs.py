@@ -22,6 +22,8 @@ from harness import SOURCE, poll_until  # noqa: E402
 
 # Where script/frameworks makes the environments of other people's frameworks.
 FRAMEWORKS = os.path.join(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "shoal", "frameworks")
+# In the background of a shell SIGINT is ignored, and so it would be in the commands that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 ROWS = []  # of the table at the end: (what, seconds, what came of it)
 
 
