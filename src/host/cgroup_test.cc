@@ -161,6 +161,23 @@ TEST_F(RealGroupTest, KillEndsEverybodyInside) {
   EXPECT_TRUE(WIFSIGNALED(status));
 }
 
+// As in a container of fewer processors than the job's file asks for.
+TEST_F(RealGroupTest, MoreProcessorsThanAGroupAboveHasAreNoError) {
+  CgroupLayout layout;
+  layout.version = CgroupVersion::kV1;
+  const fs::path above = "/sys/fs/cgroup/cpu/" + job_;
+  if (!fs::exists("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") || ::mkdir(above.c_str(), 0755) != 0)
+    GTEST_SKIP() << "no processor groups of version 1 can be made here";
+  layout.cpu = above;
+  UniqueFd quota(::open((above / "cpu.cfs_quota_us").c_str(), O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(::write(quota.get(), "50000", 5), 5);
+  {
+    auto group = Cgroup::Create(layout, job_, "a", {8, 0, 0});
+    EXPECT_TRUE(group.ok()) << group.status().message();
+  }
+  EXPECT_EQ(::rmdir(above.c_str()), 0);
+}
+
 TEST_F(RealGroupTest, FreezerKillsWhereThereIsNoCgroupKill) {
   CgroupLayout layout;
   layout.version = CgroupVersion::kV1;
