@@ -217,10 +217,12 @@ bool TellsCreatorsApart() {
 }
 
 // UCX's shared memory looks for its peer's process number in its own namespace, and gives the
-// connection up where there is no such process: with UCX_TLS all trees count from the same number.
+// connection up where there is no such process: with UCX_TLS, and where MPI's ranks run (MPICH
+// uses UCX), all trees count from the same number.
 bool CountsAsItsPeers(const ProcessSpec& spec) {
-  return std::any_of(spec.env.begin(), spec.env.end(),
-                     [](const std::string& variable) { return variable.starts_with("UCX_TLS="); });
+  return std::any_of(spec.env.begin(), spec.env.end(), [](std::string_view variable) {
+    return variable.starts_with("UCX_TLS=") || variable.starts_with("SHOAL_MPI_HOST=");
+  });
 }
 
 // What namespaces of its own change for a program beside its processes.

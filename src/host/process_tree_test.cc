@@ -168,6 +168,17 @@ TEST_P(ProcessTreeTest, ProcTellsTheProgramItsOwnPid) {
             "(sh)\n");
 }
 
+// UCX's shared memory wants it so, by which MPICH's ranks meet.
+TEST_P(ProcessTreeTest, TreesInWhichRanksOfMpiRunCountFromTheSameNumber) {
+  if (GetParam().tree == TreeMode::kGuard) GTEST_SKIP() << "numbers are the machine's";
+  ProcessSpec spec = Shell("echo $$");
+  spec.env.push_back("SHOAL_MPI_HOST=0.0.0.0");
+  ProcessExit end;
+  const std::string first = Output(spec, &end);
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_EQ(Output(spec, &end), first);
+}
+
 TEST_P(ProcessTreeTest, StartsCleanlyWhateverTheLauncherDoesWithSignals) {
   sigset_t mask;
   sigset_t before;

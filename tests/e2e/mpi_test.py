@@ -49,6 +49,16 @@ class MpiTest(unittest.TestCase):
                 self.assertEqual(sorted(re.findall(r"\| (rank .*)", out)),
                                  [f"rank {r} worker-{r // 2} worker yes local=" for r in range(4)], out)
 
+    def test_ranks_in_two_tasks_of_a_host_send_each_other_messages(self):
+        for mpi, _ in self.each():
+            if not shutil.which(f"mpicc.{mpi}"):
+                continue
+            with self.subTest(mpi):
+                ring = os.path.join(os.environ["SHOAL_SOURCE"], "examples", "mpi", "ring.yaml")
+                code, out, err = self.home.run("run", ring, "--set", f"env.MPI={mpi}", "--set", "env.STEPS=3")
+                self.assertEqual(code, 0, out + err)
+                self.assertIn("3 steps, sum ", out)
+
     def test_slots_are_the_workers_processes(self):
         for mpi, _ in self.each():
             with self.subTest(mpi):
