@@ -26,6 +26,8 @@ Measure ReadMeasure(const json::object& body) {
   measure.loss = Number(body, "loss");
   measure.lr = Number(body, "lr");
   measure.eta_s = Number(body, "eta_s");
+  measure.exchange = Number(body, "exchange");
+  measure.bytes_per_step = Number(body, "bytes_per_step");
   measure.unit = GetStringOr(body, "unit", "");
   measure.phase = GetStringOr(body, "phase", "");
   return measure;
@@ -57,6 +59,29 @@ Style StyleOf(JobState state) {
   return Style::kYellow;
 }
 
+// "31 B/word", of the unit "words".
+std::string BytesFact(double bytes, std::string unit) {
+  if (unit.size() > 1 && unit.back() == 's') unit.pop_back();
+  return FormatCount(bytes) + (bytes >= 999.5 ? "B/" : " B/") + (unit.empty() ? "step" : unit);
+}
+
+// A mean of what tasks report, weighted by their rates.
+class WeightedMean {
+ public:
+  void Add(const std::optional<double>& value, double weight) {
+    if (!value) return;
+    sum_ += *value * weight;
+    weight_ += weight;
+  }
+  std::optional<double> value() const {
+    return weight_ > 0 ? std::optional<double>(sum_ / weight_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0;
+  double weight_ = 0;
+};
+
 double FractionOf(const Measure& measure) {
   if (!measure.step || !measure.total || *measure.total <= 0) return 0;
   return std::clamp(*measure.step / *measure.total, 0.0, 1.0);
@@ -68,6 +93,9 @@ std::vector<std::string> Facts(const Overall& overall) {
   if (overall.rate)
     facts.push_back(FormatCount(*overall.rate) + " " +
                     (overall.unit.empty() ? "steps" : overall.unit) + "/s");
+  if (overall.exchange) facts.push_back(fmt::format("exchange {:.0f} %", *overall.exchange * 100));
+  if (overall.bytes_per_step)
+    facts.push_back(BytesFact(std::round(*overall.bytes_per_step), overall.unit));
   if (overall.loss) facts.push_back(fmt::format("loss {:.4g}", *overall.loss));
   if (overall.lr) facts.push_back(fmt::format("lr {:.3g}", *overall.lr));
   if (overall.left) facts.push_back(WholeTime(*overall.left) + " left");
@@ -202,8 +230,9 @@ Overall Summarize(const ProgressModel& model) {
   Overall overall;
   double step = 0;
   double total = 0;
-  double loss = 0;
-  double weight = 0;
+  WeightedMean loss;
+  WeightedMean exchange;
+  WeightedMean bytes;
   std::optional<double> eta;
   for (const auto& [key, task] : model.tasks) {
     const Measure& measure = task.measure;
@@ -217,18 +246,19 @@ Overall Summarize(const ProgressModel& model) {
       total += *measure.total;
     }
     if (!measure.unit.empty()) overall.unit = measure.unit;
-    if (measure.loss) {
-      const double share = std::max(1e-9, measure.rate.value_or(1));
-      loss += *measure.loss * share;
-      weight += share;
-    }
+    const double share = std::max(1e-9, measure.rate.value_or(1));
+    loss.Add(measure.loss, share);
     if (measure.lr) overall.lr = measure.lr;
     if (over) continue;
+    exchange.Add(measure.exchange, share);
+    bytes.Add(measure.bytes_per_step, share);
     if (measure.rate) overall.rate = overall.rate.value_or(0) + *measure.rate;
     if (measure.eta_s) eta = std::max(eta.value_or(0), *measure.eta_s);
   }
   if (total > 0) overall.fraction = step / total;
-  if (weight > 0) overall.loss = loss / weight;
+  overall.loss = loss.value();
+  overall.exchange = exchange.value();
+  overall.bytes_per_step = bytes.value();
   if (!eta && total > step && overall.rate.value_or(0) > 0) eta = (total - step) / *overall.rate;
   if (eta && *eta > 0 && *eta < 1e7) {
     overall.left = std::chrono::duration_cast<Duration>(

@@ -26,8 +26,10 @@ struct Measure {
   std::optional<double> loss;
   std::optional<double> lr;
   std::optional<double> eta_s;
-  std::string unit;   // "words"
-  std::string phase;  // "count", "train", "save"
+  std::optional<double> exchange;        // share of its time that goes to the servers, 0…1
+  std::optional<double> bytes_per_step;  // to and from the servers, for one unit
+  std::string unit;                      // "words"
+  std::string phase;                     // "count", "train", "save"
 };
 
 struct TaskModel {
@@ -60,6 +62,8 @@ struct Overall {
   std::optional<double> rate;
   std::optional<double> loss;  // mean, weighted by rate
   std::optional<double> lr;
+  std::optional<double> exchange;        // 0…1, mean, weighted by rate
+  std::optional<double> bytes_per_step;  // mean, weighted by rate
   std::optional<Duration> left;
   std::string unit;
 };
@@ -75,7 +79,8 @@ struct RenderOptions {
 // The live block, top to bottom, without line feeds.
 std::vector<std::string> RenderBlock(const ProgressModel& model, Duration elapsed,
                                      const RenderOptions& options);
-// "train 51 %, 4.2 M words/s, loss 0.2314, lr 0.0123, 3 min left"; empty if nothing was reported.
+// "train 51 %, 4.2 M words/s, exchange 9 %, 31 B/word, loss 0.2314, lr 0.0123, 3 min left"; empty
+// if nothing was reported.
 std::string RenderPlain(const ProgressModel& model);
 // "worker-0 exited with 1; it is started again"
 std::string DescribeTask(const rendezvous::JobEvent& event);

@@ -144,6 +144,24 @@ TEST(RenderPlainTest, OneLine) {
   EXPECT_EQ(RenderPlain(MakeProgress("x", TwoRoles(1))), "");
 }
 
+TEST(RenderPlainTest, ExchangeIsTheMeanByRate) {
+  ProgressModel model = MakeProgress("x", TwoRoles(2));
+  for (int worker = 0; worker < 2; ++worker) {
+    Apply(ProgressOf(worker, {{"step", 50e6},
+                              {"total", 100e6},
+                              {"rate", worker == 0 ? 3e6 : 1e6},
+                              {"unit", "words"},
+                              {"phase", "train"},
+                              {"exchange", worker == 0 ? 0.04 : 0.24},
+                              {"bytes_per_step", worker == 0 ? 20.0 : 64.0}}),
+          &model);
+  }
+  EXPECT_EQ(RenderPlain(model), "train 50.0 %, 4.00 M words/s, exchange 9 %, 31 B/word, 25 s left");
+  Apply(ProgressOf(0, {{"rate", 1e6}, {"bytes_per_step", 4444.4}}), &model);
+  Apply(ProgressOf(1, {{"rate", 1e6}, {"bytes_per_step", 4444.4}}), &model);
+  EXPECT_EQ(RenderPlain(model), "50.0 %, 2.00 M words/s, 4.44 kB/word, 50 s left");
+}
+
 TEST(SummarizeTest, EndedTaskCountsWithItsWorkButNotItsRate) {
   ProgressModel model = HalfWay();
   Apply(ProgressOf(1, {{"step", 100e6}, {"total", 100e6}, {"rate", 2e6}, {"phase", "train"}}),

@@ -215,6 +215,13 @@ Status Training::Round(Thread& thread) {
   return Issue(thread);
 }
 
+Status Training::TimedRound(Thread& thread) {
+  const TimePoint begin = RealClock::Get()->Now();
+  const Status status = Round(thread);
+  exchange_ns_.fetch_add((RealClock::Get()->Now() - begin).count(), std::memory_order_relaxed);
+  return status;
+}
+
 Status Training::RoundInTurn(Thread& thread) {
   ++thread.rounds;
   for (int turn = 0; turn < setup_.workers; ++turn) {
@@ -252,7 +259,7 @@ Status Training::TrainBlocks(Thread& thread, std::span<const uint32_t> items) {
     while (const uint32_t done = thread.trainer->Train(
                round_windows_ - std::min(thread.windows, round_windows_ - 1), alpha)) {
       thread.windows += done;
-      if (Exchanges() && thread.windows >= round_windows_) TRY(Round(thread));
+      if (Exchanges() && thread.windows >= round_windows_) TRY(TimedRound(thread));
     }
     items = items.subspan(size);
     const uint64_t words = thread.trainer->words() - before;
@@ -304,9 +311,7 @@ Status Training::Tell(WorkerState state) {
   mine.words = words_.load();
   mine.state = state;
   mine.rounds = own_total_ / between_workers_.round_words() + 1;
-  const ps::Counters counters = setup_.client->counters();
-  mine.bytes = static_cast<double>(counters.bytes_pushed + counters.bytes_pulled +
-                                   counters.key_bytes - bytes_before_);
+  mine.bytes = static_cast<double>(WireBytes() - bytes_before_);
   {
     const std::lock_guard lock(mu_);
     mine.loss = loss_;
@@ -324,12 +329,31 @@ Status Training::Tell(WorkerState state) {
   return Status::Ok();
 }
 
+uint64_t Training::WireBytes() const {
+  const ps::Counters counters = setup_.client->counters();
+  return counters.bytes_pushed + counters.bytes_pulled + counters.key_bytes;
+}
+
+void Training::MeasureExchange(uint64_t words, double seconds) {
+  const int64_t spent = exchange_ns_.load(std::memory_order_relaxed);
+  const uint64_t bytes = WireBytes();
+  const double share = static_cast<double>(spent - reported_exchange_ns_) / 1e9 / seconds /
+                       static_cast<double>(threads_.size());
+  const double per_word = static_cast<double>(bytes - reported_bytes_) / static_cast<double>(words);
+  const double old = rate_ == 0 ? 0 : 0.7;
+  exchange_ = old * exchange_ + (1 - old) * std::min(1.0, share);
+  bytes_per_word_ = old * bytes_per_word_ + (1 - old) * per_word;
+  reported_exchange_ns_ = spent;
+  reported_bytes_ = bytes;
+}
+
 void Training::ReportProgress(bool last) {
   const TimePoint now = RealClock::Get()->Now();
   if (!last && now - reported_ < kReport) return;
   const uint64_t words = words_.load();
   const double seconds = std::chrono::duration<double>(now - reported_).count();
   if (reported_ != TimePoint{} && words > reported_words_ && seconds > 0.02) {
+    MeasureExchange(words - reported_words_, seconds);
     const double rate = static_cast<double>(words - reported_words_) / seconds;
     rate_ = rate_ == 0 ? rate : 0.7 * rate_ + 0.3 * rate;
   }
@@ -339,6 +363,10 @@ void Training::ReportProgress(bool last) {
                         {"unit", "words"},        {"phase", "train"},       {"lr", Alpha(words)},
                         {"job_step", all_.words}, {"job_total", job_total_}};
   if (!curve_.empty()) progress["loss"] = curve_.back().second;
+  if (setup_.workers > 1 && rate_ > 0) {
+    progress["exchange"] = exchange_;
+    progress["bytes_per_step"] = bytes_per_word_;
+  }
   if (rate_ > 0)
     progress["eta_s"] = static_cast<double>(own_total_ - std::min(own_total_, words)) / rate_;
   setup_.reporter->Progress(progress);
@@ -382,8 +410,7 @@ Status Training::FlushInTurn() {
 
 Status Training::Run(std::vector<Position> from) {
   TRY(Prepare(std::move(from)));
-  const ps::Counters before = setup_.client->counters();
-  bytes_before_ = before.bytes_pushed + before.bytes_pulled + before.key_bytes;
+  bytes_before_ = reported_bytes_ = WireBytes();
   TRY(Tell(WorkerState::kRunning));
   words_before_ = all_.words;
   if (setup_.params.deterministic && setup_.workers > 1) {

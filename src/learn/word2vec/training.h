@@ -87,6 +87,8 @@ class Training {
   float Alpha(uint64_t own) const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   Status Round(Thread& thread);
+  // Round, whose time counts as exchange.
+  Status TimedRound(Thread& thread);
   Status Issue(Thread& thread);
   Status RoundInTurn(Thread& thread);
   void Sweep(Thread& thread);
@@ -94,6 +96,10 @@ class Training {
   Status FlushInTurn();
   Status Monitor();
   Status RepairServers();
+  // Bytes of rows and keys that this worker has sent and received, since its connection was made.
+  uint64_t WireBytes() const;
+  // What exchanging costs since the last report, as smoothed as the rate.
+  void MeasureExchange(uint64_t words, double seconds);
   void ReportProgress(bool last);
   void Fail(const Status& status);
   bool Stopping() const { return failed_.load() || setup_.stop->load(); }
@@ -117,6 +123,7 @@ class Training {
   std::atomic<uint64_t> words_{0};
   std::atomic<uint64_t> completing_{0};  // threads that are in a complete sweep
   std::atomic<uint64_t> completed_{0};   // complete sweeps of all threads
+  std::atomic<int64_t> exchange_ns_{0};  // of all threads, in their rounds
   std::atomic<bool> failed_{false};
   uint64_t rounds_ = 0;  // deterministic: that every worker takes
   uint64_t words_before_ = 0;
@@ -138,6 +145,10 @@ class Training {
   TimePoint reported_{};
   uint64_t reported_words_ = 0;
   double rate_ = 0;
+  int64_t reported_exchange_ns_ = 0;
+  uint64_t reported_bytes_ = 0;
+  double exchange_ = 0;        // share of the threads' time
+  double bytes_per_word_ = 0;  // both ways
 };
 
 }  // namespace shoal::learn::word2vec
