@@ -116,6 +116,7 @@ Status StateTable::Rebase(int server) {
     for (size_t k = 0; k < keys.size(); ++k) {
       float* const base = base_ + keys[k] * row_values_;
       std::memcpy(base, theirs.data() + k * row_floats_, row_values_ * sizeof(float));
+      seen_[keys[k]] = theirs[k * row_floats_ + row_values_];
       for (uint64_t i = 0; i < row_features_; ++i) ToState(base + i * width_);
     }
     keys.clear();
@@ -130,6 +131,7 @@ bool StateTable::Differs(uint64_t row) const {
 
 void StateTable::Merge(uint64_t row, const float* theirs, Of which) {
   seen_[row] = theirs[row_values_];
+  if (which == Of::kAll && ps::CombineCount(seen_[row]) == 0) return;  // as it began: all is change
   for (uint64_t f = 0; f < row_features_; ++f, theirs += width_) {
     const uint64_t feature = row * row_features_ + f;
     float* const local = local_ + feature * width_;
@@ -156,6 +158,36 @@ void StateTable::Merge(uint64_t row, const float* theirs, Of which) {
       base[slot.squares] = now;
     }
   }
+}
+
+void StateTable::Difference(uint64_t row, float* delta) const {
+  std::fill_n(delta, row_values_, 0.0f);
+  delta[row_values_] = seen_[row];
+  for (uint64_t f = 0; f < row_features_; ++f, delta += width_) {
+    const float* const local = local_ + (row * row_features_ + f) * width_;
+    const float* const base = base_ + (row * row_features_ + f) * width_;
+    if (std::memcmp(local, base, width_ * sizeof(float)) == 0) continue;
+    for (const Slot& slot : learner_->slots()) {
+      const float to = local[slot.squares], from = base[slot.squares];
+      delta[slot.value] =
+          WeightOf(slot, local[slot.value], to) - WeightOf(slot, base[slot.value], from);
+      delta[slot.squares] = std::max(to, 0.0f) - std::max(from, 0.0f);
+    }
+  }
+}
+
+void StateTable::Stored(uint64_t row, const float* answer) {
+  float* const base = base_ + row * row_values_;
+  const bool whole = ps::CombineCount(answer[row_values_]) - 1 == ps::CombineCount(seen_[row]);
+  seen_[row] = answer[row_values_];
+  if (whole) {
+    std::memcpy(base, local_ + row * row_values_, row_values_ * sizeof(float));
+    return;
+  }
+  // A server that came back has other pushes behind it than this one knew: the rest goes next time.
+  overtaken_.fetch_add(1, std::memory_order_relaxed);
+  std::memcpy(base, answer, row_values_ * sizeof(float));
+  for (uint64_t f = 0; f < row_features_; ++f) ToState(base + f * width_);
 }
 
 bool StateTable::Change(uint64_t row, float* delta) const {
@@ -280,6 +312,26 @@ Status StateTable::Push(size_t part, size_t parts) {
         for (size_t i = 0; i < piece.rows.size(); ++i)
           Settle(piece.rows[i], piece.deltas.data() + i * row_floats_,
                  piece.answers.data() + i * row_floats_);
+      });
+}
+
+Status StateTable::Store(size_t part, size_t parts) {
+  return InPieces(
+      {rows_ * part / parts, rows_ * (part + 1) / parts},
+      [this](uint64_t row, Piece* piece) {
+        if (!Differs(row)) return;
+        used_[row] = 1;
+        Difference(row, piece->deltas.data() + piece->rows.size() * row_floats_);
+        piece->rows.push_back(row);
+      },
+      [this](Piece* piece) {
+        return client_->PushPull(table_, piece->rows,
+                                 ps::ConstRows(piece->deltas.data(), row_floats_),
+                                 ps::Rows(piece->answers.data(), row_floats_));
+      },
+      [this](const Piece& piece) {
+        for (size_t i = 0; i < piece.rows.size(); ++i)
+          Stored(piece.rows[i], piece.answers.data() + i * row_floats_);
       });
 }
 

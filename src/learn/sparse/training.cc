@@ -247,6 +247,8 @@ void Training::Exchange(Thread& thread) {
   };
   if (setup_.params.deterministic && setup_.workers > 1 && !ended_)
     return attempt([&] { return ExchangeInTurn(thread); });
+  if (setup_.workers == 1)
+    return attempt([&] { return table_->Store(thread.index, threads_.size()); });
   const auto which = tries_ == 0 ? StateTable::Of::kUsed : StateTable::Of::kChanged;
   attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
   meeting_.Meet([] {});
