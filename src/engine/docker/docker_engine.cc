@@ -1,6 +1,6 @@
-// The calls of engine.h change the jobs (docker_job.h) under a lock and wake the manager, which
-// hands what is due to a few workers (docker_worker.h) and tells the watchers. One more thread
-// listens to the daemon's events.
+// The methods of Engine change the jobs (docker_job.h) under mu_ and wake the manager thread, which
+// queues due actions for a few worker threads (docker_worker.h) and publishes events. One more
+// thread reads the daemon's event stream. mu_ is not held during calls to the daemon or to watches.
 #include "engine/docker/docker_engine.h"
 
 #include <fcntl.h>
@@ -44,7 +44,8 @@ using std::chrono::milliseconds;
 
 constexpr size_t kWorkers = 8;
 constexpr milliseconds kKillPatience{10'000};
-constexpr milliseconds kEventSilence{60'000};  // then all is compared, in case an event was lost
+constexpr milliseconds kEventSilence{
+    60'000};  // then all containers are compared, in case an event was lost
 constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{2'000};
 constexpr size_t kMaxEvent = 1 << 20;
@@ -52,10 +53,10 @@ constexpr size_t kMaxEvent = 1 << 20;
 struct JobEntry {
   std::unique_ptr<DockerJob> job;
   std::string dir;
-  UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
+  UniqueFd lock;  // lock file in the job's directory: one engine at a time manages a job
 };
 
-// As the account is called; $USER where its number has no name.
+// The account's name; $USER if the user id has none.
 std::string OwnUserName() {
   constexpr size_t kMost = 16 << 10;
   std::string buffer(kMost, '\0');
@@ -68,7 +69,7 @@ std::string OwnUserName() {
   return variable == nullptr ? "" : variable;
 }
 
-// Beside the effective one, by number.
+// Supplementary groups, by number.
 std::vector<std::string> OwnGroups() {
   std::vector<gid_t> ids(static_cast<size_t>(std::max(0, ::getgroups(0, nullptr))));
   const int count = ::getgroups(static_cast<int>(ids.size()), ids.data());
@@ -94,7 +95,7 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
     if (const char* value = std::getenv(name); value != nullptr)
       spec.environment.push_back(std::string(name) + "=" + value);
   }
-  // Containers may have names of their own.
+  // A container's host name may differ from the machine's.
   spec.environment.push_back(std::string(kNodeVariable) + "=" + LocalHostName());
   return spec;
 }
@@ -128,7 +129,7 @@ class DockerEngine final : public PublishingEngine {
     Action action;
     DesiredJob settings;
   };
-  // Made once, by the first call that needs it.
+  // Created once, by the first method that needs it.
   struct Daemon {
     Daemon(std::unique_ptr<docker::DockerApi> connected, docker::SpecOptions spec)
         : api(std::move(connected)), worker(api.get(), std::move(spec)) {}
@@ -140,7 +141,7 @@ class DockerEngine final : public PublishingEngine {
   void Manage();
   void Work();
   void Listen();
-  // Listens until the stream breaks; moves `since` on.
+  // Reads events until the stream breaks; advances `since`.
   Status ListenOnce(std::string* since);
   Status Compare();
   void Heard(const docker::ContainerEvent& event);
@@ -159,7 +160,7 @@ class DockerEngine final : public PublishingEngine {
   std::mutex mu_;
   std::condition_variable due_;              // for the manager
   std::condition_variable work_;             // for the workers
-  std::condition_variable changed_;          // after every round of the manager
+  std::condition_variable changed_;          // notified after every iteration of the manager
   std::map<std::string, JobEntry> jobs_;     // guarded by mu_
   std::deque<ActionBatch> queue_;            // guarded by mu_
   std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
@@ -238,7 +239,7 @@ void DockerEngine::Work() {
   }
 }
 
-// ---- What the daemon says ----
+// ---- The daemon's events ----
 
 void DockerEngine::ListenFromNowOn() {
   if (std::exchange(listening_, true)) return;
@@ -251,7 +252,7 @@ bool DockerEngine::Sleep(milliseconds time) {
 }
 
 void DockerEngine::Listen() {
-  // A little before now: what ended before the daemon began to tell is told as well.
+  // Begin in the past, to include ends before the stream was connected.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::string since =
       std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now).count() - 2);
@@ -325,7 +326,7 @@ Status DockerEngine::Compare() {
     if (one.running) running[one.id] = one.paused;
   }
   std::lock_guard lock(mu_);
-  // One that was started after the list was made is looked at in vain.
+  // A container that was started after the list was made is inspected without need.
   for (auto& [id, held] : jobs_) held.job->Compare(running, options_.clock->Now());
   poked_ = true;
   due_.notify_all();
@@ -359,7 +360,7 @@ Result<Capacity> DockerEngine::GetCapacity() {
 
 Result<EntryPoint> DockerEngine::FindEntryPoint(const std::string& image) {
   TRY_ASSIGN(Daemon* const daemon, Connect());
-  DesiredJob job;  // of nobody: only the end of this engine gives its pull up
+  DesiredJob job;  // without an id: only the engine's destructor cancels its pull
   job.image = image;
   TRY(daemon->worker.HaveImage(job));
   return daemon->api->ImageEntryPoint(image);
@@ -473,7 +474,7 @@ Status DockerEngine::RemoveAll(const std::string& job_id) {
       if (!end.ok() && (!end.retryable() || std::chrono::steady_clock::now() > deadline))
         return end;
     }
-    ::poll(nullptr, 0, 20);  // a removal that is under way is waited for
+    ::poll(nullptr, 0, 20);  // wait for a removal in progress
   }
 }
 
@@ -489,7 +490,7 @@ Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
                          " has ended; it is started again if the job has not");
     }
   }
-  // In a network of the job's own it is at an address that this machine reaches, too.
+  // An address in a job's own network is reachable from this machine too.
   TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
   return place.endpoint;
 }

@@ -1,12 +1,12 @@
-// `shoal marathon hold DIR ROLE`: what every instance of a role's app is. Marathon knows no
-// indices and starts again whatever ends, so a holder takes the first place of its role that
-// nobody holds (a lock on the place's file), runs that task as the orders say, writes what becomes
-// of it, and goes on holding when the task has ended. It ends when Marathon says so.
+// `shoal marathon hold DIR ROLE`: the program of every instance of a role's app. Marathon has no
+// task indices and restarts every instance that ends. Therefore an executor acquires the first free
+// slot of its role (a lock on the slot's file), runs that task according to the desired state, logs
+// its events, and keeps the slot after the task has ended. It exits only when Marathon tells it to.
 //
 //   orders.json ─inotify, else each second─▶ TaskTable ─DueActions─▶ spawn, signal ─▶
 //   places/ROLE-N.jsonl
 //
-// One thread; asleep but for a look each second.
+// Single-threaded; wakes up at least once a second.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,17 +37,17 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// Before Mesos kills what it told to end (taskKillGracePeriodSeconds of the app).
+// Less than taskKillGracePeriodSeconds of the app, after which Mesos sends SIGKILL.
 constexpr milliseconds kMarathonsPatience{20'000};
 constexpr size_t kLogTail = 4096;
-constexpr int kExcluded = 1;  // its exit code: Marathon is to put another instance elsewhere
+constexpr int kExcluded = 1;  // exit code that makes Marathon start an instance on another agent
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-// Where the other tasks reach this one: the numeric address of the agent's name, else of the route.
+// The address at which other tasks reach this one: of the agent's name, else of the route.
 std::string AgentAddress() {
   const std::string host = Variable("HOST");
   const std::string address = host.empty() ? "" : net::AdvertisedHost(host).value_or("");
@@ -99,7 +99,7 @@ class Executor {
 
   static TimePoint Now() { return RealClock::Get()->Now(); }
 
-  // ---- The place ----
+  // ---- The slot ----
 
   void AcquireSlot() {
     if (orders_.stop) return;
@@ -108,8 +108,8 @@ class Executor {
     }
   }
 
-  // A task that is not to run on this agent any more leaves the place to another agent's holder,
-  // which goes on as after a loss.
+  // Releases the slot of a task that excludes this agent. An executor on another agent continues as
+  // after a loss.
   void LeaveExcluded() {
     if (!place_ || child_ || told_to_end_ || orders_.stop) return;
     const AgentTask* const wanted = Wanted();
@@ -125,14 +125,14 @@ class Executor {
     return std::find(hosts.begin(), hosts.end(), Variable("HOST")) != hosts.end();
   }
 
-  // There is, or will be, something of the role to do that is not to be done here.
+  // The role has a task that must not run on this agent.
   bool IsExcluded() const {
     return std::any_of(orders_.tasks.begin(), orders_.tasks.end(), [&](const auto& ordered) {
       return ordered.task.role == role_ && ExcludedHere(ordered);
     });
   }
 
-  // False if somebody else holds it.
+  // Acquires the slot of `wanted`. False if another executor owns it.
   bool Take(const AgentTask& wanted) {
     const int index = wanted.task.index;
     const fs::path path = SlotPath(job_dir_, role_, index);
@@ -157,7 +157,7 @@ class Executor {
     return true;
   }
 
-  // Gives it up when it is named no more and its task has ended.
+  // Releases the slot when its task is no longer listed and has ended.
   void ReleaseSlot() {
     if (!place_ || child_ || orders_.stop || told_to_end_ || Wanted() != nullptr) return;
     Append(EncodeAgentEvent({EventKind::kAgentExited, {}, round_, TaskId()}));
@@ -181,7 +181,7 @@ class Executor {
     place_->table.Take(mine, Now());
   }
 
-  // ---- What happens ----
+  // ---- Input ----
 
   void Wait() {
     std::vector<pollfd> polls = {{child_ ? child_->process.pidfd.get() : -1, POLLIN, 0}};
@@ -194,8 +194,8 @@ class Executor {
     }
   }
 
-  // Marathon ends this Mesos task. What still runs is made again by another one, should it be
-  // wanted. The coordinator would take a SIGTERM for the end of the job.
+  // Marathon ends this Mesos task. If the task is still listed, another executor starts it again.
+  // The coordinator gets SIGKILL because it would treat SIGTERM as the end of the job.
   void OnToldToEnd() {
     told_to_end_ = true;
     if (role_ == kCoordinator && child_) Signal(child_->life, SIGKILL);
@@ -207,7 +207,7 @@ class Executor {
     const Child child = std::move(*child_);
     child_.reset();
     (void)ReadEnd(child.process.pidfd.get(), child.process.pid, child.process.start_ticks, &status);
-    if (role_ == kCoordinator) {  // where it was reached it is not any more
+    if (role_ == kCoordinator) {  // its published address is no longer valid
       std::error_code ignored;
       fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
     }
@@ -216,7 +216,7 @@ class Executor {
                         ReadTail(log, kLogTail).value_or(""));
   }
 
-  // ---- What is due ----
+  // ---- Actions ----
 
   void Act() {
     next_.reset();
@@ -256,7 +256,7 @@ class Executor {
     place_->table.Started(life, Now());
   }
 
-  // ---- What is told ----
+  // ---- Event log ----
 
   static std::string TaskId() { return Variable("MESOS_TASK_ID"); }
 

@@ -1,6 +1,7 @@
-// Two threads beside the callers': one reads what holders write (inotify, and each second where the
-// kernel does not tell), one looks at Marathon: when its events say that something happened, and
-// every so often in case one was lost. A third for each Marathon listens to its events.
+// Two threads: reader_ reads the executors' event logs (inotify, and once a second because inotify
+// misses changes of other hosts); looker_ polls Marathon, when an event triggers it and
+// periodically in case an event was lost. One more thread per Marathon reads its event stream. All
+// job state is guarded by mu_, which is never held during a call to Marathon or to a watch.
 #include "engine/marathon/marathon_engine.h"
 
 #include <algorithm>
@@ -33,16 +34,16 @@ using marathon::MarathonJob;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReadAgain{1000};
-constexpr milliseconds kLookGap{100};      // between two looks at Marathon
-constexpr milliseconds kWaitingGap{1000};  // … while something has to start or to go
-constexpr milliseconds kQuietGap{15'000};  // … while all runs
-// How long holders may take beyond the grace to end what they hold, before the group goes anyway.
+constexpr milliseconds kLookGap{100};      // minimum between two polls of Marathon
+constexpr milliseconds kWaitingGap{1000};  // interval while a task has to start or to end
+constexpr milliseconds kQuietGap{15'000};  // interval while all tasks run
+// Time beyond the grace that executors get to end their tasks before the group is removed.
 constexpr milliseconds kHolderPatience{3'000};
 constexpr milliseconds kGonePatience{60'000};
 constexpr milliseconds kConflictPatience{30'000};
 constexpr milliseconds kAskAgain{100};
 
-// A Marathon and those who listen to it.
+// A Marathon and the listener of its events.
 struct Cluster {
   std::unique_ptr<MarathonApi> api;
   std::unique_ptr<marathon::EventListener> listener;
@@ -90,8 +91,8 @@ class MarathonEngine final : public PublishingEngine {
   struct JobEntry {
     std::unique_ptr<MarathonJob> job;
     Cluster* cluster = nullptr;
-    std::set<std::string> deployments;  // that we began
-    bool sent = false;                  // … one of them before Marathon was asked last
+    std::set<std::string> deployments;  // started by this engine
+    bool sent = false;                  // one of them was started before the last poll
   };
 
   void ReadExecutorEvents();
@@ -102,11 +103,11 @@ class MarathonEngine final : public PublishingEngine {
                                   std::vector<std::string>* surplus, bool* group_shrinks);
   void Listen(Cluster* cluster);  // under mu_
   Result<Cluster*> ClusterOf(const job::Marathon& settings);
-  // That of a job of another process of ours, as the job's directory says.
+  // The cluster of another controller's job, by the records in the job's directory.
   Result<Cluster*> ClusterOfRecord(const std::string& job_id);
   Status SendGroup(const std::string& job_id);
   Status RemoveGroup(MarathonApi* api, const std::string& job_id);
-  // NotFound with where it is, if that is not here.
+  // NotFound with the task's host if it runs on another one.
   Status Elsewhere(const std::string& job_id, const std::string& role, int index,
                    const Status& here);
 
@@ -116,12 +117,12 @@ class MarathonEngine final : public PublishingEngine {
   std::mutex connect_mu_;
   std::map<std::string, Cluster> clusters_;  // by URL; guarded by connect_mu_, none is removed
   std::mutex mu_;
-  std::condition_variable changed_;                // something was read or said, or we end
+  std::condition_variable changed_;                // an event was read, or the engine ends
   std::map<std::string, JobEntry> jobs_;           // guarded by mu_
   std::map<std::string, marathon::Failure> said_;  // guarded by mu_: how Mesos tasks ended
   bool look_ = false;                              // guarded by mu_
   bool ending_ = false;                            // guarded by mu_
-  int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
+  int publishing_ = 0;  // guarded by mu_: threads that publish events which jobs_ already reflects
   std::thread reader_;
   std::thread looker_;
 };
@@ -189,13 +190,13 @@ void MarathonEngine::LookAt(const std::string& job_id) {
     const auto held = jobs_.find(job_id);
     if (held == jobs_.end() || held->second.job->stopping() || held->second.job->over()) return;
     api = held->second.cluster->api.get();
-    // A group that is sent while we ask is not gone because the answer has none.
+    // A group that is sent during the query may be missing from the response.
     held->second.sent = !held->second.deployments.empty();
     running = held->second.job->Running();
     waits = held->second.job->Waits();
   }
   const auto apps = api->AppsOf(job_id);
-  if (!apps.ok()) return LogInfo("{}", apps.status().message());  // nothing is known
+  if (!apps.ok()) return LogInfo("{}", apps.status().message());  // state unknown: no change
   std::vector<std::string> surplus;
   bool group_shrinks = false;
   std::vector<TaskEvent> events = TakeApps(job_id, *apps, running, &surplus, &group_shrinks);
@@ -332,7 +333,7 @@ void MarathonEngine::Listen(Cluster* cluster) {
       });
 }
 
-// What we began ourselves is overtaken at once; for what somebody else began we wait.
+// Overrides conflicting deployments of this engine at once, and waits for those of others.
 Status MarathonEngine::SendGroup(const std::string& job_id) {
   const TimePoint until = options_.clock->Now() + kConflictPatience;
   bool force = false;
@@ -430,8 +431,8 @@ Status MarathonEngine::Stop(const std::string& job_id, milliseconds grace) {
   return Status::Ok();
 }
 
-// Whatever group it is in. Marathon may forget the apps before their Mesos tasks have ended: the
-// deployment that removes them tells.
+// Removes the group that contains the job's apps, whatever its name. Marathon may drop the apps
+// before their Mesos tasks have ended, so this waits for the deployment that removes them.
 Status MarathonEngine::RemoveGroup(MarathonApi* api, const std::string& job_id) {
   const TimePoint until = options_.clock->Now() + kGonePatience;
   std::string group, deployment;

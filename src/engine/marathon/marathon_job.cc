@@ -119,8 +119,8 @@ void MarathonJob::Take(const AgentEvent& line, const Key& key, Slot* place,
   const TaskEvent& told = line.event;
   if (line.sign != EventKind::kTask || told.role != key.first || told.index != key.second) return;
   mesos_tasks_.insert(line.node);
-  // Its loss was told on Marathon's word, or its end at a stop. One that was only cut off may end
-  // later by itself: nobody makes it again then, and its end is news.
+  // The loss was already reported by Marathon, or the end by a stop. A task on an unreachable agent
+  // may end later by itself; then it is not started again, and its end is reported.
   const bool cut_off = place->seen && place->seen->phase == TaskPhase::kLost &&
                        place->seen->mesos_task == line.node && told.phase == TaskPhase::kEnded;
   const bool known = place->seen && place->seen->incarnation == told.incarnation &&
@@ -241,7 +241,7 @@ void MarathonJob::RemoveRecords() const {
   fs::remove_all(SlotsDir(dir_), error);
 }
 
-// Those whose places are named, and those whose tasks have not ended yet.
+// Mesos tasks whose slots are listed, and those whose tasks have not ended yet.
 std::set<std::string> MarathonJob::NeededTasks() const {
   std::set<std::string> needed;
   for (const auto& [key, place] : places_) {

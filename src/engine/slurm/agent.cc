@@ -1,12 +1,13 @@
-// `shoal slurm agent DIR [AHEAD]`: what the batch script becomes on the first node of the
-// allocation, or what runs beside an salloc on the controller's machine (ADR 87). It makes the
-// tasks of engine/orders.json exist, as steps (srun) on the nodes that it chooses, and writes to
-// engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
+// `shoal slurm agent DIR [AHEAD]`: the program that the batch script executes on the first node of
+// the allocation, or that runs beside salloc on the controller's machine (ADR 87). It starts the
+// tasks of engine/orders.json as steps (srun) on nodes that it chooses, and logs their changes to
+// engine/events.jsonl. It does not need the controller to be present.
 //
 //   orders.json ─inotify, else each second─▶ TaskTable ─DueActions─▶ StepRunner (srun, pipes) ─▶
 //   events.jsonl
 //
-// One thread. Ends when all is to end and nothing runs; the allocation ends with it.
+// Single-threaded. Exits when the desired state is empty and no task runs; the allocation ends with
+// it.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,7 +43,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr const char* kCoordinator = "coordinator";
-// Before Slurm kills what it told to end (KillWait is 30 s unless the site says otherwise).
+// Less than KillWait (30 s by default), after which Slurm sends SIGKILL.
 constexpr milliseconds kSlurmsPatience{20'000};
 
 constexpr size_t kLogTail = 4096;
@@ -59,7 +60,7 @@ class Agent {
 
   Result<int> Run() {
     TRY(Prepare());
-    if (ahead_ && !TakeGrant()) return 1;  // salloc has said why
+    if (ahead_ && !TakeGrant()) return 1;  // salloc has printed the reason
     TRY(Begin());
     Tell(EventKind::kAgentStarted, "", own_node_);
     while (!Done()) {
@@ -69,7 +70,7 @@ class Agent {
       if (look_at_time_ && Now() >= *look_at_time_) LookAtTime();
     }
     Tell(EventKind::kAgentExited, "");
-    // Where salloc would give the allocation back, and is gone.
+    // salloc would release the allocation, but it is gone.
     if (ahead_ && (!salloc_.valid() || ProcessEnded(salloc_.get())))
       (void)commands_.Cancel(number_);
     return 0;
@@ -86,8 +87,8 @@ class Agent {
     return Status::Ok();
   }
 
-  // Of the salloc that was started with us (at_once.cc). What Slurm says to a batch script by its
-  // environment is then said to us, too. False: there is none.
+  // Reads the grant of the salloc that was started with this agent (immediate_allocation.cc) and
+  // sets the environment variables that Slurm sets for a batch script. False if there is no grant.
   bool TakeGrant() {
     constexpr milliseconds kPatience{10'000};
     const auto grant = AwaitGrant(STDIN_FILENO, kPatience);
@@ -134,7 +135,7 @@ class Agent {
     return Status::Ok();
   }
 
-  // As Slurm says them to the batch script.
+  // Sets the variables that Slurm sets for a batch script.
   Status TakeCells(int component) {
     const std::string group = heterogeneous_ ? "_HET_GROUP_" + std::to_string(component) : "";
     TRY_ASSIGN(const std::vector<std::string> nodes,
@@ -146,7 +147,7 @@ class Agent {
     return Status::Ok();
   }
 
-  // Nobody signals that the time is nearly over.
+  // Slurm sends no signal before the time limit to an agent outside of the allocation.
   Status BeAttended() {
     constexpr std::chrono::seconds kFirstLook{2};
     look_at_time_ = Now() + kFirstLook;
@@ -154,7 +155,7 @@ class Agent {
     return TellEngine();
   }
 
-  // It waits for that.
+  // Waits until the job is cancelled.
   Status TellEngine() const {
     TRY(WriteAll(STDOUT_FILENO, std::to_string(number_) + "\n"));
     TRY_ASSIGN(const UniqueFd nothing, OpenFile("/dev/null", O_WRONLY));
@@ -162,7 +163,7 @@ class Agent {
     return Status::Ok();
   }
 
-  // It can be changed while the job runs.
+  // An administrator may change the time limit while the job runs.
   void LookAtTime() {
     constexpr std::chrono::seconds kAgain{60};
     look_at_time_ = Now() + kAgain;
@@ -173,7 +174,7 @@ class Agent {
     look_at_time_ = std::min(*look_at_time_, Now() + (**left - *ahead_));
   }
 
-  // What an earlier agent of this job left, before Slurm put the job into its queue again.
+  // Reads the event log of an earlier agent, from before Slurm requeued the job.
   Status Continue() {
     AgentEventReader reader(AgentEventsPath(job_dir_));
     bool before = false;
@@ -196,7 +197,7 @@ class Agent {
   static TimePoint Now() { return RealClock::Get()->Now(); }
   bool Done() const { return closing_ && !table_.AnyAlive() && steps_->empty() && !saving_; }
 
-  // ---- What happens ----
+  // ---- Input ----
 
   void Wait() {
     std::vector<pollfd> polls = {{ahead_ && !revoked_ ? STDIN_FILENO : -1, POLLIN, 0}};
@@ -216,18 +217,18 @@ class Agent {
 
   void OnSignal(int signal) {
     if (signal == SIGUSR1) return OnTimeLimit();
-    // Slurm ends the allocation. The coordinator must not take that for its tasks' own ends.
+    // Slurm ends the allocation. The coordinator must not see its tasks' ends as failures.
     LogWarning("Slurm ends the allocation");
     EndForAnother();
   }
 
-  // Nobody writes there: Slurm has ended the allocation, and salloc its command.
+  // The socket to salloc's command closed: Slurm has ended the allocation.
   void OnRevoked() {
     revoked_ = true;
     OnSignal(SIGTERM);
   }
 
-  // Everything ends, to be started again by another agent, should there be one.
+  // Ends all tasks as losses, so that another agent starts them again.
   void EndForAnother() {
     for (const auto& [life, cell] : cells_) {
       if (life.key.first == kCoordinator) steps_->Signal(life, SIGKILL);
@@ -237,7 +238,7 @@ class Agent {
     table_.StopAll(Now() + kSlurmsPatience, true);
   }
 
-  // The coordinator lets all tasks save and end, and ends as suspended.
+  // Makes the coordinator save and suspend the job.
   void OnTimeLimit() {
     if (closing_ || saving_) return;
     Tell(EventKind::kTimeLimit, "the time of its allocation is nearly over");
@@ -250,7 +251,7 @@ class Agent {
   void OnEnded(const Incarnation& life, TaskEnd end, const std::string& words) {
     Release(life);
     const bool coordinator = life.key.first == kCoordinator;
-    if (coordinator) {  // where it was reached it is not any more
+    if (coordinator) {  // its published address is no longer valid
       std::error_code ignored;
       fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
     }
@@ -260,7 +261,7 @@ class Agent {
     table_.Ended(life, Now(), std::move(end),
                  words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
     if (saved) return Requeue();
-    // The job is over. A controller would say so, but there need not be one.
+    // The job is over. Do not wait for the controller to say so: it may be absent.
     if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
       closing_ = true;
       table_.StopAll(Now() + orders_.grace, false);
@@ -278,13 +279,13 @@ class Agent {
 
   void AskRequeue() {
     Tell(EventKind::kNeedsNewAllocation, "");
-    if (ahead_) return;  // whoever ordered the job submits it when we have ended
+    if (ahead_) return;  // the engine submits the job again when this agent has exited
     auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, CurrentEnvironment());
     if (!ran.ok() || ran->exit_code != 0)
       LogError("scontrol requeue: {}", ran.ok() ? ran->err : ran.status().message());
   }
 
-  // The next coordinator is to go on from the suspension (rendezvous/bootstrap/job_files.h).
+  // Tells the next coordinator to resume from the suspension (rendezvous/bootstrap/job_files.h).
   void CountResume() {
     const fs::path path = fs::path(job_dir_) / "resumes";
     const int resumes = std::atoi(ReadFile(path, 64).value_or("0").c_str());
@@ -307,22 +308,22 @@ class Agent {
     }
   }
 
-  // ---- What is due ----
+  // ---- Actions ----
 
   void Act() {
     TaskTable::DueActions due = table_.Step(Now());
     next_ = due.next;
     for (const Incarnation& life : due.term) steps_->Signal(life, SIGTERM);
     for (const Incarnation& life : due.kill) steps_->Signal(life, SIGKILL);
-    // sruns take their time: the coordinator is there before their tasks are.
+    // The coordinator starts first: srun takes longer.
     std::stable_partition(due.start.begin(), due.start.end(),
                           [](const Incarnation& life) { return life.key.first != kCoordinator; });
     while (!due.start.empty()) StartSome(&due.start);
   }
 
-  // The first of them with all others of its role that go the same way: one step. A task with GPUs
-  // has a step of its own, whose devices are free again at its end. Big roles come before small
-  // ones, as the engine orders them.
+  // Starts the first task together with all others of its role that can share a step with it. A
+  // task with GPUs gets a step of its own, so that its devices are free when it ends. Large roles
+  // are placed before small ones, in the engine's order.
   void StartSome(std::vector<Incarnation>* lives) {
     const std::string role = lives->front().key.first;
     StepSpec spec;
@@ -364,8 +365,8 @@ class Agent {
     }
   }
 
-  // False if it is refused, or waits for another allocation. `fresh`: what it gets is held by no
-  // step. A task without GPUs and memory may share what is full.
+  // Reserves a cell. False if the task is refused or waits for another allocation. `fresh`: no step
+  // holds the cell. A task without GPUs and memory request may use a full cell.
   bool Place(const Incarnation& life, bool* fresh) {
     if (life.key.first == kCoordinator) {
       cells_[life] = kNoCell;
@@ -413,7 +414,7 @@ class Agent {
     }
   }
 
-  // A node is gone and what was on it fits nowhere: another allocation has to come.
+  // A node failed and its tasks fit nowhere else: the job needs another allocation.
   void RequeueForRoom() {
     if (closing_) return;
     Tell(EventKind::kNote, "the nodes that are left have no room for what was lost");
@@ -448,8 +449,8 @@ class Agent {
     return records;
   }
 
-  // A firewall of the login node lets the nodes reach the ports of its sruns, and perhaps no
-  // others.
+  // Chooses the coordinator's port among srun's ports: a firewall of the login node may leave only
+  // those reachable.
   void TakeOpenPort(DesiredTask* coordinator) const {
     const auto range = commands_.SrunPorts();
     if (!range.ok()) return LogInfo("{}", range.status().message());
@@ -459,7 +460,7 @@ class Agent {
     coordinator->env.emplace("SHOAL_COORDINATOR_PORT", std::to_string(port(any)));
   }
 
-  // ---- What is told ----
+  // ---- Event log ----
 
   void Write() {
     std::string text;
@@ -490,7 +491,7 @@ class Agent {
       LogError("{}: {}", AgentEventsPath(job_dir_).string(), written.message());
   }
 
-  // srun takes from its environment what it is not told: it is to ask for nothing but its words.
+  // srun reads defaults from its environment: remove them, so that only its arguments count.
   static std::vector<std::string> SrunEnvironment() {
     std::vector<std::string> env = WithoutSlurm(CurrentEnvironment());
     for (const char* name : {"SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOBID"}) {
@@ -503,24 +504,24 @@ class Agent {
   static constexpr size_t kNoCell = static_cast<size_t>(-1);
 
   const std::string job_dir_;
-  // On the controller's machine: so long before the end of the allocation's time the tasks save.
+  // Set on the controller's machine: the tasks save this long before the time limit.
   const std::optional<std::chrono::seconds> ahead_;
   const SlurmCommands commands_{CurrentEnvironment()};
-  int64_t number_ = 0;  // of the allocation, with ahead_
-  UniqueFd salloc_;     // a pidfd, with ahead_
+  int64_t number_ = 0;  // Slurm's job id, with ahead_
+  UniqueFd salloc_;     // pidfd of salloc, with ahead_
   bool revoked_ = false;
   bool heterogeneous_ = false;
   std::optional<TimePoint> look_at_time_;
   std::vector<std::string> nodes_;
   DesiredState orders_;
   CellPlacement placement_;
-  std::string own_node_;  // empty if it is none of the allocation's: a front end
+  std::string own_node_;  // empty on a front end outside of the allocation
   TaskTable table_;
   std::string address_;
-  std::string launcher_;  // what steps run, and launchers are
+  std::string launcher_;  // program of steps and launchers
   std::unique_ptr<StepRunner> steps_;
-  std::map<Incarnation, size_t> cells_;  // of what is started
-  std::map<Incarnation, size_t> held_;   // … by a step that is not over
+  std::map<Incarnation, size_t> cells_;  // cells of started tasks
+  std::map<Incarnation, size_t> held_;   // cells held by running steps
   DesiredStateWatcher watch_;
   UniqueFd lines_;
   std::optional<TimePoint> next_;
