@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr size_t kMaxFile = 64 << 20;
 constexpr size_t kMaxTasks = job::kMaxTasks + 1;
 constexpr size_t kMaxLine = 64 << 10;
-constexpr size_t kMaxRead = 4 << 20;  // of one Read
+constexpr size_t kMaxRead = 4 << 20;  // bytes per Read
 constexpr int kVersion = 1;
 constexpr const char* kSigns[] = {"task",   "begun", "time-limit", "requeue",
                                   "closed", "note",  "another"};

@@ -47,7 +47,7 @@ void TaskTable::Take(const DesiredState& orders, TimePoint now) {
     // It was not named for a while, which we may not have seen.
     const bool again = !fresh && (task.wanted ? wish.round != task.ordered.round : task.alive);
     const bool back = !fresh && !task.wanted && !task.alive && !task.start_at;
-    // A replayed one that had ended well has, and stays so.
+    // A replayed task that ended with 0 stays ended.
     const bool replayed = back && task.ordered.task.role.empty();
     const bool ended = task.phase == TaskPhase::kEnded;
     task.wanted = true;

@@ -78,7 +78,7 @@ Result<std::string> DockerWorker::Create(const Action& action, const DesiredJob&
       ContainerName(job.job_id, action.key.first, action.key.second, action.incarnation);
   auto made = api_->Create(name, body);
   if (made.ok() || made.status().code() != Code::kAlreadyExists) return made;
-  // Made before, by a call of ours whose answer was lost; or it is somebody else's.
+  // Created by an earlier call whose reply was lost, or not Shoal's.
   TRY_ASSIGN(const ContainerState there, api_->Inspect(name));
   if (!there.task || there.task->job != job.job_id) return made;
   TRY(api_->Remove(there.id));

@@ -22,7 +22,7 @@ const json::object* Member(const json::object& object, const std::string& field)
   return value == nullptr ? nullptr : value->if_object();
 }
 
-// Configurations name registries with and without what surrounds the host.
+// Configurations name registries with or without scheme and path.
 std::string HostOf(std::string server) {
   const size_t scheme = server.find("://");
   if (scheme != std::string::npos) server.erase(0, scheme + 3);

@@ -88,7 +88,7 @@ class Carrier {
     kill_at_ = SteadyClock::now() + ends_.grace;
   }
 
-  // False if nobody is there any more, or talks nonsense.
+  // False if the caller is gone or sends an invalid frame.
   bool Hear() {
     char block[kBlock];
     const ssize_t got = ::read(ends_.in, block, sizeof block);

@@ -19,8 +19,8 @@ namespace {
 using Kind = ExecFrame::Kind;
 
 constexpr size_t kBlock = 32 << 10;
-constexpr size_t kMostWords = 4096;  // of who could not start it
-// After the command's end: what it has left behind may hold its output open for ever.
+constexpr size_t kMostWords = 4096;  // kept of an error message before the first frame
+// Wait after the command's end: its background processes may keep the output open forever.
 constexpr int kLinger_ms = 2'000;
 
 class RemoteExecution final : public Execution {

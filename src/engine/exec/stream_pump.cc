@@ -12,7 +12,7 @@
 namespace shoal::engine {
 namespace {
 
-// False at the end of the stream, or when nobody takes it any more.
+// False at the end of the stream, or if the receiver has closed.
 bool Pass(int from, int to, std::vector<char>* block) {
   const ssize_t got = ::read(from, block->data(), block->size());
   if (got < 0 && errno == EINTR) return true;

@@ -296,7 +296,7 @@ Status FakeEngine::Stop(const std::string& job_id, milliseconds grace) {
     if (task.alive) task.kill_at = world_->clock->Now() + grace;
   }
   world_->Step(world_->clock->Now());
-  if (waits) {  // nobody else would turn the clock while this call blocks
+  if (waits) {  // the caller blocks here and cannot advance the clock
     world_->clock->Advance(grace);
     world_->Step(world_->clock->Now());
   }

@@ -28,7 +28,7 @@ const json::array& ArrayAt(const json::object& object, std::string_view field) {
   return value != nullptr && value->is_array() ? value->get_array() : kNone;
 }
 
-// What people may be shown: one line, no control characters, of a bounded length.
+// A text made safe for messages: one line, no control characters, bounded length.
 std::string TextAt(const json::object& object, std::string_view field) {
   std::string text = GetStringOr(object, field, "");
   if (text.size() > kLongestText) text.resize(kLongestText);

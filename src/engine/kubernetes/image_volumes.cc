@@ -35,7 +35,7 @@ const json::object* InfoOf(const json::value& node) {
   return at->if_object();
 }
 
-// Nothing is made of it: who does not know the volume refuses it.
+// A dry run: a server that does not know the volume type rejects it.
 json::object Probe() {
   const json::object volume{{"name", "image"}, {"image", {{"reference", "shoal.dev/none:1"}}}};
   const json::object pod{

@@ -22,7 +22,7 @@ TaskEnd EndOfPod(const PodView& pod, const job::Resources& resources) {
   } else {
     end.exit_code = pod.exit_code;
   }
-  if (pod.exit_code < 0) end.signal = 9;  // nobody has seen it end: it was killed with its node
+  if (pod.exit_code < 0) end.signal = 9;  // no exit code was recorded: it was killed with its node
   end.reason = pod.end_reason;
   if (pod.out_of_memory) {
     end.out_of_memory = true;
@@ -129,7 +129,7 @@ void JobState::See(const PodView& pod, TimePoint now, const TaskState::ReadLogTa
   }
   task.pod = pod;
   if (IsDead(task.state.phase)) return;
-  // A node says by turns what the registry has answered and that it will ask again.
+  // A node alternates between the registry's response and the back-off.
   task.told_pull = pod.pull_failed || (pod.backs_off && task.told_pull);
   const bool less = pod.backs_off && task.told_pull;
   if (!pod.waits.empty() && !less) Wait(key, &task, pod.waits, events);

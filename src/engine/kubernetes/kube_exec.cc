@@ -20,7 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 using Kind = WebSocketReader::Message::Kind;
 
 constexpr size_t kBlock = 32 << 10;
-constexpr std::chrono::seconds kPatience{30};  // with a server that does not take what is sent
+constexpr std::chrono::seconds kPatience{30};           // for a server that does not read
 constexpr std::chrono::milliseconds kRefusalTime{300};  // in which a closed port is told
 // The first byte of each message.
 constexpr char kIn = 0;
@@ -107,7 +107,7 @@ class PortStream {
  public:
   explicit PortStream(net::UpgradedChannel upgraded) : line_(std::move(upgraded)) {}
 
-  // Unavailable if the pod says within a moment that nobody listens.
+  // Unavailable if the pod soon reports that no process listens.
   Status AwaitRefusal() {
     const auto until = SteadyClock::now() + kRefusalTime;
     while (early_.empty() && !closed_) {

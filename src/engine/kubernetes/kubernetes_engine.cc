@@ -1,5 +1,6 @@
-// The calls of engine.h send objects (objects.h, plan_jobs.h) and wait for nothing but the server's
-// answer. A thread for each job watches its pods (job_follower.h); one more tells the watchers.
+// The methods of Engine send objects (objects.h, plan_jobs.h) and wait only for the server's
+// replies. One thread per job follows its pods (pod_informer.h); publisher_ delivers events to
+// watches.
 #include "engine/kubernetes/kubernetes_engine.h"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kEndPatience{60'000};
 
-// Where a job is, beside the job's own directory: found again after a crash.
+// The cluster of a job, recorded in the job's directory for adoption after a crash.
 struct ClusterRecord {
   std::string context;
   std::string name_space;
@@ -63,7 +64,8 @@ Status WritePlace(const std::string& job_dir, const ClusterRecord& place) {
   return WriteFileAtomically(PlaceFile(job_dir), ToText(object) + "\n", 0600);
 }
 
-// Several at a time, in any order; the first error, after which no other is begun.
+// Makes several calls concurrently, in any order. Returns the first error; after it no call is
+// started.
 Status CallAll(const std::vector<std::function<Status()>>& calls) {
   constexpr size_t kAtOnce = 8;
   std::atomic<size_t> next{0};
@@ -89,7 +91,7 @@ struct JobEntry {
   ClusterRecord place;
   std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
   const KubeClient* shared = nullptr;  // of its cluster, as long as the engine
-  std::unique_ptr<KubeClient> client;  // its own: interrupted alone
+  std::unique_ptr<KubeClient> client;  // for this job only, so that it can be interrupted alone
   std::mutex sending;                  // one Apply or Stop at a time
   std::unique_ptr<PodInformer> follower;
   std::mutex relay_mu;
@@ -133,7 +135,7 @@ class KubernetesEngine final : public PublishingEngine {
     std::string path;
     std::string launcher;  // in the pod
   };
-  // Where a job of another process of ours is, as the job's directory says.
+  // The cluster of another controller's job, by the record in the job's directory.
   ClusterRecord RecordedPlace(const std::string& job_id) const {
     return ReadPlace(options_.job_dir ? options_.job_dir(job_id) : "");
   }
@@ -141,7 +143,7 @@ class KubernetesEngine final : public PublishingEngine {
   Result<const KubeClient*> ClientFor(const std::string& context);
   Result<std::shared_ptr<JobEntry>> Hold(const std::string& job_id, const ClusterRecord& place);
   std::shared_ptr<JobEntry> Find(const std::string& job_id);
-  // `there`: whether the cluster has any of it.
+  // `there`: whether the cluster has objects of the job.
   Result<std::shared_ptr<JobEntry>> FindOrAdopt(const std::string& job_id,
                                                 const ClusterRecord& place, bool* there);
   Status Send(JobEntry* held, const DesiredJob& desired, const JobChanges& changes);
@@ -159,7 +161,7 @@ class KubernetesEngine final : public PublishingEngine {
   std::mutex mu_;
   std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
   std::map<std::string, std::shared_ptr<JobEntry>> jobs_;       // guarded by mu_
-  // Jobs whose Apply failed before it had asked for anything to be made.
+  // Jobs whose Apply failed before it sent a request.
   std::set<std::string> nothing_made_;  // guarded by mu_
 
   std::mutex outbox_mu_;
@@ -439,7 +441,7 @@ Status KubernetesEngine::RemoveAll(JobEntry* held, const std::string& job_id, mi
                remove("/secrets/" + BaseName(job_id), {})}));
   const Status gone = held->follower->AwaitNoPods(grace + kEndPatience);
   if (gone.code() != Code::kDeadlineExceeded) return gone;
-  // On nodes that are silent: nobody confirms their end, and who holds their volumes is not known.
+  // Pods on unreachable nodes: their end is never confirmed, and they may still hold volumes.
   LogWarning(
       "job {}: pods do not end though they were deleted: they are removed by force; a node "
       "that is cut off ends them when it is back",

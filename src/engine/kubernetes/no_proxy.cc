@@ -75,7 +75,7 @@ bool TakePort(uint16_t port, std::string* entry) {
   const bool bracketed = entry->starts_with('[');
   const size_t close = entry->find(']');
   const size_t colon = entry->rfind(':');
-  // Of an address of version 6 only what stands behind its brackets is a port.
+  // The port of an IPv6 address is only what follows its brackets.
   const bool has =
       colon != std::string::npos && (bracketed ? colon == close + 1 : entry->find(':') == colon);
   int own = port;

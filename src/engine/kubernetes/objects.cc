@@ -49,7 +49,7 @@ void ReplaceAll(const std::string& from, const std::string& to, std::string* tex
     text->replace(at, from.size(), to);
 }
 
-// A word as the cluster reads it: its own "$(NAME)" is what stands for our marks.
+// An argument as the cluster expands it: placeholders become "$(NAME)".
 std::string Word(std::string text, const DesiredJob& job, const std::string& name_space) {
   ReplaceAll("$", "$$", &text);
   const Endpoint coordinator = CoordinatorAddress(job.job_id, name_space);
@@ -189,8 +189,8 @@ struct Mounted {
   json::array mounts;
 };
 
-// What is mounted at several places is one volume of the pod: a kubelet waits for ever for the
-// second volume of one claim.
+// A source that is mounted at several places is a single volume: a kubelet waits forever for the
+// second volume of a claim.
 void AddVolumes(const std::vector<PodVolume>& volumes, Mounted* all) {
   std::map<std::string, std::string> names;  // of sources; each empty directory is one of its own
   int number = 0;

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kStep{1'000};  // of looking at what the watch does not tell
+constexpr milliseconds kStep{1'000};  // interval of polls for state that the watch does not report
 constexpr milliseconds kLivenessCheckInterval{5'000};
 constexpr int kWatchSeconds = 300;  // the server ends a watch then; the next goes on
 constexpr size_t kMaxLine = 8 << 20;

@@ -8,7 +8,7 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-constexpr int kNodeLoss = 30;  // seconds until what a lost node held is made elsewhere
+constexpr int kNodeLoss = 30;  // seconds until the tasks of a lost node are started elsewhere
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr const char* kCoordinator = "coordinator";
 // On pods of a Job they have to be what the cluster makes them.
@@ -95,7 +95,7 @@ bool NeedsEscalation(const json::object& context) {
   });
 }
 
-// Of a container's context, without what lets its program do more than others.
+// A container's security context without privileges.
 json::object WithoutRights(json::object context) {
   context.erase("privileged");
   context.erase("procMount");

@@ -37,7 +37,7 @@ bool IsField(std::string_view line, std::string_view name) {
   });
 }
 
-// Up to the end of the head; what came behind it stays in it.
+// Reads up to the end of the head; the result may include bytes after it.
 Result<std::string> ReadHead(net::ByteChannel* from) {
   const auto deadline = SteadyClock::now() + kHandshake;
   std::string text;
@@ -50,7 +50,7 @@ Result<std::string> ReadHead(net::ByteChannel* from) {
   return text;
 }
 
-// The first bytes of the answer, unless who asked for it is gone before.
+// The first bytes of the reply; empty if the client closed before.
 std::string HearBeginning(net::ByteChannel* from, int asker) {
   std::string begin;
   while (begin.size() < kRefused.size()) {
@@ -133,7 +133,7 @@ class LoopbackRelay final : public PodRelay {
       raw->thread = std::thread([this, raw, fd = fd.Release()] {
         const Status carried = Carry(fd, raw);
         {
-          // Nobody shuts down a number that is somebody else's by then.
+          // The descriptor number may have been reused: do not shut it down.
           std::lock_guard done_lock(mu_);
           raw->fd = -1;
           TellOnce(carried);

@@ -23,7 +23,7 @@ constexpr const char* kLoopback = "127.0.0.1";
 
 fs::path IsolatedRoot(const std::string& job_dir) { return fs::path(job_dir) / "apart"; }
 
-// One that nobody has now.
+// A port that is free now.
 Result<uint16_t> FreePort() {
   const UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

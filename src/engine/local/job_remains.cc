@@ -47,7 +47,7 @@ Status RemoveJobRemains(const std::string& job_id,
   const auto deadline = SteadyClock::now() + limit;
   TRY(host::RemoveCgroupsOf(group_bases, job_id, limit));
   for (;;) {
-    // Anew each time: what was killed may have been starting something.
+    // Search again each time: a killed process may just have started another one.
     const std::vector<pid_t> pids = host::ProcessesWithVariable(kJobVariable, job_id);
     if (pids.empty()) {
       (void)host::FindOrphanedSharedMemory(true);  // of launchers that were killed

@@ -1,5 +1,5 @@
-// The local engine: the calls of engine.h change the table of jobs under a lock and wake the one
-// thread, which starts, reaps and restarts (local_job.h) and tells the watchers.
+// The local engine: the methods of Engine change the table of jobs under mu_ and wake the single
+// thread, which starts, reaps and restarts tasks (local_job.h) and publishes events.
 #include "engine/local/local_engine.h"
 
 #include <sys/epoll.h>
@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-// How long tasks may take to go after SIGKILL before Stop says that they hang.
+// Time that tasks get to end after SIGKILL before Stop reports that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
 class LocalEngine final : public PublishingEngine {
@@ -79,12 +79,12 @@ class LocalEngine final : public PublishingEngine {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
   void Run();
-  // Takes mu_. Whoever waits for it is next, though the thread takes it round after round.
+  // Locks mu_ fairly: a waiting caller gets it before the thread's next iteration.
   std::unique_lock<std::mutex> Lock() {
     std::lock_guard turn(turn_mu_);
     return std::unique_lock(mu_);
   }
-  // One round under the lock: everything that is due now. Gives the time until the next.
+  // Executes all due actions under the lock. Returns the time until the next one.
   int Step(std::vector<TaskEvent>* events);
   void WaitFor(int timeout_ms);
   Result<std::string> JobDir(const std::string& job_id);
@@ -96,12 +96,12 @@ class LocalEngine final : public PublishingEngine {
 
   std::mutex turn_mu_;
   std::mutex mu_;
-  std::condition_variable changed_;                        // after every round of the thread
+  std::condition_variable changed_;  // notified after every iteration of the thread
   std::map<std::string, std::unique_ptr<LocalJob>> jobs_;  // guarded by mu_
   std::vector<fs::path> group_bases_;                      // guarded by mu_
   bool group_bases_known_ = false;                         // guarded by mu_
   bool ending_ = false;                                    // guarded by mu_
-  bool publishing_ = false;  // guarded by mu_: watchers have not heard of all that is in jobs_
+  bool publishing_ = false;  // guarded by mu_: events that jobs_ reflects are not delivered yet
   std::thread thread_;       // last: uses all of the above
 };
 
@@ -135,7 +135,7 @@ int LocalEngine::Step(std::vector<TaskEvent>* events) {
     if (due && (!next || *due < *next)) next = due;
   }
   if (!next) return -1;
-  // Rounded up: waking a moment too early would make a second, empty round.
+  // Rounded up: waking a moment too early would cause an empty iteration.
   const auto wait = std::chrono::ceil<milliseconds>(*next - now);
   return static_cast<int>(std::clamp<int64_t>(wait.count(), 0, 60'000));
 }

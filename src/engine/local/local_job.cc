@@ -29,7 +29,8 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr size_t kLogTail = 4096;
-constexpr milliseconds kEndStep{5};  // between two questions how somebody else's child ended
+constexpr milliseconds kEndStep{
+    5};  // interval of polls for the end of a process that is not our child
 constexpr int kEndReads = 20;
 constexpr int kStartsAtOnce = 16;
 

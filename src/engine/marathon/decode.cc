@@ -16,7 +16,7 @@ constexpr size_t kMaxMessage = 1000;
 constexpr size_t kMaxItems = 200'000;
 constexpr size_t kMaxId = 1000;
 
-// For people, on one line.
+// A text for messages, on one line.
 std::string OneLine(std::string text) {
   if (text.size() > kMaxMessage) text.resize(kMaxMessage);
   for (char& c : text) {

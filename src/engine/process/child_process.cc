@@ -38,7 +38,7 @@ bool Gather(int fd, std::string* text) {
   return got > 0;
 }
 
-// False when all is written, or nobody reads it.
+// False when everything is written or the reader has closed.
 bool Feed(int fd, const std::string& text, size_t* at) {
   const ssize_t put = ::write(fd, text.data() + *at, text.size() - *at);
   if (put < 0) return errno == EAGAIN || errno == EINTR;

@@ -52,7 +52,7 @@ int SetFiles(const SpawnSpec& spec, posix_spawn_file_actions_t* actions) {
   return error;
 }
 
-// In the child of ForkWithUs, between fork and exec. Only what is safe there.
+// Runs in the child of ForkWithUs between fork and exec: async-signal-safe calls only.
 void BecomeProgram(const SpawnSpec& spec, char* const* argv, char* const* env, pid_t parent,
                    int report) {
   constexpr int kReport = 3;
@@ -103,7 +103,7 @@ int ForkWithUs(const SpawnSpec& spec, pid_t* pid) {
   return error;
 }
 
-// posix_spawn gives one number for all it did: find out what it was about.
+// posix_spawn returns one errno for all of its steps: find out which one failed.
 Status Explain(const SpawnSpec& spec, int error) {
   const std::string program = "cannot start " + spec.argv[0];
   struct stat info {};

@@ -42,7 +42,7 @@ std::vector<std::string> CleanEnvironment() {
       "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
       "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
       "SSL_CERT_FILE", "SSL_CERT_DIR",
-      // curl and others read the one or the other spelling
+      // programs differ in which spelling they read
       "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
       "ALL_PROXY",
       // ours

@@ -30,7 +30,7 @@ Status CheckWord(const std::string& what, const std::string& text) {
   return Status::Ok();
 }
 
-// Slurm counts minutes; less than one is one.
+// Rounded up: Slurm counts minutes.
 std::string TimeText(std::chrono::milliseconds time) {
   const int64_t minutes = std::max<int64_t>(1, (time.count() + 59'999) / 60'000);
   return fmt::format("{}-{:02}:{:02}:00", minutes / 1440, minutes / 60 % 24, minutes % 60);
@@ -73,7 +73,7 @@ std::string Ahead(const job::Slurm& slurm) {
   return std::to_string(std::clamp<int64_t>(slurm.save_before.count() / 1000, 1, 65'535));
 }
 
-// Of one component, whatever the allocation comes by.
+// Options of one component, for sbatch and salloc.
 Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const CellPlan& plan,
                                            const std::string& program) {
   const job::Slurm& slurm = plan.slurm;

@@ -120,7 +120,7 @@ Status ExpandOne(std::string_view all, const std::string& head, std::string_view
   return Status::Ok();
 }
 
-// Whether there are any now, or may be one day.
+// Whether the role has tasks now or may get some.
 bool MayHaveTasks(const DesiredJob& desired, const std::string& role) {
   return desired.max_tasks.contains(role) ||
          std::any_of(desired.tasks.begin(), desired.tasks.end(),

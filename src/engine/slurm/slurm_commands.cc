@@ -43,7 +43,7 @@ std::string Clean(std::string_view text) {
   return clean;
 }
 
-// Of "A=1 B=2 …" the value of one name.
+// The value of a name in "A=1 B=2 …".
 std::string_view ValueOf(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const bool begins = at == 0 || text[at - 1] == ' ';

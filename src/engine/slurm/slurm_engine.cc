@@ -1,6 +1,6 @@
-// The Slurm engine on the login node. Two threads: one reads what agents write (inotify, and each
-// second where the kernel does not tell), one asks the queue, once for all jobs and at most each
-// second.
+// The Slurm engine on the login node. Two threads: reader_ reads the agents' event logs (inotify,
+// and once a second because inotify misses changes of other hosts); looker_ runs squeue for all
+// jobs, at most once a second. All job state is guarded by mu_.
 #include "engine/slurm/slurm_engine.h"
 
 #include <algorithm>
@@ -33,13 +33,13 @@ using slurm::SlurmJob;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReadAgain{1000};
-constexpr milliseconds kQueueGap{1000};  // between two questions to the queue
-constexpr milliseconds kQuietGap{3000};  // … while no job waits
-// How long an agent may take beyond the grace to end what it runs, before scancel does.
+constexpr milliseconds kQueueGap{1000};  // minimum between two calls of squeue
+constexpr milliseconds kQuietGap{3000};  // interval while no job waits
+// Time beyond the grace that an agent gets to end its tasks before scancel ends them.
 constexpr milliseconds kAgentPatience{5'000};
 constexpr milliseconds kCancelPatience{90'000};  // KillWait and epilogs
 
-// Slurm's own variables of the user's, and a form of times that can be read.
+// The user's variables for Slurm, and a time format that can be parsed.
 std::vector<std::string> SubmitEnvironment() {
   std::vector<std::string> env = CleanEnvironment();
   // Directories of this machine alone; the nodes have their own.
@@ -104,12 +104,13 @@ class SlurmEngine final : public PublishingEngine {
   std::vector<TaskEvent> SubmitAgain();
   void Cancel(int64_t number) const;
   void EndVanished();
-  // At most one question each second, whoever asks.
+  // Runs squeue at most once a second over all callers.
   Result<std::vector<QueuedJob>> AskQueue();
-  // The active job of that id, whoever submitted it. `job_dir` holds the number that Slurm gave it.
+  // The active Slurm job of `job_id`, also if another process submitted it. `job_dir` holds the
+  // recorded allocation.
   Result<std::optional<QueuedJob>> FindInQueue(const std::string& job_id,
                                                const std::string& job_dir);
-  // Of a job of another process of ours; empty: not known.
+  // The directory of another controller's job; empty: not known.
   std::string RecordedDir(const std::string& job_id) const {
     return options_.job_dir ? options_.job_dir(job_id) : "";
   }
@@ -121,14 +122,14 @@ class SlurmEngine final : public PublishingEngine {
   const slurm::SlurmCommands commands_;
   const DirectoryWatcher changes_;
 
-  std::mutex asking_;  // one question to the queue at a time
+  std::mutex asking_;  // one squeue at a time
   TimePoint asked_{};  // guarded by asking_
   std::mutex mu_;
-  std::condition_variable changed_;                        // something was read, or we end
+  std::condition_variable changed_;                        // an event was read, or the engine ends
   std::map<std::string, std::unique_ptr<SlurmJob>> jobs_;  // guarded by mu_
   std::vector<Child> children_;                            // guarded by mu_: of AllocateImmediately
   bool ending_ = false;                                    // guarded by mu_
-  int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
+  int publishing_ = 0;  // guarded by mu_: threads that publish events which jobs_ already reflects
   std::thread reader_;
   std::thread looker_;
 };
@@ -174,7 +175,7 @@ void SlurmEngine::LookAtQueue() {
       if (jobs_.empty()) continue;
     }
     const auto queue = AskQueue();
-    if (!queue.ok()) {  // nothing is known: nothing is changed
+    if (!queue.ok()) {  // state unknown: no change
       LogInfo("{}", queue.status().message());
       continue;
     }
@@ -227,8 +228,8 @@ void SlurmEngine::Cancel(int64_t number) const {
   if (const Status ended = commands_.Cancel(number); !ended.ok()) LogWarning("{}", ended.message());
 }
 
-// Whose agents under salloc have ended, or whose allocations are torn: as batch jobs, which may
-// wait.
+// Submits jobs again, as batch jobs, whose agents under salloc have ended or whose allocations are
+// torn.
 std::vector<TaskEvent> SlurmEngine::SubmitAgain() {
   std::vector<TaskEvent> events;
   std::lock_guard lock(mu_);
@@ -340,7 +341,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     TRY(job->Order(desired, plan, std::move(orders)));
     if (job->number() != 0) return Status::Ok();
     TRY(job->KeepScript(script));
-    // Slurm gives several components to nobody at once.
+    // salloc --immediate does not support several components.
     if (desired.attended && plan.size() == 1 &&
         slurm::CanAllocateImmediately(commands_.environment())) {
       TRY_ASSIGN(const auto request,
