@@ -18,15 +18,17 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "engine/executes.h"
 #include "engine/placeholders.h"
+#include "engine/task_kind.h"
 #include "job/spec/job.h"
 
 namespace shoal::engine {
 
 using job::kNodeVariable;
 
-// One process tree that an engine must make exist: a launcher, or the job's coordinator (role
-// "coordinator", index 0). Plain value.
+// One process tree that an engine must make exist: a launcher, or the job's coordinator. Plain
+// value.
 struct DesiredTask {
   std::string role;
   int index = 0;
@@ -45,6 +47,8 @@ struct DesiredTask {
   std::vector<std::string> excluded_hosts = {};
   // A loss (IsLoss) starts a new incarnation after a back-off (restart_rules.h).
   bool restart_if_lost = true;
+
+  TaskKind kind() const { return KindOfRole(role); }
 };
 
 // A bind mount: a directory or file of this machine under another path in the task's container.
@@ -147,36 +151,6 @@ struct Endpoint {
   uint16_t port = 0;
 };
 
-// A command to run beside a task's program.
-struct ExecSpec {
-  std::vector<std::string> argv;  // argv[0]: a path, or looked up in the program's PATH
-  std::vector<std::string> env;   // "NAME=value", over the program's
-  bool terminal = false;          // gets a pseudo-terminal, connected with fds[0] and fds[1]
-  uint16_t rows = 24;             // of the terminal
-  uint16_t columns = 80;
-  // Standard input, output and error of the command. Owned by the caller, who keeps them open until
-  // Wait returns.
-  int fds[3] = {0, 1, 2};
-};
-
-struct ExecEnd {
-  int exit_code = -1;  // valid if signal is 0
-  int signal = 0;
-};
-
-// A command that was started in a task. Destroying the object kills the command; so does the end of
-// the task's program.
-class Execution {
- public:
-  virtual ~Execution() = default;
-  // Signal and Resize may be called while another thread is in Wait.
-  virtual void Signal(int signal) = 0;
-  virtual void Resize(uint16_t rows, uint16_t columns) = 0;
-  // Copies input and output until the command has ended. May be called once. Returns an error if
-  // the command could not be started.
-  virtual Result<ExecEnd> Wait() = 0;
-};
-
 // Lifecycle of a job: Apply (any number of times, with changing tasks) or, after a restart of this
 // process, Adopt; then Stop. Events arrive through Watch, which callers set up before Apply or
 // Adopt. Destroying an Engine stops no task: tasks outlive the process, and a later engine adopts
@@ -258,19 +232,21 @@ class Engine {
   virtual Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                                       size_t limit) = 0;
 
-  // Starts a command in a task, with the program's directory, environment, limits and namespaces.
-  // Works for any job, also one of another controller. The calling thread must live as long as the
-  // command. NotFound if the task has no running program; PermissionDenied; Unimplemented.
-  virtual Result<std::unique_ptr<Execution>> Exec(const std::string& /*job_id*/,
-                                                  const std::string& /*role*/, int /*index*/,
-                                                  const ExecSpec& /*spec*/) {
+  // The ability to run commands in tasks and to connect to their ports; null if the engine does not
+  // have it. Lives as long as the engine.
+  virtual Executes* executes() { return nullptr; }
+
+  // Exec and DialTask of executes(); Unimplemented if the engine does not have the ability.
+  Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
+                                          int index, const ExecSpec& spec) {
+    if (Executes* const ability = executes(); ability != nullptr)
+      return ability->Exec(job_id, role, index, spec);
     return Unimplemented("the engine " + name() + " cannot run commands in tasks");
   }
-
-  // A socket connected to a TCP port on which the task's own processes listen. Unavailable if none
-  // of them listens; other errors as Exec.
-  virtual Result<UniqueFd> DialTask(const std::string& /*job_id*/, const std::string& /*role*/,
-                                    int /*index*/, uint16_t /*port*/) {
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) {
+    if (Executes* const ability = executes(); ability != nullptr)
+      return ability->DialTask(job_id, role, index, port);
     return Unimplemented("the engine " + name() + " cannot reach ports of tasks");
   }
 };

@@ -52,7 +52,7 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
   for (const auto& [name, value] : input.task->env) variables[name] = value;
   variables[host::kTaskCgroupVariable] = "1";
   // Its own address in the job's network; the others find it in coordinator.json.
-  if (input.job->container.own_network && input.task->role == "coordinator")
+  if (input.job->container.own_network && input.task->kind() == TaskKind::kCoordinator)
     variables["SHOAL_COORDINATOR_HOST"] = "own";
   if (!input.gpus.empty()) variables[kGpusGivenVariable] = "1";
   variables[kJobVariable] = input.job->job_id;
@@ -192,7 +192,7 @@ json::object MakeContainer(const SpecOptions& options, const TaskSpecInput& inpu
   }
   // A daemon that is shut down sends it to all containers. A coordinator that is told to stop ends
   // the job; one that was killed is made again and goes on.
-  if (input.task->role == "coordinator") body["StopSignal"] = "SIGKILL";
+  if (input.task->kind() == TaskKind::kCoordinator) body["StopSignal"] = "SIGKILL";
   std::string work_dir = WorkDir(input.task->work_dir, mounts);
   if (!input.job->container.work_dir.empty()) work_dir = input.job->container.work_dir;
   if (!work_dir.empty()) body["WorkingDir"] = work_dir;

@@ -100,7 +100,7 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
   return spec;
 }
 
-class DockerEngine final : public PublishingEngine {
+class DockerEngine final : public PublishingEngine, public Executes {
  public:
   explicit DockerEngine(DockerEngineOptions options) : options_(std::move(options)) {
     manager_ = std::thread([this] { Manage(); });
@@ -119,6 +119,7 @@ class DockerEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
@@ -485,7 +486,7 @@ Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
     const auto held = jobs_.find(job_id);
     if (held == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
     dir = held->second.dir;
-    if (held->second.job->Gone({"coordinator", 0})) {
+    if (held->second.job->Gone({kCoordinatorRole, 0})) {
       return Unavailable("the coordinator of job " + job_id +
                          " has ended; it is started again if the job has not");
     }

@@ -398,4 +398,9 @@ Result<std::unique_ptr<Execution>> FakeEngine::Exec(const std::string& job_id,
   return std::unique_ptr<Execution>(std::make_unique<FakeExecution>(lives, std::move(does)));
 }
 
+Result<UniqueFd> FakeEngine::DialTask(const std::string& /*job_id*/, const std::string& /*role*/,
+                                      int /*index*/, uint16_t /*port*/) {
+  return Unimplemented("the engine fake cannot reach ports of tasks");
+}
+
 }  // namespace shoal::engine

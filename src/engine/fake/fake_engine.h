@@ -70,7 +70,7 @@ class FakeWorld {
 
 // Several engines may use one world, one after the other. Watches are called during Advance and
 // Stop.
-class FakeEngine final : public PublishingEngine {
+class FakeEngine final : public PublishingEngine, public Executes {
  public:
   explicit FakeEngine(FakeWorld world, RestartRules restart = {});
   ~FakeEngine() override;
@@ -84,10 +84,14 @@ class FakeEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   // In Wait the command ends by SIGKILL if the task's incarnation has ended, else by the first
   // signal that it was sent, else as FakeWorld::SetExec says.
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
+  // Unimplemented: fake tasks have no ports.
+  Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
+                            uint16_t port) override;
 
  private:
   const std::shared_ptr<FakeWorldState> world_;

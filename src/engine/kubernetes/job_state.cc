@@ -205,7 +205,7 @@ void JobState::SeeRemoved(const std::string& reason, std::vector<TaskEvent>* eve
   for (auto& [key, task] : tasks_) {
     // Who deletes a namespace asks its pods to end first, and these may have ended well.
     const bool over = IsDead(task.state.phase) && task.state.phase != TaskPhase::kLost;
-    if (over && (key.first != "coordinator" || task.state.phase == TaskPhase::kRefused)) continue;
+    if (over && (!IsCoordinator(key.first) || task.state.phase == TaskPhase::kRefused)) continue;
     task.state.phase = task.state.asked || stopping_ ? TaskPhase::kEnded : TaskPhase::kRefused;
     TaskEnd end;
     end.signal = 9;

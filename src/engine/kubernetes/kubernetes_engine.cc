@@ -98,7 +98,7 @@ struct JobEntry {
   std::unique_ptr<PodRelay> relay;  // guarded by relay_mu
 };
 
-class KubernetesEngine final : public PublishingEngine {
+class KubernetesEngine final : public PublishingEngine, public Executes {
  public:
   explicit KubernetesEngine(KubernetesEngineOptions options) : options_(std::move(options)) {
     objects_.program = options_.program;
@@ -124,6 +124,7 @@ class KubernetesEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
@@ -361,7 +362,7 @@ Status KubernetesEngine::MakeJobs(JobEntry* held, const DesiredJob& desired,
                                   const JobChanges& changes) {
   const std::string& name_space = held->place.name_space;
   const std::string core = "/api/v1/namespaces/" + name_space;
-  const bool first = changes.make[0].role == "coordinator";
+  const bool first = IsCoordinator(changes.make[0].role);
   Owner owner = held->follower->owner();
   if (first) {
     TRY_ASSIGN(const JobView view, MakeJob(held, desired, changes.make[0], Owner(), true));
@@ -473,7 +474,7 @@ Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
   const auto held = Find(job_id);
   if (held == nullptr) return NotFound("job " + job_id + " is not known to this engine");
   const auto running = [held, job_id]() -> Result<std::string> {
-    const auto pod = held->follower->PodOf("coordinator", 0);
+    const auto pod = held->follower->PodOf(kCoordinatorRole, 0);
     if (!pod || !pod->running)
       return Unavailable("the coordinator of job " + job_id + " does not run yet");
     const uint16_t port = CoordinatorAddress(job_id, "").port;
@@ -487,7 +488,7 @@ Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
     TRY_ASSIGN(held->relay, PodRelay::Start(held->shared, [weak, job_id]() -> Result<std::string> {
                  const auto alive = weak.lock();
                  if (alive == nullptr) return NotFound("the job is over");
-                 const auto pod = alive->follower->PodOf("coordinator", 0);
+                 const auto pod = alive->follower->PodOf(kCoordinatorRole, 0);
                  if (!pod || !pod->running) return Unavailable("the coordinator does not run");
                  return "/api/v1/namespaces/" + alive->place.name_space + "/pods/" + pod->name +
                         ":" + std::to_string(CoordinatorAddress(job_id, "").port) + "/proxy";

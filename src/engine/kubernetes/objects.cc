@@ -75,7 +75,7 @@ bool IsLauncher(const ObjectOptions& options, const DesiredTask& task) {
 // Runs in the launcher's own image: nothing has to be copied into the pod before it starts, which
 // is a container less to wait for.
 bool IsInOwnImage(const ObjectOptions& options, const DesiredJob& job, const DesiredTask& task) {
-  return IsLauncher(options, task) && (job.image.empty() || task.role == "coordinator");
+  return IsLauncher(options, task) && (job.image.empty() || task.kind() == TaskKind::kCoordinator);
 }
 
 // Whether the launcher is brought into the pod, by an image volume or a copy.
@@ -108,7 +108,7 @@ json::array Environment(const DesiredJob& job, const DesiredTask& task,
     env.push_back({{"name", kIndexVariable}, {"value", std::to_string(task.index)}});
   }
   std::map<std::string, std::string> variables;
-  if (task.role == "coordinator") {
+  if (task.kind() == TaskKind::kCoordinator) {
     variables[kControllerLossVariable] = std::to_string(kCutOffSeconds);
     variables[kLifeVariable] = std::string("$(") + kIncarnationVariable + ")";
   }
@@ -166,7 +166,7 @@ json::object ResourcesOf(const DesiredJob& job, const DesiredTask& task) {
   for (const std::string& text : job.kubernetes.resources) {
     const FurtherResource further = SplitResource(text);
     const bool mine = further.role.empty() || further.role == task.role;
-    if (task.role != "coordinator" && mine) limits[further.name] = further.quantity;
+    if (task.kind() != TaskKind::kCoordinator && mine) limits[further.name] = further.quantity;
   }
   json::object requests = limits;
   if (wants.cpu > 0) limits["cpu"] = Cores(wants.cpu);
@@ -314,8 +314,9 @@ Endpoint CoordinatorAddress(const std::string& job_id, const std::string& name_s
   uint64_t number = 0;
   const std::string digest = Sha256Hex(job_id).substr(0, 12);
   std::from_chars(digest.data(), digest.data() + digest.size(), number, 16);
-  return {RoleJobName(job_id, "coordinator") + "-0." + BaseName(job_id) + "." + name_space + ".svc",
-          static_cast<uint16_t>(kFirst + number % kCount)};
+  return {
+      RoleJobName(job_id, kCoordinatorRole) + "-0." + BaseName(job_id) + "." + name_space + ".svc",
+      static_cast<uint16_t>(kFirst + number % kCount)};
 }
 
 Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
@@ -344,7 +345,7 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
                              "\", expected NAME=QUANTITY, or ROLE:NAME=QUANTITY");
     }
   }
-  std::set<std::string> roles = {"", "coordinator"};
+  std::set<std::string> roles = {"", kCoordinatorRole};
   for (const auto& [role, _] : job.pod_settings) roles.insert(role);
   for (const std::string& role : roles) {
     const job::PodSettings ask = AskOf(job, role);

@@ -6,8 +6,6 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
-constexpr const char* kCoordinator = "coordinator";
-
 class Planner {
  public:
   Planner(const ObjectOptions& options, const DesiredJob& job, const std::string& name_space,
@@ -22,7 +20,7 @@ class Planner {
       wanted[task.role].push_back(&task);
     }
     std::stable_partition(order.begin(), order.end(),
-                          [](const std::string& role) { return role == kCoordinator; });
+                          [](const std::string& role) { return IsCoordinator(role); });
     for (const JobView& job : there_) {
       order_ = std::max(order_, job.order + 1);
       if (wanted[job.role].empty()) changes_.remove.push_back(job.name);

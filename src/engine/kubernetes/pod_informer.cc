@@ -128,7 +128,7 @@ std::map<TaskKey, KnownTask> PodInformer::Known() const {
 Owner PodInformer::owner() const {
   std::lock_guard lock(mu_);
   for (const JobView& job : state_.jobs()) {
-    if (job.role == "coordinator" && !job.uid.empty()) return {job.name, job.uid};
+    if (IsCoordinator(job.role) && !job.uid.empty()) return {job.name, job.uid};
   }
   return {};
 }

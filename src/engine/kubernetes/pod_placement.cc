@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kNodeLoss = 30;  // seconds until the tasks of a lost node are started elsewhere
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-constexpr const char* kCoordinator = "coordinator";
 // On pods of a Job they have to be what the cluster makes them.
 constexpr const char* kLabelsOfJobs[] = {"job-name", "controller-uid",
                                          "batch.kubernetes.io/job-name",
@@ -172,7 +171,7 @@ job::PodSettings AskOf(const DesiredJob& job, const std::string& role) {
   const auto found = job.pod_settings.find(role);
   if (found != job.pod_settings.end()) return MergePodSettings(job.kubernetes, found->second);
   job::PodSettings ask = job.kubernetes;
-  if (role == kCoordinator && !ask.container_security_context.empty()) {
+  if (IsCoordinator(role) && !ask.container_security_context.empty()) {
     if (const auto said = Said(ask.container_security_context, job); said.ok() && said->is_object())
       ask.container_security_context = ToText(WithoutRights(said->get_object()));
   }
@@ -219,14 +218,14 @@ void AddPlacement(const DesiredJob& job, const job::PodSettings& wishes, const D
     (*spec)["nodeSelector"] = std::move(selector);
   }
   json::object affinity = With({}, SaidOrNothing(wishes.affinity, job));
-  if (task.role == kCoordinator) {
+  if (task.kind() == TaskKind::kCoordinator) {
     affinity.erase("podAffinity");
     affinity.erase("podAntiAffinity");
   }
   if (!task.excluded_hosts.empty()) AddExclusions(task.excluded_hosts, &affinity);
   if (!affinity.empty()) (*spec)["affinity"] = std::move(affinity);
   if (json::value spread = SaidOrNothing(wishes.topology_spread, job);
-      !spread.is_null() && task.role != kCoordinator)
+      !spread.is_null() && task.kind() != TaskKind::kCoordinator)
     (*spec)["topologySpreadConstraints"] = std::move(spread);
   if (!wishes.service_account.empty()) (*spec)["serviceAccountName"] = wishes.service_account;
   if (!wishes.priority_class.empty()) (*spec)["priorityClassName"] = wishes.priority_class;

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "engine/process/task_process.h"
+#include "engine/task_kind.h"
 #include "engine/tasks/job_files.h"
 #include "engine/tasks/restart_rules.h"
 #include "host/cgroup/cgroup.h"
@@ -73,7 +74,7 @@ std::vector<JobRemains> FindJobRemains(const std::vector<std::filesystem::path>&
     JobRemains& job = jobs[id];
     job.pids.push_back(process.pid);
     const std::string task = host::ReadProcessVariable(process.pid, kTaskVariable).value_or("");
-    job.coordinator = job.coordinator || task.starts_with("coordinator/");
+    job.coordinator = job.coordinator || task.starts_with(std::string(kCoordinatorRole) + "/");
     if (job.job_dir.empty())
       job.job_dir = host::ReadProcessVariable(process.pid, kDirVariable).value_or("");
   }

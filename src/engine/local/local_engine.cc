@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 // Time that tasks get to end after SIGKILL before Stop reports that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
-class LocalEngine final : public PublishingEngine {
+class LocalEngine final : public PublishingEngine, public Executes {
  public:
   LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)
       : options_(std::move(options)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
@@ -64,6 +64,7 @@ class LocalEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
     return ExecLocally(job_id, role, index, spec, GroupBases());

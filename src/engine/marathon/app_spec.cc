@@ -83,7 +83,7 @@ json::object Container(const DesiredJob& job, const std::string& program) {
 
 void AddResources(const std::string& role, const RoleRequirement& need, json::object* app) {
   constexpr double kLeastCpus = 0.1;
-  const bool coordinator = role == kCoordinator;
+  const bool coordinator = IsCoordinator(role);
   const job::Resources& wants = need.resources;
   const int64_t usual = coordinator ? kCoordinatorMemory : kUsualMemory;
   const int64_t memory =
@@ -132,11 +132,11 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleR
   app["env"] = std::move(env);
   AddResources(role, need, &app);
   json::array ports;
-  if (role == kCoordinator)
+  if (IsCoordinator(role))
     ports.push_back(
         json::object{{"port", settings.port}, {"protocol", "tcp"}, {"name", "coordinator"}});
   app["portDefinitions"] = std::move(ports);
-  if (role == kCoordinator && settings.port != 0) app["requirePorts"] = true;
+  if (IsCoordinator(role) && settings.port != 0) app["requirePorts"] = true;
   if (const auto health = job.health.find(role); health != job.health.end())
     app["healthChecks"] = HealthChecks(health->second, own + "health " + place);
   if (!settings.user.empty()) app["user"] = settings.user;
@@ -144,7 +144,7 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleR
     app["acceptedResourceRoles"] = Texts(settings.accepted_roles);
   json::array constraints;
   for (const std::string& text : settings.constraints) constraints.push_back(Constraint(text));
-  if (!constraints.empty() && role != kCoordinator) app["constraints"] = std::move(constraints);
+  if (!constraints.empty() && !IsCoordinator(role)) app["constraints"] = std::move(constraints);
   if (!settings.fetch.empty()) app["fetch"] = Fetch(settings.fetch, program);
   if (Containerizer(job) != "none") {
     app["container"] = Container(job, program);
@@ -238,7 +238,7 @@ std::string CoordinatorService(const job::Marathon& settings, const std::string&
   constexpr size_t kLongestLabel = 62;  // with its '_' a label of DNS
   std::string task;
   std::string part;
-  for (const char c : AppId(GroupId(settings, job_id), kCoordinator) + "/") {
+  for (const char c : AppId(GroupId(settings, job_id), kCoordinatorRole) + "/") {
     if (c != '/') {
       part += c;
       continue;
@@ -247,7 +247,7 @@ std::string CoordinatorService(const job::Marathon& settings, const std::string&
     part.clear();
   }
   if (task.size() > kLongestLabel) return "";
-  return std::string("_") + kCoordinator + "._" + task + "._tcp.marathon.mesos";
+  return std::string("_") + kCoordinatorRole + "._" + task + "._tcp.marathon.mesos";
 }
 
 Status CheckSettings(const DesiredJob& desired) {

@@ -17,7 +17,6 @@ namespace shoal::engine::marathon {
 inline constexpr const char* kJobLabel = "SHOAL_JOB";
 inline constexpr const char* kRoleLabel = "SHOAL_ROLE";
 inline constexpr const char* kDirLabel = "SHOAL_DIR";
-inline constexpr const char* kCoordinator = "coordinator";
 
 // Number and size of the Mesos tasks of a role's app.
 struct RoleRequirement {

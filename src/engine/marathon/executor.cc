@@ -198,7 +198,7 @@ class Executor {
   // The coordinator gets SIGKILL because it would treat SIGTERM as the end of the job.
   void OnToldToEnd() {
     told_to_end_ = true;
-    if (role_ == kCoordinator && child_) Signal(child_->life, SIGKILL);
+    if (IsCoordinator(role_) && child_) Signal(child_->life, SIGKILL);
     if (place_) place_->table.StopAll(Now() + std::min(orders_.grace, kMarathonsPatience), true);
   }
 
@@ -207,7 +207,7 @@ class Executor {
     const Child child = std::move(*child_);
     child_.reset();
     (void)ReadEnd(child.process.pidfd.get(), child.process.pid, child.process.start_ticks, &status);
-    if (role_ == kCoordinator) {  // its published address is no longer valid
+    if (IsCoordinator(role_)) {  // its published address is no longer valid
       std::error_code ignored;
       fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
     }
@@ -240,7 +240,7 @@ class Executor {
       std::error_code error;
       task.argv[0] = fs::read_symlink("/proc/self/exe", error).string();
     }
-    if (role_ == kCoordinator) {
+    if (IsCoordinator(role_)) {
       task.env.emplace("SHOAL_COORDINATOR_HOST", AgentAddress());
       if (const std::string port = Variable("PORT0"); !port.empty())
         task.env.emplace("SHOAL_COORDINATOR_PORT", port);

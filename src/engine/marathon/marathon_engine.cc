@@ -49,7 +49,7 @@ struct Cluster {
   std::unique_ptr<marathon::EventListener> listener;
 };
 
-class MarathonEngine final : public PublishingEngine {
+class MarathonEngine final : public PublishingEngine, public Executes {
  public:
   MarathonEngine(MarathonEngineOptions options, DirectoryWatcher changes)
       : options_(std::move(options)), changes_(std::move(changes)) {
@@ -82,6 +82,7 @@ class MarathonEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override;
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,

@@ -195,7 +195,7 @@ std::vector<TaskEvent> MarathonJob::CountFailures(const App& app) {
 }
 
 std::vector<TaskEvent> MarathonJob::TellWaiting(const std::vector<PendingApp>& waiting) {
-  const Key coordinator{kCoordinator, 0};
+  const Key coordinator{kCoordinatorRole, 0};
   const auto place = places_.find(coordinator);
   if (place == places_.end()) return {};
   const std::string group = GroupId(settings_.marathon, id_) + "/";
@@ -219,7 +219,7 @@ std::vector<TaskEvent> MarathonJob::OverWith(const std::string& reason) {
   for (auto& [key, place] : places_) {
     if (place.seen && Runs(place.seen->phase)) place.seen->phase = TaskPhase::kLost;
   }
-  TaskEvent event = EventOf({kCoordinator, 0}, SlotOf({kCoordinator, 0}), reason);
+  TaskEvent event = EventOf({kCoordinatorRole, 0}, SlotOf({kCoordinatorRole, 0}), reason);
   event.phase = TaskPhase::kRefused;
   return {event};
 }

@@ -42,7 +42,6 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr const char* kCoordinator = "coordinator";
 // Less than KillWait (30 s by default), after which Slurm sends SIGKILL.
 constexpr milliseconds kSlurmsPatience{20'000};
 
@@ -231,7 +230,7 @@ class Agent {
   // Ends all tasks as losses, so that another agent starts them again.
   void EndForAnother() {
     for (const auto& [life, cell] : cells_) {
-      if (life.key.first == kCoordinator) steps_->Signal(life, SIGKILL);
+      if (IsCoordinator(life.key.first)) steps_->Signal(life, SIGKILL);
     }
     closing_ = true;
     saving_ = false;
@@ -244,13 +243,13 @@ class Agent {
     Tell(EventKind::kTimeLimit, "the time of its allocation is nearly over");
     saving_ = orders_.requeue;
     for (const auto& [life, cell] : cells_) {
-      if (life.key.first == kCoordinator) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
+      if (IsCoordinator(life.key.first)) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
     }
   }
 
   void OnEnded(const Incarnation& life, TaskEnd end, const std::string& words) {
     Release(life);
-    const bool coordinator = life.key.first == kCoordinator;
+    const bool coordinator = IsCoordinator(life.key.first);
     if (coordinator) {  // its published address is no longer valid
       std::error_code ignored;
       fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
@@ -317,7 +316,7 @@ class Agent {
     for (const Incarnation& life : due.kill) steps_->Signal(life, SIGKILL);
     // The coordinator starts first: srun takes longer.
     std::stable_partition(due.start.begin(), due.start.end(),
-                          [](const Incarnation& life) { return life.key.first != kCoordinator; });
+                          [](const Incarnation& life) { return !IsCoordinator(life.key.first); });
     while (!due.start.empty()) StartSome(&due.start);
   }
 
@@ -339,7 +338,7 @@ class Agent {
         return false;
       }
       overlap = !fresh;
-      if (role != kCoordinator) nodes += placement_.node(cells_.at(life)) + "\n";
+      if (!IsCoordinator(role)) nodes += placement_.node(cells_.at(life)) + "\n";
       spec.lives.push_back(life);
       return true;
     });
@@ -368,7 +367,7 @@ class Agent {
   // Reserves a cell. False if the task is refused or waits for another allocation. `fresh`: no step
   // holds the cell. A task without GPUs and memory request may use a full cell.
   bool Place(const Incarnation& life, bool* fresh) {
-    if (life.key.first == kCoordinator) {
+    if (IsCoordinator(life.key.first)) {
       cells_[life] = kNoCell;
       return true;
     }
@@ -430,16 +429,16 @@ class Agent {
   }
 
   JobRecords RecordsOf(const std::vector<Incarnation>& lives) {
-    if (lives[0].key.first == kCoordinator && address_.empty()) address_ = NodeAddress(nodes_);
+    if (IsCoordinator(lives[0].key.first) && address_.empty()) address_ = NodeAddress(nodes_);
     JobRecords records;
     records.job_id = orders_.job_id;
     for (const Incarnation& life : lives) {
       TaskRecord record;
       record.desired = table_.Find(life.key)->task;
       record.incarnation = life.incarnation;
-      if (life.key.first != kCoordinator && record.desired.argv[0] == orders_.program)
+      if (!IsCoordinator(life.key.first) && record.desired.argv[0] == orders_.program)
         record.desired.argv[0] = launcher_;
-      if (life.key.first == kCoordinator) {
+      if (IsCoordinator(life.key.first)) {
         record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
         record.desired.env.emplace("SHOAL_BATCH", "1");
         if (ahead_) TakeOpenPort(&record.desired);

@@ -7,7 +7,6 @@
 namespace shoal::engine::slurm {
 namespace {
 
-constexpr const char* kCoordinator = "coordinator";
 constexpr size_t kMaxHosts = 100'000;
 constexpr size_t kMaxComponents = 128;  // MAX_HET_JOB_COMPS of Slurm
 
@@ -22,7 +21,7 @@ struct RoleRequirement {
 std::vector<RoleRequirement> RoleRequirements(const DesiredJob& desired) {
   std::vector<RoleRequirement> needs;
   for (const DesiredTask& task : desired.tasks) {
-    if (task.role == kCoordinator) continue;
+    if (task.kind() == TaskKind::kCoordinator) continue;
     auto need = std::find_if(needs.begin(), needs.end(),
                              [&](const RoleRequirement& one) { return one.role == task.role; });
     if (need == needs.end()) {

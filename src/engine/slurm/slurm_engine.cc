@@ -55,7 +55,7 @@ std::vector<std::string> SubmitEnvironment() {
   return env;
 }
 
-class SlurmEngine final : public PublishingEngine {
+class SlurmEngine final : public PublishingEngine, public Executes {
  public:
   SlurmEngine(SlurmEngineOptions options, DirectoryWatcher changes)
       : options_(std::move(options)),
@@ -86,6 +86,7 @@ class SlurmEngine final : public PublishingEngine {
   Result<Endpoint> Dial(const std::string& job_id) override;
   Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
                               size_t limit) override;
+  Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
     TRY_ASSIGN(const slurm::ExecTarget place, FindTask(job_id, role, index));
@@ -469,7 +470,7 @@ Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::s
   TRY(CheckName("role", role));
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
   TRY_ASSIGN(std::string text, ReadTail(TaskLogPath(dir, role, index), limit));
-  if (!text.empty() || role != "coordinator") return text;
+  if (!text.empty() || !IsCoordinator(role)) return text;
   return ReadTail(slurm::AgentLogPath(dir), limit);
 }
 

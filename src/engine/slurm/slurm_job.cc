@@ -17,15 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCoordinator = "coordinator";
-
 bool Runs(TaskPhase phase) { return phase == TaskPhase::kStarting || phase == TaskPhase::kRunning; }
 
 // Big tasks find room first.
 bool BeforeInSize(const DesiredTask& a, const DesiredTask& b) {
   const auto rank = [](const DesiredTask& task) {
     const job::Resources& want = task.resources;
-    return std::make_tuple(task.role != kCoordinator, -want.gpu, -want.cpu, -want.memory_bytes);
+    return std::make_tuple(task.kind() != TaskKind::kCoordinator, -want.gpu, -want.cpu,
+                           -want.memory_bytes);
   };
   return rank(a) < rank(b);
 }
@@ -131,8 +130,8 @@ std::vector<TaskEvent> SlurmJob::Read() {
 }
 
 TaskEvent SlurmJob::CoordinatorEvent(TaskPhase phase, const std::string& reason) const {
-  TaskEvent event{id_, kCoordinator, 0, 0, phase, {}};
-  const auto seen = seen_.find({kCoordinator, 0});
+  TaskEvent event{id_, kCoordinatorRole, 0, 0, phase, {}};
+  const auto seen = seen_.find({kCoordinatorRole, 0});
   if (seen != seen_.end()) event.incarnation = seen->second.incarnation;
   event.end.reason = reason;
   return event;
