@@ -21,7 +21,7 @@ namespace shoal::engine {
 // A task of the desired state, with its placement in a Slurm allocation (slurm/cell_placement.h).
 struct AgentTask {
   DesiredTask task;
-  int round = 0;        // revision: grows when the task is listed again after it was removed
+  int revision = 0;     // grows when the task is listed again after it was removed
   int per_cell = 1;     // number of tasks of this role in a cell
   bool beside = false;  // shares its cell with tasks of other roles
   int component = 0;    // component of a heterogeneous allocation
@@ -29,7 +29,7 @@ struct AgentTask {
 
 struct DesiredState {
   std::string job_id;
-  int64_t number = 0;                       // revision: grows with each Apply and Stop
+  int64_t revision = 0;                     // grows with each Apply and Stop
   bool stop = false;                        // all tasks must end
   std::chrono::milliseconds grace{10'000};  // between SIGTERM and SIGKILL of removed tasks
   RestartRules restart;
@@ -54,10 +54,10 @@ enum class EventKind : uint8_t {
 
 // One line of an agent's event log.
 struct AgentEvent {
-  EventKind sign = EventKind::kTask;
+  EventKind kind = EventKind::kTask;
   TaskEvent event;
   // Revision in force: of the desired state (Slurm) or of the slot's task (Marathon).
-  int64_t order = 0;
+  int64_t revision = 0;
   // Node of a running task; of kAgentStarted the agent's node if it is in the allocation.
   std::string node;
 };

@@ -64,7 +64,7 @@ std::optional<DesiredState> DesiredStateWatcher::PollDesiredState(int64_t number
     return std::nullopt;
   }
   time_ = changed;
-  if (orders->number == number) return std::nullopt;
+  if (orders->revision == number) return std::nullopt;
   return std::move(*orders);
 }
 

@@ -16,9 +16,9 @@
 
 namespace shoal::engine {
 
-// Call order: Replay for each event of an earlier agent, BeginAgain once, then Take for each
-// desired state, Step until nothing is due, Started/Ended/Refused for each result, TakeEvents after
-// each step. Not thread-safe. All times are of one clock.
+// Call order: Replay for each event of an earlier agent, MarkRunningLost once, then
+// ApplyDesiredState for each desired state, Step until nothing is due, OnStarted/OnEnded/OnRefused
+// for each result, DrainEvents after each step. Not thread-safe. All times are of one clock.
 class TaskTable {
  public:
   using Key = std::pair<std::string, int>;
@@ -41,24 +41,24 @@ class TaskTable {
   void Replay(const TaskEvent& event);
   // Forgets all tasks except for their incarnation numbers: the tasks were removed and are to be
   // started as new ones.
-  void Forget();
+  void Reset();
   // Marks every task that was running as lost for this reason: its processes ended with the
   // earlier agent.
-  void BeginAgain(TimePoint now, const std::string& reason);
+  void MarkRunningLost(TimePoint now, const std::string& reason);
 
-  void Take(const DesiredState& orders, TimePoint now);
+  void ApplyDesiredState(const DesiredState& orders, TimePoint now);
   // Starts no task any more and kills what still runs at `kill_at`. `lost`: the ends count as
   // losses, after which another agent starts the tasks again.
   void StopAll(TimePoint kill_at, bool lost);
 
-  void Started(const Incarnation& life, TimePoint now);
+  void OnStarted(const Incarnation& life, TimePoint now);
   // `words`: the tail of the task's log, used in the reason if the task is given up.
-  void Ended(const Incarnation& life, TimePoint now, TaskEnd end, const std::string& words);
-  void Refused(const Incarnation& life, const std::string& reason);
+  void OnEnded(const Incarnation& life, TimePoint now, TaskEnd end, const std::string& words);
+  void OnRefused(const Incarnation& life, const std::string& reason);
 
   DueActions Step(TimePoint now);
   // Events since the last call, in order.
-  std::vector<TaskEvent> TakeEvents();
+  std::vector<TaskEvent> DrainEvents();
 
   bool AnyAlive() const;
   bool IsCurrent(const Incarnation& life) const;
@@ -66,13 +66,13 @@ class TaskTable {
 
  private:
   struct Task : TaskState {
-    Task() { wanted = false; }  // until a desired state lists it
+    Task() { listed = false; }  // until a desired state lists it
     AgentTask ordered;
     bool alive = false;  // started, and no end was reported
     bool term_due = false;
   };
-  void Ask(Task* task, TimePoint kill_at);
-  void Tell(const Key& key, const Task& task, TaskEnd end);
+  void RequestStop(Task* task, TimePoint kill_at);
+  void AddEvent(const Key& key, const Task& task, TaskEnd end);
 
   std::string job_id_;
   RestartRules rules_;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kBlock = 64 << 10;
 constexpr size_t kBlocks = 16;  // read at a time
-constexpr int kEndReads = 200;  // times 5 ms: how long the daemon may take to know of an end
+constexpr int kEndReads = 200;  // times 5 ms: time until the daemon knows the exit code
 
 class DockerTransport final : public ExecTransport {
  public:
@@ -26,7 +26,7 @@ class DockerTransport final : public ExecTransport {
 
   int fd() const override { return connection_.fd.get(); }
 
-  // The connection does not block.
+  // Makes the connection non-blocking.
   Status Send(std::string_view bytes) override {
     while (!bytes.empty()) {
       const ssize_t sent = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -1,8 +1,8 @@
 // One job in containers: the states of its tasks and the next requests to the daemon. Makes no
-// request itself: Step returns actions, the engine's workers execute them, and Take receives the
-// outcomes.
+// request itself: Step returns actions, the engine's workers execute them, and ApplyOutcome
+// receives the outcomes.
 //
-//   listed ──kStart──▶ running ──"die" event or relist──kLook──▶ ended | lost ──back-off──▶ kStart
+//   listed ──kStart──▶ running ──event or relist──kInspect──▶ ended | lost ──back-off──▶ kStart
 //                         └──told to stop: kSignal TERM, later KILL──▶ … ──not listed: kRemove──▶
 //                         forgotten
 //
@@ -25,8 +25,8 @@
 namespace shoal::engine::docker {
 
 struct Action {
-  enum class Kind : uint8_t { kStart, kSignal, kLook, kRemove };
-  Kind kind = Kind::kLook;
+  enum class Kind : uint8_t { kStart, kSignal, kInspect, kRemove };
+  Kind kind = Kind::kInspect;
   TaskKey key;
   int incarnation = 0;
   int order = 0;
@@ -39,8 +39,8 @@ struct Outcome {
   Action action;
   Status status;
   std::string container;                // kStart
-  std::optional<ContainerState> state;  // kLook; nothing: the container does not exist
-  std::string log_tail;                 // kLook, if the task failed
+  std::optional<ContainerState> state;  // kInspect; nothing: the container does not exist
+  std::string log_tail;                 // kInspect, if the task failed
 };
 
 struct DockerJobOptions {
@@ -66,19 +66,19 @@ class DockerJob {
   // Appends due actions and events. Returns the time of the next action.
   std::optional<TimePoint> Step(TimePoint now, std::vector<Action>* actions,
                                 std::vector<TaskEvent>* events);
-  void Take(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events);
+  void ApplyOutcome(const Outcome& outcome, TimePoint now, std::vector<TaskEvent>* events);
   // The daemon reported the end of this incarnation.
-  void Notice(const TaskKey& key, int incarnation);
+  void OnContainerEnd(const TaskKey& key, int incarnation);
   // The daemon reported that this incarnation was paused or unpaused.
-  void NoticePause(const TaskKey& key, int incarnation, bool paused, TimePoint now);
+  void OnPauseChange(const TaskKey& key, int incarnation, bool paused, TimePoint now);
   // All running containers, with whether they are paused. A task whose container is missing has
   // ended without an event.
-  void Compare(const std::map<std::string, bool>& running, TimePoint now);
+  void ReconcileRunning(const std::map<std::string, bool>& running, TimePoint now);
 
   std::vector<TaskStatus> List() const;
   bool AnyAlive() const;  // or under way
   // The task was started and has ended.
-  bool Gone(const TaskKey& key) const;
+  bool HasEnded(const TaskKey& key) const;
   // The latest container of a task; empty if it has none.
   std::string ContainerOf(const TaskKey& key) const;
   bool stopping() const { return stopping_; }
@@ -93,10 +93,10 @@ class DockerJob {
     std::string container;
     bool alive = false;                 // its container runs, as far as known
     bool busy = false;                  // an action is in progress
-    bool look = false;                  // an end was reported: inspect it
-    bool again = false;                 // start the same incarnation once more
-    bool termed = false;                // SIGTERM was sent
-    bool killed = false;                // SIGKILL was sent
+    bool inspect_due = false;           // an end was reported: inspect it
+    bool retry_start = false;           // start the same incarnation once more
+    bool term_sent = false;             // SIGTERM was sent
+    bool kill_sent = false;             // SIGKILL was sent
     std::optional<TimePoint> retry_at;  // no action before
     // Set while paused: the time at which the container is killed and replaced.
     std::optional<TimePoint> replace_at;
@@ -112,11 +112,13 @@ class DockerJob {
                              std::vector<TaskEvent>* events);
   Action Begin(Action::Kind kind, const TaskKey& key, Task* task) const;
   void BeginStart(const TaskKey& key, Task* task, std::vector<TaskEvent>* events);
-  void TakeStart(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void TakeLook(const Outcome& outcome, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Ask(Task* task, TimePoint kill_at);
-  void Tell(const TaskKey& key, const Task& task, TaskEnd end,
-            std::vector<TaskEvent>* events) const;
+  void ApplyStartOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                         std::vector<TaskEvent>* events);
+  void ApplyInspectOutcome(const Outcome& outcome, Task* task, TimePoint now,
+                           std::vector<TaskEvent>* events);
+  void RequestStop(Task* task, TimePoint kill_at);
+  void AddEvent(const TaskKey& key, const Task& task, TaskEnd end,
+                std::vector<TaskEvent>* events) const;
 
   const std::string id_;
   const bool owned_;

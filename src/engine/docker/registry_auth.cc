@@ -12,7 +12,7 @@ namespace shoal::engine::docker {
 namespace {
 
 constexpr const char* kHub = "https://index.docker.io/v1/";
-// What a helper says instead of a name when its secret is a token.
+// The user name that a helper prints if its secret is a token.
 constexpr const char* kTokenUser = "<token>";
 constexpr size_t kMaxConfig = 1 << 20;
 constexpr std::chrono::milliseconds kHelperPatience{30'000};

@@ -59,7 +59,7 @@ class RemoteExecution final : public Execution {
     (void)!::write(wake_.get(), &one, sizeof one);
   }
 
-  // False once the command has ended and nothing more of it comes.
+  // False once the command has ended and all output has arrived.
   Result<bool> Await() {
     pollfd polls[3] = {{transport_->fd(), POLLIN, 0},
                        {input_ && window_ > 0 ? fds_[0] : -1, POLLIN, 0},
@@ -81,7 +81,7 @@ class RemoteExecution final : public Execution {
     if (!due.empty()) Send(due);
   }
 
-  // What is not taken any more is not needed any more: the end comes by itself.
+  // Unsent data is no longer needed if the server has closed: its end arrives separately.
   void Send(const std::string& bytes) {
     if (!transport_->Send(bytes).ok()) input_ = false;
   }

@@ -19,7 +19,7 @@ bool Pass(int from, int to, std::vector<char>* block) {
   return got > 0 && WriteAll(to, {block->data(), static_cast<size_t>(got)}).ok();
 }
 
-// Two streams, each from its own end to its own.
+// Copies two streams, each from its source to its destination.
 void Pump(const int (&from)[2], const int (&to)[2]) {
   std::vector<char> block(64 << 10);
   bool open[2] = {true, true};

@@ -23,25 +23,26 @@ class JobState {
 
   // Records the desired tasks of an Apply before its requests are sent; adds kStarting events for
   // new tasks.
-  void Want(const DesiredJob& desired, const JobChanges& changes, std::vector<TaskEvent>* events);
+  void SetDesired(const DesiredJob& desired, const JobChanges& changes,
+                  std::vector<TaskEvent>* events);
   // Replaces the list of existing Jobs.
   void SetJobs(std::vector<JobView> jobs);
   const std::vector<JobView>& jobs() const { return jobs_; }
-  std::map<TaskKey, KnownTask> Known() const;
+  std::map<TaskKey, KnownTask> KnownTasks() const;
 
   // Records the current state of a pod. `words` reads the last lines of its log.
-  void See(const PodView& pod, TimePoint now, const TaskState::ReadLogTail& words,
-           std::vector<TaskEvent>* events);
+  void UpdatePod(const PodView& pod, TimePoint now, const TaskState::ReadLogTail& words,
+                 std::vector<TaskEvent>* events);
   // Records that a pod was removed from the cluster.
-  void SeeGone(const PodView& pod, TimePoint now, std::vector<TaskEvent>* events);
+  void RemovePod(const PodView& pod, TimePoint now, std::vector<TaskEvent>* events);
   // Records the complete list of pods; known pods that are not in it were removed.
-  void SeeAll(const std::vector<PodView>& pods, TimePoint now, const TaskState::ReadLogTail& words,
-              std::vector<TaskEvent>* events);
+  void ReplacePods(const std::vector<PodView>& pods, TimePoint now,
+                   const TaskState::ReadLogTail& words, std::vector<TaskEvent>* events);
   // Records why Jobs cannot create pods, by the Jobs' names.
-  void SeeFailedCreates(const std::map<std::string, std::string>& reasons,
-                        std::vector<TaskEvent>* events);
+  void SetCreateErrors(const std::map<std::string, std::string>& reasons,
+                       std::vector<TaskEvent>* events);
   // Records that another party removed the job's objects.
-  void SeeRemoved(const std::string& reason, std::vector<TaskEvent>* events);
+  void MarkRemoved(const std::string& reason, std::vector<TaskEvent>* events);
   // Restores the state from the cluster's pods after a restart of the controller; adds no events.
   void Adopt(const std::vector<PodView>& pods, TimePoint now);
 
@@ -72,8 +73,8 @@ class JobState {
   void Begin(const TaskKey& key, Task* task, int incarnation, std::vector<TaskEvent>* events);
   void End(const TaskKey& key, Task* task, TaskEnd end, TimePoint now,
            const TaskState::ReadLogTail& words, std::vector<TaskEvent>* events);
-  void Tell(const TaskKey& key, const Task& task, TaskEnd end,
-            std::vector<TaskEvent>* events) const;
+  void AddEvent(const TaskKey& key, const Task& task, TaskEnd end,
+                std::vector<TaskEvent>* events) const;
   void Wait(const TaskKey& key, Task* task, const std::string& why,
             std::vector<TaskEvent>* events) const;
 

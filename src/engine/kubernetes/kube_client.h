@@ -22,7 +22,7 @@ class KubeClient {
                                                   const Clock* clock = RealClock::Get());
 
   // Another client of the same cluster with the same credentials, whose calls are cancelled
-  // separately by its own GiveUp and Interrupt.
+  // separately by its own Shutdown and Interrupt.
   std::unique_ptr<KubeClient> Share() const;
 
   const std::string& name_space() const { return access_.name_space; }
@@ -34,7 +34,7 @@ class KubeClient {
   // Server-side apply with the field manager "shoal": creates or updates the object. Idempotent.
   Result<json::object> Apply(const std::string& path, const json::object& object) const;
   // Dry run of Apply; changes nothing.
-  Status Try(const std::string& path, const json::object& object) const;
+  Status DryRunApply(const std::string& path, const json::object& object) const;
   Result<json::object> MergePatch(const std::string& path, const json::object& patch) const;
   // OK if the object does not exist. `options`: DeleteOptions.
   Status Delete(const std::string& path, const json::object& options) const;
@@ -53,20 +53,20 @@ class KubeClient {
   };
   Result<ServerConnection> Open() const;
   // The credentials of Open were rejected (401): they are renewed at the next call.
-  void Refused() const { credentials_->Refused(); }
+  void InvalidateCredentials() const { credentials_->InvalidateCredentials(); }
 
   // Ends the running calls with Cancelled or Unavailable. Any thread.
   void Interrupt();
   // As Interrupt, and disables the retries of later calls.
-  void GiveUp();
+  void Shutdown();
 
  private:
   KubeClient(ClusterAccess access, std::shared_ptr<Credentials> credentials);
   Result<net::HttpReply> Call(const net::HttpRequest& request) const;
-  Result<net::HttpReply> Once(net::HttpRequest request) const;
+  Result<net::HttpReply> SendOnce(net::HttpRequest request) const;
   // Sends a request with current credentials, and once more with renewed ones if they are rejected.
   // `ask` sends it and returns the reply's status.
-  Status AsOurselves(
+  Status SendAuthenticated(
       net::HttpRequest request,
       const std::function<Result<int>(const net::HttpClient&, const net::HttpRequest&)>& ask) const;
   Result<json::object> CallForObject(net::HttpRequest request) const;

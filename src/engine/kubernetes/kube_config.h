@@ -86,7 +86,7 @@ class Credentials {
   // The certificate of the plugin's latest output; empty: use ClusterAccess::tls.
   KeyPair Certificate();
   // Discards credentials that were rejected.
-  void Refused();
+  void InvalidateCredentials();
 
  private:
   Credentials(ClusterAccess access, const Clock* clock)

@@ -84,7 +84,7 @@ class Planner {
     }
   }
 
-  // Which of the role's tasks its Job goes on with.
+  // The role's tasks that its existing Job keeps.
   std::set<int> Continue(const JobView& whole, const std::vector<const DesiredTask*>& tasks,
                          const std::optional<RoleJob>& together) {
     std::set<int> covered;
@@ -99,7 +99,7 @@ class Planner {
       if (resize.count != whole.completions) changes_.resize.push_back(std::move(resize));
       return named;
     }
-    int least = 0;  // what of its end is wanted no more goes
+    int least = 0;  // indexes at its end that are not desired are removed
     for (const int index : named) {
       if (index < whole.completions) least = index + 1;
     }

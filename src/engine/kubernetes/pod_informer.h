@@ -28,24 +28,24 @@ class PodInformer {
     const Clock* clock = nullptr;
     RestartRules restart;
   };
-  using Tell = std::function<void(std::vector<TaskEvent>)>;
+  using EventCallback = std::function<void(std::vector<TaskEvent>)>;
 
-  PodInformer(Options options, Tell tell);
+  PodInformer(Options options, EventCallback on_events);
   ~PodInformer() { End(); }
 
   // Lists the job's objects and restores its state; false if there are none.
   Result<bool> Adopt();
   // Starts the thread; has no effect if it runs.
   void Start();
-  // Joins the thread. Must not be called from `tell`.
+  // Joins the thread. Must not be called from `on_events`.
   void End();
 
-  void Want(const DesiredJob& desired, const JobChanges& changes);
-  void Made(const JobView& job);
+  void SetDesired(const DesiredJob& desired, const JobChanges& changes);
+  void AddJob(const JobView& job);
   void Stopping();
   bool stopping() const;
   std::vector<JobView> jobs() const;
-  std::map<TaskKey, KnownTask> Known() const;
+  std::map<TaskKey, KnownTask> KnownTasks() const;
   // The coordinator's Job, if there is one.
   Owner owner() const;
   std::vector<TaskStatus> List() const;
@@ -62,8 +62,8 @@ class PodInformer {
   Status WatchOn(std::string* version);
   // Reads a watch stream until it ends.
   Status Read(net::HttpStream* stream, std::string* version);
-  Status Take(const std::string& line, std::string* version);
-  void Look();  // polls the state that a watch of pods does not report
+  Status ApplyLine(const std::string& line, std::string* version);
+  void PollJobs();  // polls the state that a watch of pods does not report
   bool AreRemoved() const;
   bool Sleep(std::chrono::milliseconds time);
   // Log tail of a pod that has ended, if it may be needed.
@@ -71,7 +71,7 @@ class PodInformer {
   std::string PodsPath() const;
 
   const Options options_;
-  const Tell tell_;
+  const EventCallback on_events_;
   mutable std::mutex mu_;
   std::condition_variable changed_;
   JobState state_;                           // guarded by mu_

@@ -77,7 +77,7 @@ class LoopbackRelay final : public PodRelay {
       ending_ = true;
       for (const auto& one : connections_) {
         ::shutdown(one->fd, SHUT_RDWR);
-        // The server may be silent, and would be waited for.
+        // The server may not respond: do not wait for it.
         if (one->far != nullptr) one->far->Cancel();
       }
     }
@@ -143,7 +143,7 @@ class LoopbackRelay final : public PodRelay {
     }
   }
 
-  // Under the lock. Who dials again and again hears the same.
+  // Under the lock. Logs an error once if clients retry.
   void TellOnce(const Status& carried) {
     const std::string why = carried.ok() ? "" : carried.message();
     if (why != last_why_ && !why.empty()) LogInfo("the coordinator's pod is not reached: {}", why);
@@ -152,7 +152,7 @@ class LoopbackRelay final : public PodRelay {
 
   Status Carry(int fd, Connection* connection) {
     const net::WaitInterrupt until_the_end(wake_.get());
-    // Closed by the channel, shut down by our destructor before it.
+    // Closed by the channel; the destructor shuts it down before that.
     const std::unique_ptr<net::ByteChannel> local = net::PlainByteChannel(UniqueFd(fd));
     TRY_ASSIGN(const std::string text, ReadHead(local.get()));
     const size_t head_size = text.find(kEndOfHead) + kEndOfHead.size();
@@ -168,7 +168,7 @@ class LoopbackRelay final : public PodRelay {
     return pumped;
   }
 
-  // Our destructor ends this channel from here on.
+  // From here on the destructor closes this channel.
   Status BeCancelled(Connection* connection, net::ByteChannel* channel) {
     std::lock_guard lock(mu_);
     if (ending_) return Cancelled("the relay ends");
@@ -179,7 +179,7 @@ class LoopbackRelay final : public PodRelay {
   Status Pump(int fd, net::ByteChannel* channel, const std::string& head) {
     TRY(net::SendAll(channel, head, SteadyClock::now() + kHandshake));
     const std::string begin = HearBeginning(channel, fd);
-    if (begin.starts_with(kRefused)) client_->Refused();
+    if (begin.starts_with(kRefused)) client_->InvalidateCredentials();
     net::RelayBytes(channel, begin, fd);
     return Status::Ok();
   }

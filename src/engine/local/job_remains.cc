@@ -25,14 +25,14 @@ namespace {
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
-// Kills the processes and waits until they are gone or the deadline has come.
+// Kills the processes and waits until they are gone or the deadline has passed.
 void KillAndWait(const std::vector<pid_t>& pids, SteadyClock::time_point deadline) {
   std::vector<UniqueFd> held;
   for (pid_t pid : pids) {
     UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (fd.valid() && host::KillProcess(pid, 0)) held.push_back(std::move(fd));
   }
-  constexpr int kStepMs = 10;  // nothing that we may kill: ask again later, not at once
+  constexpr int kStepMs = 10;  // no process could be killed: pause before the next attempt
   if (held.empty()) ::poll(nullptr, 0, kStepMs);
   for (const UniqueFd& fd : held) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - SteadyClock::now());
@@ -51,7 +51,7 @@ Status RemoveJobRemains(const std::string& job_id,
     // Search again each time: a killed process may just have started another one.
     const std::vector<pid_t> pids = host::ProcessesWithVariable(kJobVariable, job_id);
     if (pids.empty()) {
-      (void)host::FindOrphanedSharedMemory(true);  // of launchers that were killed
+      (void)host::FindOrphanedSharedMemory(true);  // left by killed launchers
       return host::RemoveCgroupsOf(group_bases, job_id, limit);
     }
     if (SteadyClock::now() >= deadline) {

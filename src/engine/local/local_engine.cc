@@ -20,7 +20,7 @@
 #include "engine/local/local_job.h"
 #include "engine/process/task_process.h"
 #include "engine/tasks/coordinator_location.h"
-#include "engine/tasks/event_hub.h"
+#include "engine/tasks/engine_base.h"
 #include "engine/tasks/job_files.h"
 #include "host/cgroup/cgroup.h"
 #include "host/gpu/nvml.h"
@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 // Time that tasks get to end after SIGKILL before Stop reports that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
-class LocalEngine final : public PublishingEngine, public Executes {
+class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public Executes {
  public:
   LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)
       : options_(std::move(options)), epoll_(std::move(epoll)), wake_(std::move(wake)) {
@@ -62,8 +62,6 @@ class LocalEngine final : public PublishingEngine, public Executes {
   Result<std::vector<TaskStatus>> Adopt(const std::string& job_id,
                                         const std::string& job_dir) override;
   Result<Endpoint> Dial(const std::string& job_id) override;
-  Result<std::string> TaskLog(const std::string& job_id, const std::string& role, int index,
-                              size_t limit) override;
   Executes* executes() override { return this; }
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
@@ -81,14 +79,14 @@ class LocalEngine final : public PublishingEngine, public Executes {
   }
   void Run();
   // Locks mu_ fairly: a waiting caller gets it before the thread's next iteration.
-  std::unique_lock<std::mutex> Lock() {
+  std::unique_lock<std::mutex> Lock() override {
     std::lock_guard turn(turn_mu_);
     return std::unique_lock(mu_);
   }
   // Executes all due actions under the lock. Returns the time until the next one.
   int Step(std::vector<TaskEvent>* events);
   void WaitFor(int timeout_ms);
-  Result<std::string> JobDir(const std::string& job_id);
+  std::string DirOf(const std::unique_ptr<LocalJob>& entry) const override { return entry->dir(); }
   std::vector<fs::path> GroupBases();
 
   LocalEngineOptions options_;
@@ -96,12 +94,8 @@ class LocalEngine final : public PublishingEngine, public Executes {
   const UniqueFd wake_;
 
   std::mutex turn_mu_;
-  std::mutex mu_;
-  std::condition_variable changed_;  // notified after every iteration of the thread
-  std::map<std::string, std::unique_ptr<LocalJob>> jobs_;  // guarded by mu_
-  std::vector<fs::path> group_bases_;                      // guarded by mu_
-  bool group_bases_known_ = false;                         // guarded by mu_
-  bool ending_ = false;                                    // guarded by mu_
+  std::vector<fs::path> group_bases_;  // guarded by mu_
+  bool group_bases_known_ = false;     // guarded by mu_
   bool publishing_ = false;  // guarded by mu_: events that jobs_ reflects are not delivered yet
   std::thread thread_;       // last: uses all of the above
 };
@@ -235,13 +229,6 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
   return Status::Ok();
 }
 
-Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
-  const auto lock = Lock();
-  auto job = jobs_.find(job_id);
-  if (job == jobs_.end()) return NotFound("no job " + job_id + " is run by this engine");
-  return job->second->dir();
-}
-
 Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
   if (options_.no_shared_filesystem) {
@@ -255,13 +242,6 @@ Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
                        ") has ended; it is started again if the job has not");
   }
   return place.endpoint;
-}
-
-Result<std::string> LocalEngine::TaskLog(const std::string& job_id, const std::string& role,
-                                         int index, size_t limit) {
-  TRY(CheckName("role", role));
-  TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  return ReadTail(TaskLogPath(dir, role, index), limit);
 }
 
 }  // namespace

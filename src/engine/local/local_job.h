@@ -65,12 +65,13 @@ class LocalJob {
   void AdoptRunning(Task* task, TimePoint now);
   Result<Spawned> SpawnTask(const Key& key, const Task& task) const;
   void Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  void Ask(Task* task, TimePoint kill_at);
+  void RequestStop(Task* task, TimePoint kill_at);
   // True if the task must be removed from the table.
   bool StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  bool TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
+  bool ApplyEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   std::string ReadLogTail(const Key& key) const;
-  void Tell(const Key& key, const Task& task, TaskEnd end, std::vector<TaskEvent>* events) const;
+  void AddEvent(const Key& key, const Task& task, TaskEnd end,
+                std::vector<TaskEvent>* events) const;
   void Save();
 
   const std::string id_;

@@ -8,7 +8,7 @@
 namespace shoal::engine::marathon {
 namespace {
 
-constexpr size_t kLongestPart = 48;  // with its number below the 63 of a DNS label
+constexpr size_t kLongestPart = 48;  // with its suffix below the 63 of a DNS label
 constexpr const char* kOperators[] = {"UNIQUE", "CLUSTER", "GROUP_BY", "LIKE",
                                       "UNLIKE", "MAX_PER", "IS"};
 
@@ -96,8 +96,8 @@ void AddResources(const std::string& role, const RoleRequirement& need, json::ob
   if (wants.gpu > 0) (*app)["gpus"] = wants.gpu;
 }
 
-// Of what a holder's program is like, by a command in its place (health.cc), which itself gives up
-// before Marathon does.
+// Health checks of an executor's program, by a command in its task (health_check.cc), which times
+// out before Marathon does.
 json::array HealthChecks(const job::Health& health, const std::string& command) {
   constexpr int64_t kLater = 2;  // seconds
   json::array checks;
@@ -235,7 +235,7 @@ std::string AppId(const std::string& group, const std::string& role) {
 }
 
 std::string CoordinatorService(const job::Marathon& settings, const std::string& job_id) {
-  constexpr size_t kLongestLabel = 62;  // with its '_' a label of DNS
+  constexpr size_t kLongestLabel = 62;  // a DNS label with its '_'
   std::string task;
   std::string part;
   for (const char c : AppId(GroupId(settings, job_id), kCoordinatorRole) + "/") {

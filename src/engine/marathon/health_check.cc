@@ -27,7 +27,7 @@ using std::chrono::milliseconds;
 constexpr int kWell = 0;
 constexpr int kIll = 1;
 constexpr size_t kMaxJob = size_t{16} << 20;
-constexpr size_t kMostAnswer = 4096;  // the status line is within
+constexpr size_t kMostAnswer = 4096;  // enough for the status line
 constexpr int kLeastGood = 200;
 constexpr int kMostGood = 399;
 
@@ -47,7 +47,7 @@ std::optional<int> RunningIndex(const std::string& job_dir, const std::string& r
     std::optional<AgentEvent> last;
     for (auto lines = reader.Read(); lines.ok() && !lines->empty(); lines = reader.Read())
       last = std::move(lines->back());
-    if (!last || last->sign != EventKind::kTask || last->node != mesos_task) continue;
+    if (!last || last->kind != EventKind::kTask || last->node != mesos_task) continue;
     if (last->event.phase == TaskPhase::kRunning) return ordered.task.index;
   }
   return std::nullopt;
@@ -77,7 +77,7 @@ std::string PortVariable(const std::string& name) {
   return variable;
 }
 
-// The status line of a GET.
+// Sends a GET and returns the status line.
 Status AskHttp(int socket, const std::string& path) {
   TRY(WriteAll(socket, "GET " + path +
                            " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: shoal\r\n"

@@ -20,8 +20,8 @@
 
 namespace shoal::engine::marathon {
 
-// URL and authorities of the Marathon that runs the job of this directory, as MarathonJob::Order
-// recorded them; empty if there is no record.
+// URL and authorities of the Marathon that runs the job of this directory, as
+// MarathonJob::WriteDesired recorded them; empty if there is no record.
 job::Marathon ReadSettings(const std::string& job_dir);
 
 class MarathonJob {
@@ -34,26 +34,26 @@ class MarathonJob {
   static Result<std::unique_ptr<MarathonJob>> Find(const std::string& id, const std::string& dir);
 
   // Writes a new desired state. `rest`: all of it but tasks and revision.
-  Status Order(const DesiredJob& desired, DesiredState rest);
+  Status WriteDesired(const DesiredJob& desired, DesiredState rest);
   // Writes a desired state that ends all tasks.
-  Status OrderStop(std::chrono::milliseconds grace);
+  Status WriteStop(std::chrono::milliseconds grace);
 
   // Events that executors logged since the last call.
-  std::vector<TaskEvent> Read();
+  std::vector<TaskEvent> ReadEvents();
   // Slots whose tasks run, with their Mesos tasks. Call it before asking Marathon for apps, and
-  // pass the result to Look.
+  // pass the result to ReconcileApps.
   std::map<Key, std::string> Running() const;
   // Compares with the job's apps in Marathon and marks lost tasks. `running`: result of Running()
   // before the query; `said`: ends of Mesos tasks by Marathon's events.
-  std::vector<TaskEvent> Look(const std::vector<App>& apps,
-                              const std::map<Key, std::string>& running,
-                              const std::map<std::string, Failure>& said);
+  std::vector<TaskEvent> ReconcileApps(const std::vector<App>& apps,
+                                       const std::map<Key, std::string>& running,
+                                       const std::map<std::string, Failure>& said);
   // Events with the reasons why Mesos tasks wait, if they changed.
-  std::vector<TaskEvent> TellWaiting(const std::vector<PendingApp>& waiting);
+  std::vector<TaskEvent> ReportPendingApps(const std::vector<PendingApp>& waiting);
   // The job's group was removed from Marathon by another party: marks all tasks as lost.
-  std::vector<TaskEvent> OverWith(const std::string& reason);
+  std::vector<TaskEvent> MarkEnded(const std::string& reason);
   // After a stop: ends of tasks that no executor reported.
-  std::vector<TaskEvent> EndAll();
+  std::vector<TaskEvent> EndRemaining();
   void RemoveRecords() const;
 
   // The group to send. An app that shrinks keeps its instance count until its surplus Mesos tasks
@@ -69,7 +69,7 @@ class MarathonJob {
   const std::string& dir() const { return dir_; }
   // Settings of the last Apply, without tasks.
   const DesiredJob& settings() const { return settings_; }
-  bool stopping() const { return orders_.stop; }
+  bool stopping() const { return desired_state_.stop; }
   bool over() const { return over_; }
   bool AnyRunning() const;
   bool Waits() const;  // a listed task has not started, or an app has to shrink
@@ -84,7 +84,7 @@ class MarathonJob {
     explicit Slot(std::filesystem::path path) : reader(std::move(path)) {}
     AgentEventReader reader;
     std::optional<Seen> seen;  // nothing before the first event
-    int round = 0;
+    int revision = 0;
     bool named = false;
   };
 
@@ -99,7 +99,7 @@ class MarathonJob {
   const std::string id_;
   const std::string dir_;
   DesiredJob settings_;
-  DesiredState orders_;
+  DesiredState desired_state_;
   std::map<Key, Slot> places_;
   std::map<std::string, RoleRequirement> needs_;         // of each role ever listed
   std::map<std::string, int> instances_;                 // instance count by role, as sent

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kCpus = 0.1;
 constexpr int64_t kMemoryMb = 256;
-constexpr int64_t kLaunchSeconds = 3600;  // Metronome's own
-constexpr int64_t kEndSeconds = 30;       // a controller's, when its tasks have ended
+constexpr int64_t kLaunchSeconds = 3600;  // Metronome's default
+constexpr int64_t kEndSeconds = 30;       // for a controller whose tasks have ended
 constexpr size_t kMaxText = 1000;
 constexpr size_t kMaxItems = 100'000;
 
@@ -50,7 +50,7 @@ std::string Line(const json::object& object, const char* field) {
   return text;
 }
 
-// The objects of an array that may be absent; InvalidArgument if it is none.
+// The objects of an array that may be absent; InvalidArgument if it is not an array.
 Result<std::vector<const json::object*>> Objects(const json::object& object, const char* field) {
   std::vector<const json::object*> found;
   const json::value* value = object.if_contains(field);
@@ -122,7 +122,8 @@ Result<std::string> MetronomeUrl(const std::string& given, const std::string& ma
   if (url.ends_with(kService))
     return url.substr(0, url.size() - kService.size()) + "/service/metronome";
   return InvalidArgument(
-      "it is not said where Metronome is: set SHOAL_METRONOME_URL, http://leader.mesos:9000; only "
+      "the address of Metronome is not configured: set SHOAL_METRONOME_URL, "
+      "http://leader.mesos:9000; only "
       "beside a Marathon at https://HOST/service/marathon is it known");
 }
 

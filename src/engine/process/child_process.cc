@@ -46,7 +46,7 @@ bool Feed(int fd, const std::string& text, size_t* at) {
   return *at < text.size();
 }
 
-// Carries the streams until both outputs have ended. False if a limit was passed.
+// Transfers the streams until both outputs have ended. False if a limit was exceeded.
 bool Carry(Child* child, const std::string& input, const CommandLimits& limits,
            CommandResult* ran) {
   const auto deadline = SteadyClock::now() + limits.time;

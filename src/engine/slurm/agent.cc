@@ -59,16 +59,16 @@ class Agent {
 
   Result<int> Run() {
     TRY(Prepare());
-    if (ahead_ && !TakeGrant()) return 1;  // salloc has printed the reason
+    if (ahead_ && !ReadGrant()) return 1;  // salloc has printed the reason
     TRY(Begin());
-    Tell(EventKind::kAgentStarted, "", own_node_);
+    LogEvent(EventKind::kAgentStarted, "", own_node_);
     while (!Done()) {
       Act();
       Write();
       Wait();
       if (look_at_time_ && Now() >= *look_at_time_) LookAtTime();
     }
-    Tell(EventKind::kAgentExited, "");
+    LogEvent(EventKind::kAgentExited, "");
     // salloc would release the allocation, but it is gone.
     if (ahead_ && (!salloc_.valid() || ProcessEnded(salloc_.get())))
       (void)commands_.Cancel(number_);
@@ -81,14 +81,14 @@ class Agent {
   Status Prepare() {
     SetLogName("slurm-agent");
     TRY_ASSIGN(watch_, DesiredStateWatcher::Make(job_dir_, {SIGTERM, SIGINT, SIGUSR1}));
-    TRY_ASSIGN(orders_, ReadDesiredState(job_dir_));
-    table_ = TaskTable(orders_.job_id);
+    TRY_ASSIGN(desired_state_, ReadDesiredState(job_dir_));
+    table_ = TaskTable(desired_state_.job_id);
     return Status::Ok();
   }
 
   // Reads the grant of the salloc that was started with this agent (immediate_allocation.cc) and
   // sets the environment variables that Slurm sets for a batch script. False if there is no grant.
-  bool TakeGrant() {
+  bool ReadGrant() {
     constexpr milliseconds kPatience{10'000};
     const auto grant = AwaitGrant(STDIN_FILENO, kPatience);
     if (!grant.ok()) return false;
@@ -112,25 +112,25 @@ class Agent {
     TRY_ASSIGN(lines_, OpenFile(AgentEventsPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
     if (ahead_) TRY(BeAttended());
     StepCallbacks callbacks;
-    callbacks.on_started = [this](const Incarnation& life) { table_.Started(life, Now()); };
+    callbacks.on_started = [this](const Incarnation& life) { table_.OnStarted(life, Now()); };
     callbacks.on_ended = [this](const Incarnation& life, TaskEnd end, const std::string& words) {
       OnEnded(life, std::move(end), words);
     };
     callbacks.on_refused = [this](const Incarnation& life, const std::string& reason) {
       Release(life);
-      table_.Refused(life, reason);
+      table_.OnRefused(life, reason);
     };
     callbacks.on_step_ended = [this](const Incarnation& life) {
       const auto held = held_.find(life);
       if (held == held_.end()) return;
-      placement_.LetGo(held->second, life.key.first);
+      placement_.ReleaseStep(held->second, life.key.first);
       held_.erase(held);
     };
     callbacks.on_nodes_failed = [this](const std::string& list) { OnNodesFailed(list); };
-    launcher_ = FindStaticTwin(orders_.program);
+    launcher_ = FindStaticTwin(desired_state_.program);
     steps_ = std::make_unique<StepRunner>(launcher_, SrunEnvironment(), std::move(callbacks));
-    table_.Take(orders_, Now());
-    if (orders_.stop) closing_ = true;
+    table_.ApplyDesiredState(desired_state_, Now());
+    if (desired_state_.stop) closing_ = true;
     return Status::Ok();
   }
 
@@ -182,14 +182,14 @@ class Agent {
       if (lines.empty()) break;
       before = true;
       for (const AgentEvent& line : lines) {
-        if (line.sign == EventKind::kTask) table_.Replay(line.event);
-        if (line.sign == EventKind::kRequeue) table_.Forget();
+        if (line.kind == EventKind::kTask) table_.Replay(line.event);
+        if (line.kind == EventKind::kRequeue) table_.Reset();
       }
     }
     if (!before) return Status::Ok();
     std::error_code ignored;
     fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
-    table_.BeginAgain(Now(), "was lost with its allocation; Slurm has started the job again");
+    table_.MarkRunningLost(Now(), "was lost with its allocation; Slurm has started the job again");
     return Status::Ok();
   }
 
@@ -206,10 +206,10 @@ class Agent {
     watch_.Wait(&polls, next ? std::optional<Duration>(*next - Now()) : std::nullopt);
     for (const int signal : watch_.ReadSignals()) OnSignal(signal);
     if (polls[0].revents != 0) OnRevoked();
-    if (auto orders = watch_.PollDesiredState(orders_.number)) {
-      orders_ = std::move(*orders);
-      table_.Take(orders_, Now());
-      if (orders_.stop) closing_ = true;
+    if (auto orders = watch_.PollDesiredState(desired_state_.revision)) {
+      desired_state_ = std::move(*orders);
+      table_.ApplyDesiredState(desired_state_, Now());
+      if (desired_state_.stop) closing_ = true;
     }
     steps_->Handle();
   }
@@ -240,10 +240,11 @@ class Agent {
   // Makes the coordinator save and suspend the job.
   void OnTimeLimit() {
     if (closing_ || saving_) return;
-    Tell(EventKind::kTimeLimit, "the time of its allocation is nearly over");
-    saving_ = orders_.requeue;
+    LogEvent(EventKind::kTimeLimit, "the time of its allocation is nearly over");
+    saving_ = desired_state_.requeue;
     for (const auto& [life, cell] : cells_) {
-      if (IsCoordinator(life.key.first)) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
+      if (IsCoordinator(life.key.first))
+        steps_->Signal(life, desired_state_.requeue ? SIGUSR1 : SIGUSR2);
     }
   }
 
@@ -257,13 +258,13 @@ class Agent {
     const bool decided = coordinator && !IsLoss(end);
     const bool saved = decided && saving_;
     const fs::path log = TaskLogPath(job_dir_, life.key.first, life.key.second);
-    table_.Ended(life, Now(), std::move(end),
-                 words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
+    table_.OnEnded(life, Now(), std::move(end),
+                   words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
     if (saved) return Requeue();
     // The job is over. Do not wait for the controller to say so: it may be absent.
     if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
       closing_ = true;
-      table_.StopAll(Now() + orders_.grace, false);
+      table_.StopAll(Now() + desired_state_.grace, false);
     }
   }
 
@@ -272,12 +273,12 @@ class Agent {
     closing_ = true;
     table_.StopAll(Now() + kSlurmsPatience, true);
     CountResume();
-    Tell(EventKind::kRequeue, "its tasks have saved");
+    LogEvent(EventKind::kRequeue, "its tasks have saved");
     AskRequeue();
   }
 
   void AskRequeue() {
-    Tell(EventKind::kNeedsNewAllocation, "");
+    LogEvent(EventKind::kNeedsNewAllocation, "");
     if (ahead_) return;  // the engine submits the job again when this agent has exited
     auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, CurrentEnvironment());
     if (!ran.ok() || ran->exit_code != 0)
@@ -323,44 +324,45 @@ class Agent {
   // Starts the first task together with all others of its role that can share a step with it. A
   // task with GPUs gets a step of its own, so that its devices are free when it ends. Large roles
   // are placed before small ones, in the engine's order.
-  void StartSome(std::vector<Incarnation>* lives) {
-    const std::string role = lives->front().key.first;
+  void StartSome(std::vector<Incarnation>* incarnations) {
+    const std::string role = incarnations->front().key.first;
     StepSpec spec;
     std::string nodes;
     bool overlap = false;
-    std::erase_if(*lives, [&](const Incarnation& life) {
+    std::erase_if(*incarnations, [&](const Incarnation& life) {
       const bool alone = table_.Find(life.key)->task.resources.gpu > 0;
-      if (life.key.first != role || (alone && !spec.lives.empty())) return false;
+      if (life.key.first != role || (alone && !spec.incarnations.empty())) return false;
       bool fresh = true;
       if (!Place(life, &fresh)) return true;
-      if (!spec.lives.empty() && overlap == fresh) {
+      if (!spec.incarnations.empty() && overlap == fresh) {
         UndoPlace(life);
         return false;
       }
       overlap = !fresh;
       if (!IsCoordinator(role)) nodes += placement_.node(cells_.at(life)) + "\n";
-      spec.lives.push_back(life);
+      spec.incarnations.push_back(life);
       return true;
     });
-    if (!spec.lives.empty()) StartStep(std::move(spec), nodes, overlap);
+    if (!spec.incarnations.empty()) StartStep(std::move(spec), nodes, overlap);
   }
 
   void StartStep(StepSpec spec, const std::string& nodes, bool overlap) {
     const fs::path base = EngineDir(job_dir_) / ("step-" + std::to_string(step_number_++));
     spec.file = base.string() + ".json";
     Status written =
-        WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
+        WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.incarnations)), 0600, false);
     if (!nodes.empty()) {
       if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
-      const AgentTask& first = *table_.Find(spec.lives[0].key);
-      spec.words = StepArgv(first.task.resources, spec.lives.size(), base.string() + ".nodes",
-                            overlap, heterogeneous_ ? HetGroupOption(first.component) : "");
+      const AgentTask& first = *table_.Find(spec.incarnations[0].key);
+      spec.words =
+          StepArgv(first.task.resources, spec.incarnations.size(), base.string() + ".nodes",
+                   overlap, heterogeneous_ ? HetGroupOption(first.component) : "");
     }
     if (ahead_) spec.number = std::to_string(number_);
     if (written.ok()) return steps_->Start(spec);
-    for (const Incarnation& life : spec.lives) {
+    for (const Incarnation& life : spec.incarnations) {
       Release(life);
-      table_.Refused(life, written.message());
+      table_.OnRefused(life, written.message());
     }
   }
 
@@ -374,7 +376,7 @@ class Agent {
     const AgentTask& ordered = *table_.Find(life.key);
     const job::Resources& resources = ordered.task.resources;
     const std::vector<std::string>& avoided = ordered.task.excluded_hosts;
-    const auto taken = placement_.Take(
+    const auto taken = placement_.Reserve(
         life.key.first, {ordered.per_cell, ordered.beside, ordered.component}, avoided);
     *fresh = taken && (taken->fresh || resources.gpu > 0);
     if (taken) {
@@ -383,32 +385,33 @@ class Agent {
       return true;
     }
     if (resources.gpu == 0 && resources.memory_bytes == 0) {
-      if (const auto cell = placement_.TakeAnyway(life.key.first, ordered.component, avoided)) {
+      if (const auto cell =
+              placement_.ReserveLeastUsed(life.key.first, ordered.component, avoided)) {
         cells_[life] = *cell;
         return true;
       }
     }
-    if (lost_node_ && orders_.requeue) {
+    if (lost_node_ && desired_state_.requeue) {
       RequeueForRoom();
       return false;
     }
     if (!avoided.empty()) {
-      table_.Refused(life,
-                     "the allocation has no room for it on its other nodes: Slurm gives a job "
-                     "what it asks for at its start; let the role's `max` say how many "
-                     "tasks there may be, one host's more than its replicas");
+      table_.OnRefused(life,
+                       "the allocation has no room for it on its other nodes: Slurm gives a job "
+                       "what it asks for at its start; let the role's `max` say how many "
+                       "tasks there may be, one host's more than its replicas");
       return false;
     }
-    table_.Refused(life,
-                   "the allocation has no room for it: Slurm gives a job what it asks for at its "
-                   "start; let the role's `max` say how many tasks there may be");
+    table_.OnRefused(life,
+                     "the allocation has no room for it: Slurm gives a job what it asks for at its "
+                     "start; let the role's `max` say how many tasks there may be");
     return false;
   }
 
   void UndoPlace(const Incarnation& life) {
     Release(life);
     if (const auto held = held_.find(life); held != held_.end()) {
-      placement_.LetGo(held->second, life.key.first);
+      placement_.ReleaseStep(held->second, life.key.first);
       held_.erase(held);
     }
   }
@@ -416,7 +419,7 @@ class Agent {
   // A node failed and its tasks fit nowhere else: the job needs another allocation.
   void RequeueForRoom() {
     if (closing_) return;
-    Tell(EventKind::kNote, "the nodes that are left have no room for what was lost");
+    LogEvent(EventKind::kNote, "the remaining nodes have no room for the lost tasks");
     EndForAnother();
     AskRequeue();
   }
@@ -428,15 +431,16 @@ class Agent {
     cells_.erase(found);
   }
 
-  JobRecords RecordsOf(const std::vector<Incarnation>& lives) {
-    if (IsCoordinator(lives[0].key.first) && address_.empty()) address_ = NodeAddress(nodes_);
+  JobRecords RecordsOf(const std::vector<Incarnation>& incarnations) {
+    if (IsCoordinator(incarnations[0].key.first) && address_.empty())
+      address_ = NodeAddress(nodes_);
     JobRecords records;
-    records.job_id = orders_.job_id;
-    for (const Incarnation& life : lives) {
+    records.job_id = desired_state_.job_id;
+    for (const Incarnation& life : incarnations) {
       TaskRecord record;
       record.desired = table_.Find(life.key)->task;
       record.incarnation = life.incarnation;
-      if (!IsCoordinator(life.key.first) && record.desired.argv[0] == orders_.program)
+      if (!IsCoordinator(life.key.first) && record.desired.argv[0] == desired_state_.program)
         record.desired.argv[0] = launcher_;
       if (IsCoordinator(life.key.first)) {
         record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
@@ -463,10 +467,10 @@ class Agent {
 
   void Write() {
     std::string text;
-    for (TaskEvent& event : table_.TakeEvents()) {
+    for (TaskEvent& event : table_.DrainEvents()) {
       std::string node = NodeOf(event);
-      text +=
-          EncodeAgentEvent({EventKind::kTask, std::move(event), orders_.number, std::move(node)});
+      text += EncodeAgentEvent(
+          {EventKind::kTask, std::move(event), desired_state_.revision, std::move(node)});
     }
     Append(text);
   }
@@ -477,9 +481,9 @@ class Agent {
     return found->second == kNoCell ? Variable("SLURMD_NODENAME") : placement_.node(found->second);
   }
 
-  void Tell(EventKind sign, const std::string& reason, const std::string& node = "") {
+  void LogEvent(EventKind sign, const std::string& reason, const std::string& node = "") {
     Write();
-    AgentEvent line{sign, {}, orders_.number, node};
+    AgentEvent line{sign, {}, desired_state_.revision, node};
     line.event.end.reason = reason;
     Append(EncodeAgentEvent(line));
   }
@@ -512,7 +516,7 @@ class Agent {
   bool heterogeneous_ = false;
   std::optional<TimePoint> look_at_time_;
   std::vector<std::string> nodes_;
-  DesiredState orders_;
+  DesiredState desired_state_;
   CellPlacement placement_;
   std::string own_node_;  // empty on a front end outside of the allocation
   TaskTable table_;

@@ -85,7 +85,7 @@ Status BadHosts(std::string_view list) {
                          "\", expected names such as n1 or n[1-3,7]");
 }
 
-// One name with at most three pairs of brackets.
+// Expands one name with at most three pairs of brackets.
 Status ExpandOne(std::string_view all, const std::string& head, std::string_view rest, int depth,
                  std::vector<std::string>* hosts) {
   const size_t open = rest.find('[');
@@ -141,7 +141,7 @@ job::Slurm WithAsk(job::Slurm slurm, const job::SlurmSettings& ask) {
   return slurm;
 }
 
-// The cells that hold all of these roles.
+// The size and number of cells for all of these roles.
 Status PlanCells(const std::vector<RoleRequirement>& needs, CellPlan* plan) {
   plan->cell.count = 0;
   const bool gpus = std::any_of(needs.begin(), needs.end(),
@@ -266,7 +266,7 @@ std::optional<size_t> CellPlacement::Choose(const std::string& role, const CellS
     const bool others = fresh && place.owner.empty() && !place.held.empty() && !beside;
     if (place.component != component || place.lost || taken >= per_cell || others) continue;
     if (IsIn(avoided, place.node)) continue;
-    if (beside) {  // where fewest of them are
+    if (beside) {  // the cell with the fewest of them
       if (!best || used < CountIn(cells_[*best].used, role)) best = i;
     } else if (place.owner == role) {
       return i;
@@ -277,9 +277,9 @@ std::optional<size_t> CellPlacement::Choose(const std::string& role, const CellS
   return best;
 }
 
-std::optional<CellPlacement::CellClaim> CellPlacement::Take(const std::string& role,
-                                                            const CellShare& share,
-                                                            const Nodes& avoided) {
+std::optional<CellPlacement::CellClaim> CellPlacement::Reserve(const std::string& role,
+                                                               const CellShare& share,
+                                                               const Nodes& avoided) {
   CellClaim taken;
   auto cell = Choose(role, share, true, avoided);
   taken.fresh = cell.has_value();
@@ -292,8 +292,8 @@ std::optional<CellPlacement::CellClaim> CellPlacement::Take(const std::string& r
   return taken;
 }
 
-std::optional<size_t> CellPlacement::TakeAnyway(const std::string& role, int component,
-                                                const Nodes& avoided) {
+std::optional<size_t> CellPlacement::ReserveLeastUsed(const std::string& role, int component,
+                                                      const Nodes& avoided) {
   std::optional<size_t> best;
   int least = 0;
   for (size_t i = 0; i < cells_.size(); ++i) {
@@ -315,7 +315,7 @@ void CellPlacement::Release(size_t cell, const std::string& role) {
   if (place.owner == role && CountIn(place.used, role) == 0) place.owner.clear();
 }
 
-void CellPlacement::LetGo(size_t cell, const std::string& role) {
+void CellPlacement::ReleaseStep(size_t cell, const std::string& role) {
   CountDown(&cells_[cell].held, role);
 }
 

@@ -69,15 +69,15 @@ class CellPlacement {
   // Reserves a cell for one more task, on a node that is not in `avoided`; nothing if no cell has
   // room.
   using Nodes = std::vector<std::string>;
-  std::optional<CellClaim> Take(const std::string& role, const CellShare& share,
-                                const Nodes& avoided = {});
-  // Reserves the least used cell of a component even if it is full.
-  std::optional<size_t> TakeAnyway(const std::string& role, int component,
+  std::optional<CellClaim> Reserve(const std::string& role, const CellShare& share,
                                    const Nodes& avoided = {});
+  // Reserves the least used cell of a component even if it is full.
+  std::optional<size_t> ReserveLeastUsed(const std::string& role, int component,
+                                         const Nodes& avoided = {});
   // Ends the reservation of a task that has ended.
   void Release(size_t cell, const std::string& role);
   // Ends the reservation of the step that started the task.
-  void LetGo(size_t cell, const std::string& role);
+  void ReleaseStep(size_t cell, const std::string& role);
   // Removes the cells of a node that failed.
   void LoseNode(const std::string& node);
   const std::string& node(size_t cell) const { return cells_[cell].node; }

@@ -41,7 +41,7 @@ std::string ReadLogTail(const std::string& job_dir) {
   return text.substr(text.rfind('\n') + 1);
 }
 
-// The number that an agent says when it has its allocation; 0 if it ends, or says nothing in time.
+// The number that the agent prints when it has its allocation; 0 if it ends or prints none in time.
 int64_t HearNumber(int fd, milliseconds patience) {
   const auto deadline = SteadyClock::now() + patience;
   std::string text;

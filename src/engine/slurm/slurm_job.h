@@ -29,49 +29,53 @@ class SlurmJob {
   static Result<std::unique_ptr<SlurmJob>> Find(const std::string& id, const std::string& dir);
 
   // Writes a new desired state. `rest`: all of it but tasks and revision.
-  Status Order(const DesiredJob& desired, const std::vector<CellPlan>& plan, DesiredState rest);
+  Status WriteDesired(const DesiredJob& desired, const std::vector<CellPlan>& plan,
+                      DesiredState rest);
   // Writes a desired state that ends all tasks.
-  Status OrderStop(std::chrono::milliseconds grace);
+  Status WriteStop(std::chrono::milliseconds grace);
   // Stores the batch script for the first and later submissions.
-  Status KeepScript(const std::string& script) const;
+  Status StoreScript(const std::string& script) const;
   Result<std::string> Script() const;
-  Status Submitted(const Allocation& allocation);
+  Status RecordSubmission(const Allocation& allocation);
   // Records an allocation that the agent has already written to the job's directory.
-  Status Granted(const Allocation& allocation);
+  Status RecordGrant(const Allocation& allocation);
 
   // Events that the agent logged since the last call.
-  std::vector<TaskEvent> Read();
+  std::vector<TaskEvent> ReadEvents();
   // Applies the job's entry of Slurm's queue; null: it has none.
-  std::vector<TaskEvent> Look(const QueuedJob* job, TimePoint now);
+  std::vector<TaskEvent> ApplyQueueState(const QueuedJob* job, TimePoint now);
   // The Slurm job ended without a request of this engine: marks all tasks as lost.
-  std::vector<TaskEvent> OverWith(const std::string& reason);
+  std::vector<TaskEvent> MarkEnded(const std::string& reason);
   // After a stop: ends of tasks that the agent did not report.
-  std::vector<TaskEvent> EndAll();
+  std::vector<TaskEvent> EndRemaining();
   void RemoveRecords() const;
 
   std::vector<TaskStatus> List() const;
   // Location of a running task; `node` is empty if the task does not run.
-  struct Where {
+  struct Location {
     std::string node;
     int component = 0;
   };
-  Where PlaceOf(const std::string& role, int index) const;
+  Location LocationOf(const std::string& role, int index) const;
   const std::string& dir() const { return dir_; }
   int64_t number() const { return allocation_.number; }
-  bool stopping() const { return orders_.stop; }
+  bool stopping() const { return desired_state_.stop; }
   // An agent has run: it has logged an event, or it was started with salloc.
   bool begun() const { return begun_ || (allocation_.attended && allocation_.number != 0); }
   // The last agent exited normally, and no other allocation is needed.
-  bool closed() const { return closed_ && !another_; }
+  bool closed() const { return closed_ && !new_allocation_requested_; }
   // The job waits for Slurm to start it or to start it again.
-  bool waits() const { return !begun_ || closed_ || another_ || looks_torn_ > 0; }
+  bool waits() const { return !begun_ || closed_ || new_allocation_requested_ || looks_torn_ > 0; }
   // The engine must submit the job again for another allocation: its agent under salloc has ended,
   // or its allocation is torn. Slurm requeues batch jobs itself.
-  bool wants_another() const {
-    return another_ && (is_torn() || (allocation_.attended && (closed_ || vanished())));
+  bool needs_new_allocation() const {
+    return new_allocation_requested_ &&
+           (is_torn() || (allocation_.attended && (closed_ || vanished())));
   }
   // Requests another allocation in the cases in which Slurm would requeue a batch job.
-  void WantAnother() { another_ = (allocation_.attended || is_torn()) && orders_.requeue; }
+  void RequestNewAllocation() {
+    new_allocation_requested_ = (allocation_.attended || is_torn()) && desired_state_.requeue;
+  }
   // Only some components of the allocation exist (QueuedJob::torn) in several successive polls: no
   // agent runs, and the Slurm job must be cancelled.
   bool is_torn() const { return looks_torn_ >= kTornLooks; }
@@ -93,8 +97,8 @@ class SlurmJob {
 
   const std::string id_;
   const std::string dir_;
-  DesiredState orders_;
-  std::map<Key, int> rounds_;  // revision of each task that was ever listed
+  DesiredState desired_state_;
+  std::map<Key, int> revisions_;  // revision of each task that was ever listed
   Allocation allocation_;
   AgentEventReader reader_;
   struct Seen {
@@ -107,7 +111,7 @@ class SlurmJob {
   std::string waits_;  // the last reported reason of waiting
   bool begun_ = false;
   bool closed_ = false;
-  bool another_ = false;
+  bool new_allocation_requested_ = false;
   bool over_ = false;
   bool suspended_ = false;
   int looks_without_ = 0;

@@ -28,7 +28,7 @@ struct StepCallbacks {
 
 struct StepSpec {
   std::vector<std::string> words;  // srun's command line; empty: one task, without srun
-  std::vector<TaskTable::Incarnation> lives;
+  std::vector<TaskTable::Incarnation> incarnations;
   std::string file;  // the file that `shoal slurm step` reads
   // Allocation that the tasks cancel if nobody reads the report of their ends; empty: none.
   std::string number = {};
@@ -69,7 +69,7 @@ class StepRunner {
   };
   void ReadOut(Step* step);
   void ReadErr(Step* step);
-  void Take(Step* step, std::string_view line);
+  void HandleLine(Step* step, std::string_view line);
   void End(Step* step);
   static void Send(Step* step);
 

@@ -40,8 +40,8 @@ void MatchTasks(const std::vector<DesiredTask>& wishes, Table* table, Want want,
 struct TaskState {
   int incarnation = 0;
   TaskPhase phase = TaskPhase::kStarting;
-  bool asked = false;  // was told to stop: its end is not a loss
-  bool wanted = true;  // listed by the last Apply
+  bool stop_requested = false;  // was told to stop: its end is not a loss
+  bool listed = true;           // listed by the last Apply
   RestartHistory history;
   TimePoint started;
   std::optional<TimePoint> start_at;  // when the next incarnation is due
@@ -60,8 +60,8 @@ struct TaskState {
   void ResetForStart(TimePoint now);
   // Records an end: sets the phase, start_at if another incarnation is to start, and the reason of
   // `end` if the task is given up.
-  void TakeEnd(const RestartContext& now_true, TimePoint now, TaskEnd* end,
-               const ReadLogTail& words);
+  void ApplyEnd(const RestartContext& context, TimePoint now, TaskEnd* end,
+                const ReadLogTail& words);
   // Records an end that is a loss whatever its exit code.
   void ApplyLoss(const RestartRules& rules, TimePoint now, TaskEnd* end, const ReadLogTail& words);
 };

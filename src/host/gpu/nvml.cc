@@ -8,7 +8,7 @@
 namespace shoal::host {
 namespace {
 
-// Of nvml.h (driver 450 and later), as far as it is used here.
+// The used part of nvml.h (driver 450 and later).
 using Device = void*;
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
@@ -121,7 +121,7 @@ class LoadedNvml final : public Nvml {
     if (error == kNotSupported) return kSuccess;
     if (error != kSuccess && error != kInsufficientSize) return error;
     if (error == kInsufficientSize)
-      count = kMostProcesses;  // more than fit: these will do to see that it is used
+      count = kMostProcesses;  // more processes than fit: these suffice to see that it is used
     for (unsigned i = 0; i < count && i < kMostProcesses; ++i) {
       const bool known = processes[i].used != kUnknownBytes;
       gpu->processes.push_back(
