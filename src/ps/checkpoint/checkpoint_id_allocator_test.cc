@@ -39,18 +39,18 @@ TEST(CheckpointIdAllocator, TwoJobsDoNotShareADirectory) {
   CheckpointIdAllocator first(dir.path()), second(dir.path());
   ASSERT_OK(first.Guard());
   ASSERT_OK(second.Guard());
-  Commit(dir.path(), first.Next(-1).value());
-  const Status refused = second.Next(-1).status();
+  Commit(dir.path(), first.NextId(-1).value());
+  const Status refused = second.NextId(-1).status();
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
   EXPECT_NE(refused.message().find("checkpoint-0 was committed by another job"), std::string::npos)
       << refused.message();
-  Commit(dir.path(), first.Next(-1).value());
+  Commit(dir.path(), first.NextId(-1).value());
   // A server that is started again begins with what is there; its predecessor is over.
   CheckpointIdAllocator again(dir.path());
   ASSERT_OK(again.Guard());
-  Commit(dir.path(), again.Next(1).value());
-  EXPECT_FALSE(first.Next(-1).ok());
-  EXPECT_EQ(again.Next(1).value(), 3);
+  Commit(dir.path(), again.NextId(1).value());
+  EXPECT_FALSE(first.NextId(-1).ok());
+  EXPECT_EQ(again.NextId(1).value(), 3);
 }
 
 TEST(CheckpointIdAllocator, WithCopiesAnotherServerMayHaveCommitted) {

@@ -47,12 +47,12 @@ class SocketConnection final : public Connection {
     closed_ = true;
     socket_->Close(reason);
   }
-  const std::string& address() const override { return socket_->connection(); }
+  const std::string& address() const override { return socket_->peer(); }
 
  private:
   void Refuse(const char* code, const std::string& text) {
     if (closed_) return;
-    LogWarning("refused a connection from {}: {}", socket_->connection(), text);
+    LogWarning("refused a connection from {}: {}", socket_->peer(), text);
     Send("error", {{"code", code}, {"text", text}});
     Close(text);
   }

@@ -13,14 +13,14 @@ class SocketFileUploader final : public FileUploader {
  public:
   SocketFileUploader(net::Loop* loop, const TransferOptions& line) : server_(line.directory) {
     CoordinatorConnectionCallbacks calls = TransferOptions::Callbacks("give_files");
-    calls.on_up = [this] { server_.Add(&connection_); };
+    calls.on_up = [this] { server_.Add(&dialed_); };
     calls.on_message = [this](const std::string& type, const json::object& message) {
-      const Status status = server_.Received(&connection_, type, message);
+      const Status status = server_.Received(&dialed_, type, message);
       if (!status.ok()) LogWarning("files: message '{}': {}", type, status.message());
     };
     calls.on_binary = [](std::string_view) {};
-    calls.on_drain = [this] { connection_.Drained(); };
-    calls.on_down = [this](const Status&) { server_.Remove(&connection_); };
+    calls.on_drain = [this] { dialed_.Drained(); };
+    calls.on_down = [this](const Status&) { server_.Remove(&dialed_); };
     calls.on_given_up = [](const Status& why) {
       if (!why.ok()) LogInfo("the coordinator is not given files any more: {}", why.message());
     };
@@ -29,7 +29,7 @@ class SocketFileUploader final : public FileUploader {
 
  private:
   std::unique_ptr<CoordinatorConnection> connection_;
-  DialedConnection connection_{&connection_};
+  DialedConnection dialed_{&connection_};
   FileServer server_;
 };
 

@@ -10,9 +10,10 @@
 namespace shoal::rendezvous {
 namespace {
 
-class Fetch final : public OutputDownloader {
+class SocketOutputDownloader final : public OutputDownloader {
  public:
-  Fetch(net::Loop* loop, const TransferOptions& line, std::function<void(const Status&)> on_end)
+  SocketOutputDownloader(net::Loop* loop, const TransferOptions& line,
+                         std::function<void(const Status&)> on_end)
       : loop_(loop), on_end_(std::move(on_end)), store_(line.directory) {
     CoordinatorConnectionCallbacks calls = TransferOptions::Callbacks("fetch_outputs");
     calls.on_up = [this] {
@@ -23,12 +24,12 @@ class Fetch final : public OutputDownloader {
       if (!status.ok()) LogWarning("outputs: message '{}': {}", type, status.message());
     };
     calls.on_binary = [this](std::string_view frame) {
-      const Status status = store_.Received(&connection_, frame);
-      if (!status.ok()) connection_.Send("failed", {{"text", status.message()}});
+      const Status status = store_.Received(&dialed_, frame);
+      if (!status.ok()) dialed_.Send("failed", {{"text", status.message()}});
     };
     calls.on_down = [this](const Status& why) {
       LogInfo("lost the coordinator while outputs were fetched: {}", why.message());
-      store_.Remove(&connection_);
+      store_.Remove(&dialed_);
     };
     calls.on_given_up = [this](const Status& why) {
       over_ = why.ok() ? Unavailable("the coordinator has ended") : why;
@@ -37,7 +38,7 @@ class Fetch final : public OutputDownloader {
     connection_ = CoordinatorConnection::Start(loop_, line.Options(), std::move(calls));
   }
 
-  ~Fetch() override { loop_->Cancel(end_timer_); }
+  ~SocketOutputDownloader() override { loop_->Cancel(end_timer_); }
 
   void Finish() override {
     finishing_ = true;
@@ -51,17 +52,17 @@ class Fetch final : public OutputDownloader {
       End(Status::Ok());
       return Status::Ok();
     }
-    if (type != "offer") return store_.Received(&connection_, type, message);
-    store_.Remove(&connection_);
+    if (type != "offer") return store_.Received(&dialed_, type, message);
+    store_.Remove(&dialed_);
     TRY_ASSIGN(const int64_t index, GetInt(message, "index"));
     TRY_ASSIGN(const int64_t attempt, GetInt(message, "attempt"));
     const LogKey key{GetStringOr(message, "role", ""), static_cast<int>(index),
                      static_cast<int>(attempt)};
     if (!IsFileName(key)) {
-      connection_.Send("failed", {{"text", "the attempt's name is none"}});
+      dialed_.Send("failed", {{"text", "the attempt's name is none"}});
       return InvalidArgument("the attempt's name is none");
     }
-    return store_.Add(&connection_, key, message);
+    return store_.Add(&dialed_, key, message);
   }
 
   void End(const Status& status) {
@@ -75,7 +76,7 @@ class Fetch final : public OutputDownloader {
   net::Loop* const loop_;
   const std::function<void(const Status&)> on_end_;
   std::unique_ptr<CoordinatorConnection> connection_;
-  DialedConnection connection_{&connection_};
+  DialedConnection dialed_{&connection_};
   OutputStore store_;
   bool finishing_ = false;
   std::optional<Status> over_;  // the line will not come up again
@@ -86,7 +87,7 @@ class Fetch final : public OutputDownloader {
 
 std::unique_ptr<OutputDownloader> OutputDownloader::Start(
     net::Loop* loop, const TransferOptions& line, std::function<void(const Status&)> on_end) {
-  return std::make_unique<Fetch>(loop, line, std::move(on_end));
+  return std::make_unique<SocketOutputDownloader>(loop, line, std::move(on_end));
 }
 
 }  // namespace shoal::rendezvous
