@@ -113,6 +113,7 @@ struct TaskEnd {
   std::string reason;          // one sentence for the user, with the remedy if there is one
 };
 
+// A change of a task. Events of one task arrive in order; incarnations never decrease. Plain value.
 struct TaskEvent {
   std::string job_id;
   std::string role;
@@ -125,6 +126,7 @@ struct TaskEvent {
   std::optional<bool> stopped = std::nullopt;
 };
 
+// The current state of a task. Plain value.
 struct TaskStatus {
   std::string role;
   int index = 0;
@@ -139,6 +141,7 @@ struct EntryPoint {
   std::vector<std::string> arguments;  // CMD; a job's arguments replace it
 };
 
+// Resources of a machine or cluster.
 struct Capacity {
   double cpu = 0;
   int64_t memory_bytes = 0;

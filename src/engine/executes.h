@@ -24,6 +24,7 @@ struct ExecSpec {
   int fds[3] = {0, 1, 2};
 };
 
+// How a command ended.
 struct ExecEnd {
   int exit_code = -1;  // valid if signal is 0
   int signal = 0;

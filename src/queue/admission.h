@@ -29,6 +29,7 @@ struct Capacity {
   std::optional<int64_t> gpu;
 };
 
+// A job that waits for admission.
 struct WaitingJob {
   std::string id;
   std::string name;
@@ -36,12 +37,14 @@ struct WaitingJob {
   Demand demand;
 };
 
+// A job that holds resources.
 struct RunningJob {
   std::string id;
   std::string name;
   Demand demand;
 };
 
+// Input of a decision.
 struct Snapshot {
   std::vector<WaitingJob> waiting;
   std::vector<RunningJob> running;  // all jobs that hold resources: admitted, starting … finishing

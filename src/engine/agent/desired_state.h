@@ -27,6 +27,8 @@ struct AgentTask {
   int component = 0;    // component of a heterogeneous allocation
 };
 
+// The desired state of one job for its agents. Each Apply and Stop writes a new one with a larger
+// revision; agents compare it with the tasks they run. Plain value.
 struct DesiredState {
   std::string job_id;
   int64_t revision = 0;                     // grows with each Apply and Stop

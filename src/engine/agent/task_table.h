@@ -28,6 +28,7 @@ class TaskTable {
     int incarnation = 0;
     auto operator<=>(const Incarnation&) const = default;
   };
+  // Actions that the agent must carry out now, and the time of the next call of Step.
   struct DueActions {
     std::vector<Incarnation> start;  // already in phase kStarting, with an event for it
     std::vector<Incarnation> term;

@@ -16,6 +16,7 @@ inline constexpr const char* kLauncherTarget = "/.shoal/shoal";
 inline constexpr const char* kEmptyRepository = "shoal/empty";
 inline constexpr const char* kEmptyTag = "1";
 
+// Properties of this machine and user that every container gets.
 struct SpecOptions {
   std::string program;   // an argv[0] equal to this means the launcher; empty: no launcher
   std::string launcher;  // on this machine: the static executable that is mounted
@@ -25,6 +26,7 @@ struct SpecOptions {
   std::vector<std::string> groups = {};  // supplementary groups, by number
 };
 
+// One start of a task. Pointers must stay valid during the call.
 struct TaskSpecInput {
   const DesiredJob* job = nullptr;
   const DesiredTask* task = nullptr;

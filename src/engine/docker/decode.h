@@ -31,6 +31,7 @@ struct TaskLabels {
   int order = 0;
 };
 
+// An entry of GET /containers/json.
 struct ContainerSummary {
   std::string id;
   TaskLabels task;
@@ -39,6 +40,7 @@ struct ContainerSummary {
   int exit_code = -1;  // -1: running, never started, or unknown
 };
 
+// Result of GET /containers/ID/json.
 struct ContainerState {
   std::string id;
   std::optional<TaskLabels> task;  // nothing: not created by Shoal
@@ -50,18 +52,21 @@ struct ContainerState {
   std::string address;  // in the job's network; empty on the host's network
 };
 
+// An entry of the event stream, GET /events.
 struct ContainerEvent {
   std::string action;  // "die", "oom", "destroy", "pause", …
   TaskLabels task;
   std::string time;  // "SECONDS.NANOSECONDS", for `since`
 };
 
+// Result of GET /version.
 struct Versions {
   std::string api;      // newest API version of the daemon
   std::string min_api;  // oldest
   std::string engine;
 };
 
+// Result of GET /info.
 struct Machine {
   double cpus = 0;
   int64_t memory_bytes = 0;

@@ -51,6 +51,7 @@ constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{2'000};
 constexpr size_t kMaxEvent = 1 << 20;
 
+// What the engine keeps of a job.
 struct JobEntry {
   std::unique_ptr<DockerJob> job;
   std::string dir;
@@ -101,6 +102,8 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
   return spec;
 }
 
+// Lock order: connect_mu_ and mu_ are never held together with a call to the daemon. A job is added
+// by Apply or Adopt and removed at the end of Stop. See the head of this file for the threads.
 class DockerEngine final : public EngineBase<JobEntry>, public Executes {
  public:
   explicit DockerEngine(DockerEngineOptions options) : options_(std::move(options)) {
@@ -127,6 +130,7 @@ class DockerEngine final : public EngineBase<JobEntry>, public Executes {
                             uint16_t port) override;
 
  private:
+  // An action with the settings of its job, queued for a worker.
   struct ActionBatch {
     Action action;
     DesiredJob settings;

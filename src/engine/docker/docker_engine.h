@@ -15,6 +15,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct DockerEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;

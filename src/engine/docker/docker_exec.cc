@@ -19,6 +19,7 @@ constexpr size_t kBlock = 64 << 10;
 constexpr size_t kBlocks = 16;  // read at a time
 constexpr int kEndReads = 200;  // times 5 ms: time until the daemon knows the exit code
 
+// The hijacked connection of POST /exec/ID/start, which multiplexes both outputs in frames.
 class DockerTransport final : public ExecTransport {
  public:
   DockerTransport(const DockerApi* api, std::string exec, net::Upgraded connection)

@@ -24,6 +24,7 @@
 
 namespace shoal::engine::docker {
 
+// A request to the daemon about one task. Plain value.
 struct Action {
   enum class Kind : uint8_t { kStart, kSignal, kInspect, kRemove };
   Kind kind = Kind::kInspect;
@@ -35,6 +36,7 @@ struct Action {
   std::string signal;     // kSignal
 };
 
+// The result of an action. Plain value.
 struct Outcome {
   Action action;
   Status status;
@@ -43,6 +45,7 @@ struct Outcome {
   std::string log_tail;                 // kInspect, if the task failed
 };
 
+// Plain value.
 struct DockerJobOptions {
   RestartRules restart;
   std::chrono::milliseconds remove_grace{10'000};
@@ -52,6 +55,8 @@ struct DockerJobOptions {
   std::chrono::milliseconds pause_patience{30'000};
 };
 
+// Apply (or Adopt), then Step after every change: it returns actions, whose outcomes go to
+// ApplyOutcome in any order. Not thread-safe; needs no I/O.
 class DockerJob {
  public:
   // `owned`: this engine manages the job; otherwise it only watches it.

@@ -11,6 +11,7 @@
 
 namespace shoal::engine::docker {
 
+// Credentials of one registry: user and password, or an identity token.
 struct RegistryLogin {
   std::string server;  // its name in the client's configuration
   std::string user;

@@ -19,6 +19,7 @@ inline constexpr std::string_view kExecHello = "\x01shoal-exec-1\n";
 // signals never wait behind it.
 inline constexpr size_t kExecWindow = 1 << 20;
 
+// One frame. `a`, `b` and `bytes` have the meaning given at each kind; others are 0 or empty.
 struct ExecFrame {
   enum class Kind : uint8_t {
     kBytes = 1,   // to the server: input; from the server: standard error of the command

@@ -10,6 +10,7 @@
 
 namespace shoal::engine {
 
+// Descriptors of the connection to the caller. Not owned.
 struct ExecServerStreams {
   int in = 0;  // frames; end of file means that the caller is gone
   int out = 1;

@@ -23,6 +23,7 @@ namespace {
 // program.
 constexpr const char* kExecVariable = "SHOAL_EXEC";
 
+// A running program of a task.
 struct Program {
   pid_t pid = 0;
   uint64_t start_ticks = 0;
@@ -56,6 +57,7 @@ Result<Program> FindProgram(const std::string& job_id, const std::string& role, 
   return best;
 }
 
+// A command in a task on this machine.
 class LocalExecution final : public Execution {
  public:
   explicit LocalExecution(std::unique_ptr<host::EnteredCommand> entered)

@@ -23,6 +23,8 @@ constexpr size_t kMostWords = 4096;  // kept of an error message before the firs
 // Wait after the command's end: its background processes may keep the output open forever.
 constexpr int kLinger_ms = 2'000;
 
+// The caller's side of a remote command. Signal and Resize queue frames under mu_ and wake the
+// thread in Wait, which alone uses the transport.
 class RemoteExecution final : public Execution {
  public:
   RemoteExecution(std::unique_ptr<ExecTransport> transport, const ExecSpec& spec)

@@ -17,6 +17,7 @@ using Key = std::pair<std::string, int>;
 // Between SIGTERM and SIGKILL of a task that Apply no longer names.
 constexpr milliseconds kRemoveGrace{10'000};
 
+// One simulated task.
 struct FakeTask : TaskState {
   DesiredTask desired;
   TaskKnobs knobs;  // of this incarnation
@@ -28,6 +29,7 @@ struct FakeTask : TaskState {
   bool lost = false;                    // killed from outside: ends now
 };
 
+// One simulated job.
 struct FakeJob {
   std::string id;
   std::map<Key, FakeTask> tasks;
@@ -40,6 +42,7 @@ struct FakeJob {
 
 }  // namespace
 
+// State shared by all copies of a FakeWorld.
 struct FakeWorldState {
   FakeClock* clock = nullptr;
   mutable std::mutex mu;

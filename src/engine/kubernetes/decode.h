@@ -76,6 +76,7 @@ struct JobView {
   int BaseOf(int index) const;
 };
 
+// One line of a watch stream.
 struct WatchEvent {
   enum class Kind : uint8_t { kAdded, kModified, kDeleted, kBookmark, kError, kOther };
   Kind kind = Kind::kOther;
@@ -85,6 +86,7 @@ struct WatchEvent {
   std::string error;
 };
 
+// A decoded list with the version from which to watch.
 template <typename T>
 struct ListResult {
   std::vector<T> items;

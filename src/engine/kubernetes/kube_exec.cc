@@ -73,6 +73,7 @@ class WebSocketConnection {
   WebSocketReader reader_;
 };
 
+// The streams of a command in a pod, multiplexed over one WebSocket.
 class PodTransport final : public ExecTransport {
  public:
   explicit PodTransport(net::UpgradedChannel upgraded) : line_(std::move(upgraded)) {}

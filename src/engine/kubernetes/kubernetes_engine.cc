@@ -87,6 +87,7 @@ Status CallAll(const std::vector<std::function<Status()>>& calls) {
   return first;
 }
 
+// What the engine keeps of a job. Shared, because calls use it without holding mu_.
 struct JobEntry {
   ClusterRecord place;
   std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
@@ -98,6 +99,8 @@ struct JobEntry {
   std::unique_ptr<PodRelay> relay;  // guarded by relay_mu
 };
 
+// Locks: mu_ guards the tables of clients and jobs, JobEntry::sending serializes Apply and Stop of
+// a job, outbox_mu_ guards undelivered events. mu_ and outbox_mu_ are not held during requests.
 class KubernetesEngine final : public PublishingEngine, public Executes {
  public:
   explicit KubernetesEngine(KubernetesEngineOptions options) : options_(std::move(options)) {
@@ -131,6 +134,7 @@ class KubernetesEngine final : public PublishingEngine, public Executes {
                             uint16_t port) override;
 
  private:
+  // How to reach a running pod.
   struct PodAddress {
     const KubeClient* client = nullptr;
     std::string path;

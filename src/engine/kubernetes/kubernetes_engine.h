@@ -16,6 +16,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct KubernetesEngineOptions {
   // Absolute path of shoal; in pods it is replaced by the launcher of an image. Empty: tasks run
   // unchanged and no launcher is added to their pods.

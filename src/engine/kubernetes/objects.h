@@ -21,6 +21,7 @@ inline constexpr const char* kLauncherMounted = "/.shoal/image/shoal-task";
 inline constexpr const char* kBootstrapPath = "/.shoal/seed";
 inline constexpr const char* kDirPath = "/.shoal/job";
 
+// Settings of the engine and the cluster that affect every object.
 struct ObjectOptions {
   std::string program;             // an argv[0] equal to this means the launcher; empty: none
   std::string launcher_image;      // default of jobs that name none

@@ -6,6 +6,7 @@
 namespace shoal::engine::kubernetes {
 namespace {
 
+// One computation of JobChanges. Matches the desired tasks of each role with the existing Jobs.
 class Planner {
  public:
   Planner(const ObjectOptions& options, const DesiredJob& job, const std::string& name_space,

@@ -26,6 +26,7 @@ struct Resize {
   std::map<int, int> bases;
 };
 
+// The difference between the desired tasks and the existing Jobs.
 struct JobChanges {
   std::vector<RoleJob> make;  // the coordinator's first
   std::vector<Resize> resize;

@@ -66,6 +66,8 @@ std::string HearBeginning(net::ByteChannel* from, int asker) {
   return begin;
 }
 
+// One thread accepts connections; each connection has a thread of its own, which ends with it. The
+// destructor shuts all sockets down and joins.
 class LoopbackRelay final : public PodRelay {
  public:
   LoopbackRelay(const KubeClient* client, std::function<Result<std::string>()> target)

@@ -13,6 +13,7 @@
 
 namespace shoal::engine {
 
+// The record of one task.
 struct TaskRecord {
   DesiredTask desired;
   int incarnation = 0;
@@ -21,6 +22,7 @@ struct TaskRecord {
   uint64_t start_ticks = 0;  // identifies the process together with the pid
 };
 
+// The records of one job.
 struct JobRecords {
   std::string job_id;
   std::vector<std::string> group_bases;  // directories that may contain the job's control groups

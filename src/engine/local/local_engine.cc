@@ -35,6 +35,8 @@ using std::chrono::milliseconds;
 // Time that tasks get to end after SIGKILL before Stop reports that they hang.
 constexpr milliseconds kKillPatience{10'000};
 
+// All blocking work (starting and signalling processes) happens in LocalJob under mu_; the thread
+// limits it per iteration. Events are published without mu_.
 class LocalEngine final : public EngineBase<std::unique_ptr<LocalJob>>, public Executes {
  public:
   LocalEngine(LocalEngineOptions options, UniqueFd epoll, UniqueFd wake)

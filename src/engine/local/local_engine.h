@@ -14,6 +14,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct LocalEngineOptions {
   const Clock* clock = RealClock::Get();
   RestartRules restart;

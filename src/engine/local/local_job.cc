@@ -34,6 +34,7 @@ constexpr milliseconds kEndStep{
 constexpr int kEndReads = 20;
 constexpr int kStartsAtOnce = 16;
 
+// The value of kTaskVariable, parsed.
 struct TaskName {
   std::string role;
   int index = 0;

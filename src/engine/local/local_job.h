@@ -23,6 +23,8 @@
 
 namespace shoal::engine {
 
+// Made by Make or Find, changed by Apply and Stop, driven by Step. The first instance for a
+// directory holds its lock and manages the job; another one only watches. Not thread-safe.
 class LocalJob {
  public:
   // A new job; creates the engine's directory. `options` outlives it; pidfds are added to `epoll`.

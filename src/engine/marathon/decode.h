@@ -19,6 +19,7 @@ struct MesosTask {
   std::string state;  // TASK_RUNNING, TASK_STAGING, TASK_UNREACHABLE …
 };
 
+// The last failure of an app.
 struct Failure {
   std::string task;  // Mesos task id; empty: none
   std::string host;
@@ -26,6 +27,7 @@ struct Failure {
   std::string state;
 };
 
+// An app of a Shoal job.
 struct App {
   std::string id;
   std::string role;  // from its label
@@ -59,6 +61,7 @@ std::string DecodeErrorMessage(std::string_view body);
 // GET /v2/info: URL of the Mesos leader; empty if it is missing.
 Result<std::string> DecodeMesosUrl(std::string_view body);
 
+// Total resources of the Mesos cluster.
 struct ClusterResources {
   double cpus = 0;
   double memory_mb = 0;
@@ -67,6 +70,7 @@ struct ClusterResources {
 // GET /metrics/snapshot of Mesos.
 Result<ClusterResources> DecodeClusterResources(std::string_view body);
 
+// An event of Marathon's event stream; fields that it does not have are empty.
 struct Event {
   std::string type;  // status_update_event, deployment_success …
   std::string app;

@@ -12,6 +12,7 @@
 
 namespace shoal::engine::marathon {
 
+// Runs from construction to destruction; reconnects with back-off. Thread-safe.
 class EventListener {
  public:
   // `api` outlives the listener. `on_event` is called on the listener's thread; an event without a

@@ -54,6 +54,8 @@ std::string AgentAddress() {
   return address.empty() ? "127.0.0.1" : address;
 }
 
+// Loop of one instance: acquire a slot, carry out due actions, log events, wait for input. Owns at
+// most one slot and one child. Single-threaded.
 class Executor {
  public:
   Executor(std::string job_dir, std::string role)
@@ -76,11 +78,13 @@ class Executor {
 
  private:
   using Incarnation = TaskTable::Incarnation;
+  // The slot that this executor owns; the lock is released by closing the file.
   struct Slot {
     int index = 0;
     UniqueFd file;  // locked
     TaskTable table;
   };
+  // The running launcher or coordinator.
   struct Child {
     Incarnation life;
     Spawned process;

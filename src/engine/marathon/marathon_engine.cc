@@ -56,6 +56,8 @@ struct JobEntry {
   bool sent = false;                  // one of them was started before the last poll
 };
 
+// Clusters are created on first use and live as long as the engine. A job is added by Apply or
+// Adopt and removed at the end of Stop.
 class MarathonEngine final : public AgentEngine<MarathonJob, JobEntry>, public Executes {
  public:
   MarathonEngine(MarathonEngineOptions options, DirectoryWatcher changes)

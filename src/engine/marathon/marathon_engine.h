@@ -17,6 +17,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct MarathonEngineOptions {
   // Absolute path of shoal on all agents, which run `PROGRAM marathon …` (marathon_helper.h).
   std::string program;

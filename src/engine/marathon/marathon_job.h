@@ -24,6 +24,8 @@ namespace shoal::engine::marathon {
 // MarathonJob::WriteDesired recorded them; empty if there is no record.
 job::Marathon ReadSettings(const std::string& job_dir);
 
+// Made by Make or Find; WriteDesired and WriteStop write the desired state; ReadEvents,
+// ReconcileApps and ReportPendingApps return new events. Not thread-safe.
 class MarathonJob {
  public:
   using Key = std::pair<std::string, int>;

@@ -200,7 +200,7 @@ TEST(Decode, ConflictsAndComplaints) {
             "Object is not valid; /id: bad");
 }
 
-// A job's directory and what a holder would write there.
+// A job's directory with the files that an executor writes.
 class JobTest : public testing::Test {
  protected:
   void SetUp() override {

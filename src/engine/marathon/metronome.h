@@ -10,6 +10,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the result of MakeMetronome.
 struct MetronomeOptions {
   std::string program;       // path of shoal on all agents, unless the job file names another
   std::string settings_url;  // marathon.url of the job file; empty: SHOAL_MARATHON_URL

@@ -14,6 +14,7 @@
 
 namespace shoal::engine {
 
+// A child process with its pipes. The destructor closes descriptors and does not kill the process.
 struct Child {
   pid_t pid = 0;
   UniqueFd pidfd;  // readable once the process has ended
@@ -35,12 +36,14 @@ Result<Child> StartChildWithFds(const std::vector<std::string>& argv,
 // Reaps a child whose pidfd is readable. Returns waitpid's status.
 int ReapChild(const Child& child);
 
+// Exit code and outputs of a command.
 struct CommandResult {
   int exit_code = -1;  // 128 + signal if it was killed
   std::string out;
   std::string err;
 };
 
+// Limits of a command; exceeding one kills it.
 struct CommandLimits {
   std::chrono::milliseconds time{30'000};
   size_t bytes = 64 << 20;  // of each output

@@ -15,6 +15,7 @@
 
 namespace shoal::engine {
 
+// What to start. Plain value.
 struct SpawnSpec {
   std::vector<std::string> argv;
   std::vector<std::string> env;  // the whole environment
@@ -25,6 +26,7 @@ struct SpawnSpec {
   bool ends_with_us = false;
 };
 
+// A started process. pid and start_ticks identify it across restarts of the controller.
 struct Spawned {
   pid_t pid = 0;
   uint64_t start_ticks = 0;

@@ -52,14 +52,19 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Run prepares, then repeats: start and signal due tasks (Act), log events (Write), wait for
+// signals, a new desired state or output of steps (Wait). Tasks are placed in cells of the
+// allocation and started by steps. Single-threaded.
 class Agent {
  public:
   Agent(std::string job_dir, std::optional<std::chrono::seconds> ahead)
-      : job_dir_(std::move(job_dir)), ahead_(ahead), table_("") {}
+      : job_dir_(std::move(job_dir)), table_("") {
+    if (ahead) salloc_.emplace(Salloc{*ahead, 0, {}});
+  }
 
   Result<int> Run() {
     TRY(Prepare());
-    if (ahead_ && !ReadGrant()) return 1;  // salloc has printed the reason
+    if (salloc_ && !ReadGrant()) return 1;  // salloc has printed the reason
     TRY(Begin());
     LogEvent(EventKind::kAgentStarted, "", own_node_);
     while (!Done()) {
@@ -70,13 +75,19 @@ class Agent {
     }
     LogEvent(EventKind::kAgentExited, "");
     // salloc would release the allocation, but it is gone.
-    if (ahead_ && (!salloc_.valid() || ProcessEnded(salloc_.get())))
-      (void)commands_.Cancel(number_);
+    if (salloc_ && (!salloc_->pidfd.valid() || ProcessEnded(salloc_->pidfd.get())))
+      (void)commands_.Cancel(salloc_->number);
     return 0;
   }
 
  private:
   using Incarnation = TaskTable::Incarnation;
+  // Set if the agent runs on the controller's machine, beside the salloc that holds its allocation.
+  struct Salloc {
+    std::chrono::seconds ahead{};  // the tasks save this long before the time limit
+    int64_t number = 0;            // Slurm's job id
+    UniqueFd pidfd;
+  };
 
   Status Prepare() {
     SetLogName("slurm-agent");
@@ -92,10 +103,10 @@ class Agent {
     constexpr milliseconds kPatience{10'000};
     const auto grant = AwaitGrant(STDIN_FILENO, kPatience);
     if (!grant.ok()) return false;
-    salloc_.Reset(
+    salloc_->pidfd.Reset(
         static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(grant->salloc), 0)));
-    number_ = grant->number;
-    ::setenv("SLURM_JOB_ID", std::to_string(number_).c_str(), 1);
+    salloc_->number = grant->number;
+    ::setenv("SLURM_JOB_ID", std::to_string(salloc_->number).c_str(), 1);
     ::setenv("SLURM_JOB_NODELIST", grant->nodes.c_str(), 1);
     ::setenv("SLURM_TASKS_PER_NODE", grant->tasks_per_node.c_str(), 1);
     ::setenv("SLURM_SUBMIT_HOST", grant->submit_host.c_str(), 1);
@@ -103,14 +114,14 @@ class Agent {
   }
 
   Status Begin() {
-    heterogeneous_ = !ahead_ && !Variable("SLURM_HET_SIZE").empty();
+    heterogeneous_ = !salloc_ && !Variable("SLURM_HET_SIZE").empty();
     const int components = heterogeneous_ ? std::atoi(Variable("SLURM_HET_SIZE").c_str()) : 1;
     for (int component = 0; component < components; ++component) TRY(TakeCells(component));
     const std::string here = Variable("SLURMD_NODENAME");
     if (std::find(nodes_.begin(), nodes_.end(), here) != nodes_.end()) own_node_ = here;
     TRY(Continue());
     TRY_ASSIGN(lines_, OpenFile(AgentEventsPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
-    if (ahead_) TRY(BeAttended());
+    if (salloc_) TRY(BeAttended());
     StepCallbacks callbacks;
     callbacks.on_started = [this](const Incarnation& life) { table_.OnStarted(life, Now()); };
     callbacks.on_ended = [this](const Incarnation& life, TaskEnd end, const std::string& words) {
@@ -150,13 +161,13 @@ class Agent {
   Status BeAttended() {
     constexpr std::chrono::seconds kFirstLook{2};
     look_at_time_ = Now() + kFirstLook;
-    TRY(WriteAllocation(job_dir_, {number_, true}));
+    TRY(WriteAllocation(job_dir_, {salloc_->number, true}));
     return TellEngine();
   }
 
   // Waits until the job is cancelled.
   Status TellEngine() const {
-    TRY(WriteAll(STDOUT_FILENO, std::to_string(number_) + "\n"));
+    TRY(WriteAll(STDOUT_FILENO, std::to_string(salloc_->number) + "\n"));
     TRY_ASSIGN(const UniqueFd nothing, OpenFile("/dev/null", O_WRONLY));
     ::dup2(nothing.get(), STDOUT_FILENO);
     return Status::Ok();
@@ -166,11 +177,11 @@ class Agent {
   void LookAtTime() {
     constexpr std::chrono::seconds kAgain{60};
     look_at_time_ = Now() + kAgain;
-    const auto left = commands_.TimeLeft(number_);
+    const auto left = commands_.TimeLeft(salloc_->number);
     if (!left.ok()) return LogInfo("{}", left.status().message());
     if (!*left) return;
-    if (**left <= *ahead_) return OnTimeLimit();
-    look_at_time_ = std::min(*look_at_time_, Now() + (**left - *ahead_));
+    if (**left <= salloc_->ahead) return OnTimeLimit();
+    look_at_time_ = std::min(*look_at_time_, Now() + (**left - salloc_->ahead));
   }
 
   // Reads the event log of an earlier agent, from before Slurm requeued the job.
@@ -199,7 +210,7 @@ class Agent {
   // ---- Input ----
 
   void Wait() {
-    std::vector<pollfd> polls = {{ahead_ && !revoked_ ? STDIN_FILENO : -1, POLLIN, 0}};
+    std::vector<pollfd> polls = {{salloc_ && !revoked_ ? STDIN_FILENO : -1, POLLIN, 0}};
     steps_->AddPolls(&polls);
     std::optional<TimePoint> next = next_;
     if (look_at_time_) next = std::min(next.value_or(*look_at_time_), *look_at_time_);
@@ -279,7 +290,7 @@ class Agent {
 
   void AskRequeue() {
     LogEvent(EventKind::kNeedsNewAllocation, "");
-    if (ahead_) return;  // the engine submits the job again when this agent has exited
+    if (salloc_) return;  // the engine submits the job again when this agent has exited
     auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, CurrentEnvironment());
     if (!ran.ok() || ran->exit_code != 0)
       LogError("scontrol requeue: {}", ran.ok() ? ran->err : ran.status().message());
@@ -358,7 +369,7 @@ class Agent {
           StepArgv(first.task.resources, spec.incarnations.size(), base.string() + ".nodes",
                    overlap, heterogeneous_ ? HetGroupOption(first.component) : "");
     }
-    if (ahead_) spec.number = std::to_string(number_);
+    if (salloc_) spec.number = std::to_string(salloc_->number);
     if (written.ok()) return steps_->Start(spec);
     for (const Incarnation& life : spec.incarnations) {
       Release(life);
@@ -445,7 +456,7 @@ class Agent {
       if (IsCoordinator(life.key.first)) {
         record.desired.env.emplace("SHOAL_COORDINATOR_HOST", address_);
         record.desired.env.emplace("SHOAL_BATCH", "1");
-        if (ahead_) TakeOpenPort(&record.desired);
+        if (salloc_) TakeOpenPort(&record.desired);
       }
       records.tasks.push_back(std::move(record));
     }
@@ -507,11 +518,8 @@ class Agent {
   static constexpr size_t kNoCell = static_cast<size_t>(-1);
 
   const std::string job_dir_;
-  // Set on the controller's machine: the tasks save this long before the time limit.
-  const std::optional<std::chrono::seconds> ahead_;
   const SlurmCommands commands_{CurrentEnvironment()};
-  int64_t number_ = 0;  // Slurm's job id, with ahead_
-  UniqueFd salloc_;     // pidfd of salloc, with ahead_
+  std::optional<Salloc> salloc_;
   bool revoked_ = false;
   bool heterogeneous_ = false;
   std::optional<TimePoint> look_at_time_;

@@ -10,6 +10,7 @@ namespace {
 constexpr size_t kMaxHosts = 100'000;
 constexpr size_t kMaxComponents = 128;  // MAX_HET_JOB_COMPS of Slurm
 
+// Number and size of a role's tasks.
 struct RoleRequirement {
   std::string role;
   int count = 0;

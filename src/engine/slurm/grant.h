@@ -20,6 +20,7 @@ inline constexpr const char* kReportGrantScript =
     "echo \"$SLURM_JOB_ID $PPID $SLURM_JOB_NODELIST $SLURM_TASKS_PER_NODE $SLURM_SUBMIT_HOST\"; "
     "read end; exit 0";
 
+// A granted allocation, as salloc's environment describes it.
 struct Grant {
   int64_t number = 0;          // Slurm's job id
   int64_t salloc = 0;          // pid of salloc

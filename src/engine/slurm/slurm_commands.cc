@@ -54,6 +54,7 @@ std::string_view ValueOf(std::string_view text, std::string_view name) {
   return {};
 }
 
+// A reason of Slurm and its text for the user.
 struct Meaning {
   std::string_view reason;
   const char* says;

@@ -14,6 +14,7 @@
 
 namespace shoal::engine::slurm {
 
+// An entry of Slurm's queue.
 struct QueuedJob {
   int64_t number = 0;
   std::string state;   // PENDING, RUNNING, …

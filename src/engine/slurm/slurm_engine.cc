@@ -54,6 +54,8 @@ std::vector<std::string> SubmitEnvironment() {
   return env;
 }
 
+// A job is added by Apply or Adopt and removed at the end of Stop. asking_ serializes calls of
+// squeue and is taken before mu_.
 class SlurmEngine final : public AgentEngine<SlurmJob, std::unique_ptr<SlurmJob>>, public Executes {
  public:
   SlurmEngine(SlurmEngineOptions options, DirectoryWatcher changes)

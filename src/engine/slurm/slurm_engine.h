@@ -16,6 +16,7 @@
 
 namespace shoal::engine {
 
+// Plain value; `clock` outlives the engine.
 struct SlurmEngineOptions {
   // Absolute path of shoal on all nodes, which run `PROGRAM slurm …` (slurm_helper.h).
   std::string program;

@@ -36,6 +36,7 @@ std::vector<std::string> Words(const ExecTarget& place, const std::string& what)
   return words;
 }
 
+// A command in a task: an srun that runs `shoal slurm exec` on the task's node.
 class StepExecution final : public Execution {
  public:
   explicit StepExecution(Child child) : child_(std::move(child)) {}

@@ -10,6 +10,7 @@
 
 namespace shoal::engine::slurm {
 
+// A running task and its allocation.
 struct ExecTarget {
   std::string program;  // path of shoal
   std::vector<std::string> env;

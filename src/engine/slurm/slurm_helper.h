@@ -49,6 +49,7 @@ std::filesystem::path AgentEventsPath(const std::string& job_dir);
 std::filesystem::path AllocationPath(const std::string& job_dir);
 // The batch script, with which the job is submitted again for another allocation.
 std::filesystem::path BatchScriptPath(const std::string& job_dir);
+// The allocation of a job.
 struct Allocation {
   int64_t number = 0;     // Slurm's job id; 0: unknown
   bool attended = false;  // held by salloc on the controller's machine

@@ -19,6 +19,9 @@
 
 namespace shoal::engine::slurm {
 
+// Made by Make or Find; WriteDesired and WriteStop write the desired state; ReadEvents and
+// ApplyQueueState return new events. The state functions below say what the engine must do next.
+// Not thread-safe.
 class SlurmJob {
  public:
   using Key = std::pair<std::string, int>;

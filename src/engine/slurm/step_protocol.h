@@ -19,6 +19,7 @@ namespace shoal::engine::slurm {
 
 enum class StepEventKind : uint8_t { kStarted, kEnded, kRefused };
 
+// A message of a task.
 struct StepEvent {
   StepEventKind word = StepEventKind::kStarted;
   int task = 0;  // number in the step
@@ -29,6 +30,7 @@ std::string EncodeStepEvent(const StepEvent& line);  // with its line feed, belo
 // Accepts a line with or without srun's label. Bounded and checked.
 Result<StepEvent> DecodeStepEvent(std::string_view text);
 
+// A signal for a task.
 struct StepSignal {
   int signal = 0;
   int task = 0;

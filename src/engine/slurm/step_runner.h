@@ -16,6 +16,7 @@
 
 namespace shoal::engine::slurm {
 
+// Called for tasks of a step; `nodes` are in Slurm's list syntax.
 struct StepCallbacks {
   std::function<void(const TaskTable::Incarnation&)> on_started;
   // `words`: the last lines of srun's standard error.
@@ -26,6 +27,7 @@ struct StepCallbacks {
       on_step_ended;  // called for each task of a step that has ended
 };
 
+// One step to start.
 struct StepSpec {
   std::vector<std::string> words;  // srun's command line; empty: one task, without srun
   std::vector<TaskTable::Incarnation> incarnations;

@@ -46,6 +46,7 @@ UniqueFd ReadSignals() {
   return UniqueFd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+// Supervises one task until its end has been reported and acknowledged. Single-threaded.
 class StepTask {
  public:
   StepTask(int number, Spawned spawned) : number_(number), spawned_(std::move(spawned)) {}

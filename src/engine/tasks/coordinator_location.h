@@ -9,6 +9,7 @@
 
 namespace shoal::engine {
 
+// Contents of coordinator.json.
 struct CoordinatorLocation {
   Endpoint endpoint;
   int64_t pid = 0;  // in the coordinator's own PID namespace

@@ -4,12 +4,14 @@
 
 namespace shoal::engine {
 
+// One watch. `calling` is held during its callback.
 struct EventHub::Subscription {
   // Recursive, because a callback may end its own watch.
   std::recursive_mutex calling;
   std::function<void(const TaskEvent&)> on_event;  // guarded by calling; empty once ended
 };
 
+// Shared with the handles, so that these may outlive the hub.
 struct EventHub::Shared {
   std::mutex mu;
   std::multimap<std::string, std::shared_ptr<Subscription>> watches;  // guarded by mu

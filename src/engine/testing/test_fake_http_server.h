@@ -12,6 +12,7 @@
 
 namespace shoal::engine::docker {
 
+// A request as it was received.
 struct ReceivedRequest {
   std::string method;
   std::string target;
@@ -19,6 +20,7 @@ struct ReceivedRequest {
   std::string head;  // request line and headers
 };
 
+// Serves from construction to destruction on a thread of its own. Thread-safe.
 class FakeHttpServer {
  public:
   // Returns the whole reply, including its head; the connection is then closed.

@@ -45,6 +45,7 @@ CgroupLayout FindCgroups(const std::filesystem::path& root = "/");
 // them.
 CgroupLayout OwnCgroups(const std::filesystem::path& root = "/");
 
+// Limits of a task.
 struct CgroupLimits {
   double cpu = 0;            // cores; 0: none
   int64_t memory_bytes = 0;  // 0: none

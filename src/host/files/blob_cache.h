@@ -31,6 +31,7 @@ inline constexpr int64_t kCacheBytes = int64_t{20} << 30;  // default limit
 std::filesystem::path CacheRoot(const std::filesystem::path& fallback);
 int64_t CacheLimit();
 
+// Identifies a content.
 struct Blob {
   std::string sha256;
   int64_t size = 0;

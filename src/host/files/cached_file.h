@@ -11,6 +11,7 @@
 
 namespace shoal::host {
 
+// An open cached copy.
 struct CachedFile {
   UniqueFd fd;         // the cached copy, for reading; stays valid if the blob is evicted
   bool fresh = false;  // this call read the file from its storage

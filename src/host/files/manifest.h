@@ -33,12 +33,14 @@ struct TreeEntry {
   bool operator==(const TreeEntry&) const = default;
 };
 
+// A TreeEntry with the hash of its content.
 struct ManifestEntry : TreeEntry {
   std::string sha256;  // of a file, 64 lower-case hex digits
 
   bool operator==(const ManifestEntry&) const = default;
 };
 
+// The entries of a directory. Plain value.
 struct Manifest {
   std::vector<ManifestEntry> entries;  // sorted by path: a directory precedes its entries
   int64_t bytes() const;               // sum over all files

@@ -16,6 +16,7 @@
 
 namespace shoal::host {
 
+// Input of an environment. Plain value.
 struct PythonEnvSpec {
   std::filesystem::path cache;  // ROOT
   std::filesystem::path
@@ -26,6 +27,7 @@ struct PythonEnvSpec {
   std::string python = "python3";  // looked up in PATH
 };
 
+// An environment in use.
 struct PythonEnv {
   std::filesystem::path directory;
   UniqueFd lock;  // shared; the environment is not removed while it, or a copy that exec left open,

@@ -28,6 +28,7 @@ bool SameFile(const struct stat& a, const struct stat& b) {
          a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
 }
 
+// One walk over a directory; collects entries and adds files to the cache.
 class Walk {
  public:
   Walk(fs::path root, BlobCache* cache, const std::vector<fs::path>& except)

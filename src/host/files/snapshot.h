@@ -12,6 +12,7 @@
 
 namespace shoal::host {
 
+// Result of TakeSnapshot.
 struct Snapshot {
   Manifest manifest;
   std::vector<std::string>

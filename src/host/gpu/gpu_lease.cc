@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxRecord = 64 << 10;
 constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
 
+// Contents of DIR/<uuid>.json.
 struct Record {
   std::string holder;
   std::string visible;      // of the last lease; empty: there was none

@@ -31,6 +31,7 @@ std::filesystem::path GpuLeaseDir();
 
 enum class GpuUse : uint8_t { kFree, kLeased, kQuarantined };
 
+// State of one device for the report of `shoal doctor`.
 struct GpuLeaseState {
   GpuState gpu;
   GpuUse use = GpuUse::kFree;

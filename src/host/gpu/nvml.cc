@@ -28,6 +28,7 @@ struct Process {  // _v2 and _v3
 };
 constexpr unsigned long long kUnknownBytes = ~0ULL;
 
+// The functions that are looked up in the library.
 struct Functions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
@@ -69,6 +70,7 @@ const char* FindAll(void* library, Functions* f) {
   return nullptr;
 }
 
+// The library, loaded and initialized; the destructor unloads it.
 class LoadedNvml final : public Nvml {
  public:
   LoadedNvml(void* library, Functions functions) : library_(library), f_(functions) {}

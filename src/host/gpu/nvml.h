@@ -12,11 +12,13 @@
 
 namespace shoal::host {
 
+// A process that uses a device.
 struct GpuProcess {
   int64_t pid = 0;  // in the machine's initial PID namespace
   int64_t bytes = 0;
 };
 
+// State of one device.
 struct GpuState {
   int index = 0;
   std::string uuid;  // "GPU-…"; empty if the device does not respond

@@ -18,6 +18,7 @@
 
 namespace shoal::host {
 
+// A closed range of ports.
 struct PortRange {
   int first = 0;
   int last = 0;  // inclusive

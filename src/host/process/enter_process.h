@@ -14,6 +14,7 @@
 
 namespace shoal::host {
 
+// Input of EnteredCommand::Start. Owns no descriptor.
 struct EnterSpec {
   pid_t pid = 0;  // the program
   uint64_t start_ticks = 0;
@@ -29,6 +30,7 @@ struct EnterSpec {
   int fds[3] = {0, 1, 2};
 };
 
+// How the command ended.
 struct EnteredCommandEnd {
   int exit_code = -1;  // valid if signal is 0
   int signal = 0;

@@ -49,6 +49,7 @@ struct ThreadWait {
   int threads = 0;
 };
 
+// State of a process and the wait functions of its threads.
 struct ProcessTrace {
   pid_t pid = 0;
   std::string name;

@@ -12,6 +12,7 @@
 
 namespace shoal::host {
 
+// Sum of the resource usage of several processes.
 struct Usage {
   int64_t memory_bytes = 0;   // resident; pages shared between processes count in each
   int64_t private_bytes = 0;  // resident without file mappings and shared memory
@@ -49,6 +50,7 @@ std::vector<pid_t> ProcessesWithVariable(const std::string& name, const std::str
 // False if the process is gone or may not be killed.
 bool KillProcess(pid_t pid, uint64_t start_ticks);
 
+// Resources of this machine as this process may use them.
 struct MachineFacts {
   double cores = 0;             // usable: affinity and the control group's quota
   int64_t memory_bytes = 0;     // of the machine, or the control group's limit if lower

@@ -246,6 +246,8 @@ void RemoveSharedMemory() {
   ::close(fd);
 }
 
+// State machine of init: start the programs, serve the control socket, reap, kill the rest. Uses
+// only memory of its own, because it runs after a bare clone.
 class Init {
  public:
   explicit Init(const InitPlan& plan) : plan_(plan) {}

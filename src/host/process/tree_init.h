@@ -44,6 +44,7 @@ struct InitMessage {
   int64_t max_rss_kib = 0;
 };
 
+// Descriptor `fd` becomes number `as` in the program.
 struct PlannedFd {
   int fd;
   int as;
