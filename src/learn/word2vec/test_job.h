@@ -143,7 +143,8 @@ class TestJob {
     if (data_cache_of) setup.data_cache = data_cache_of(index);
     setup.client = client.get();
     setup.reporter = &reporter_;
-    setup.ended = [this] {
+    setup.ended = [this, index] {
+      if (at_exchange) at_exchange(index);
       const std::lock_guard lock(ended_mu_);
       return ended_;
     };
@@ -185,6 +186,8 @@ class TestJob {
   Params params;
   bool checkpoints = false;
   std::function<DataCacheOptions(int index)> data_cache_of;
+  // Called by the worker `index` whenever it exchanges totals, in its thread.
+  std::function<void(int index)> at_exchange;
 
  private:
   const int servers_;

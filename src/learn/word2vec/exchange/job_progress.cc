@@ -22,6 +22,7 @@ enum Column : uint8_t {
   kBytes,
   kColumns
 };
+static_assert(kColumns == JobProgress::kWidth && kState == JobProgress::kStateColumn);
 constexpr uint64_t kPart = 1u << 22;
 constexpr int kPushes = 3;  // one, and one more for a server that came back, and was lost again
 
@@ -88,6 +89,7 @@ Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
     all.bytes += of[kBytes];
     all.rounds = std::max(all.rounds, Whole(of[kRounds], of[kRoundsHigh]));
     all.running += state == WorkerState::kRunning;
+    all.saving = all.saving || state == WorkerState::kSaving;
     all.drained += state == WorkerState::kDrained;
     all.to_come += state == WorkerState::kDrained && worker != worker_ &&
                    std::find(ended.begin(), ended.end(), worker) == ended.end();
@@ -103,6 +105,7 @@ Result<JobProgress::Totals> JobProgress::Exchange(const WorkerTotals& mine) {
     others_pace_.store(std::min(pace, 2.0 * static_cast<double>(others_running)),
                        std::memory_order_relaxed);
   }
+  all.saving = all.saving || std::find(ended.begin(), ended.end(), 0) != ended.end();
   others_words_.store(others, std::memory_order_relaxed);
   mine_then_.store(mine.words, std::memory_order_relaxed);
   return all;

@@ -15,11 +15,16 @@
 
 namespace shoal::learn::word2vec {
 
-enum class WorkerState : uint8_t { kRunning = 0, kFinished = 1, kDrained = 2 };
+// kSaving is worker 0's alone: it has heard the last totals of all workers, and saves the model.
+enum class WorkerState : uint8_t { kRunning = 0, kFinished = 1, kDrained = 2, kSaving = 3 };
 
 // Thread-safe.
 class JobProgress {
  public:
+  // Floats of a worker's row in the table, and which of them is its state.
+  static constexpr uint32_t kWidth = 8;
+  static constexpr uint32_t kStateColumn = 4;
+
   // The workers of whom the coordinator says that they have ended.
   using Ended = std::function<std::vector<int>()>;
 
@@ -42,9 +47,10 @@ class JobProgress {
     double pairs = 0;
     uint64_t rounds = 0;  // the most of any worker
     double bytes = 0;
-    int running = 0;  // workers that have not ended
-    int drained = 0;  // workers that were told to end early
-    int to_come = 0;  // of those, the ones that the coordinator will start again
+    int running = 0;      // workers that have not ended
+    int drained = 0;      // workers that were told to end early
+    int to_come = 0;      // of those, the ones that the coordinator will start again
+    bool saving = false;  // worker 0 has heard the last totals of all, or has ended
   };
   // Tells the servers, and asks about everybody. One round trip or two.
   Result<Totals> Exchange(const WorkerTotals& mine);
