@@ -1,6 +1,6 @@
 """Instructions that the parameter server's hot paths take, counted by callgrind: no noise, so a rise is a change.
 
-Runs ps_counts (src/ps/counts_main.cc) for 200 operations a path. With --check, fails when a path takes over 5 % more than
+Runs ps_counts (src/ps/bench/instruction_counts_main.cc) for 200 operations a path. With --check, fails when a path takes over 5 % more than
 docs/bench/instructions.json says. Counts are of the instruction sets that valgrind knows (AVX2), and of the compiler that
 the record names, without which nothing is compared; a long memcpy counts a byte as one (rep movsb), which is most of what a
 dense push has more than a pull."""

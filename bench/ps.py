@@ -1,6 +1,6 @@
 """The parameter server's transports between two processes, beside ps-lite and the machine's own ceilings in the same run.
 
-Runs ps_speed (src/ps/speed_main.cc) and the same measurements by ps-lite (bench/ps_lite.py) in turns, and shows medians over
+Runs ps_speed (src/ps/bench/speed_main.cc) and the same measurements by ps-lite (bench/ps_lite.py) in turns, and shows medians over
 the rounds; with --sparse, instead, of a table of 10 M rows (6 GB of memory; recorded as ps-sparse; without ps-lite, whose
 own store of so many is an unordered_map)."""
 import json

@@ -1,5 +1,6 @@
-// What src/ps/speed_main.cc measures, done by ps-lite: rows pushed to and pulled from a server in
-// another process over loopback. Compiled by bench/ps_lite.py against a ps-lite that it fetches.
+// What src/ps/bench/speed_main.cc measures, done by ps-lite: rows pushed to and pulled from a
+// server in another process over loopback. Compiled by bench/ps_lite.py against a ps-lite that it
+// fetches.
 //
 // One program for the scheduler, the server and the worker (DMLC_ROLE). The worker measures a round
 // for every line of its input and prints what ps_speed prints. The server really adds, to the same

@@ -14,7 +14,7 @@ import time
 import measure
 
 _CROWD = os.path.join(os.environ.get("SHOAL_BENCH_DIR", os.path.join(measure.ROOT, "build", "release")), "src", "rendezvous",
-                      "rendezvous_crowd")
+                      "rendezvous_launcher_load")
 
 
 def crowd(program, tasks):

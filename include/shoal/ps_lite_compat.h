@@ -35,7 +35,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include <shoal/lite/kv_pairs.h>
-#include <shoal/lite/kv_server.h>
-#include <shoal/lite/kv_worker.h>
-#include <shoal/lite/simple_app.h>
+#include <shoal/ps_lite_api/kv_pairs.h>
+#include <shoal/ps_lite_api/kv_server.h>
+#include <shoal/ps_lite_api/kv_worker.h>
+#include <shoal/ps_lite_api/simple_app.h>

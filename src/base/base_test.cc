@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/fault.h"
+#include "base/fault_injection.h"
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/fault.h"
+#include "base/fault_injection.h"
 #include "base/id.h"
 
 namespace shoal {

@@ -20,7 +20,8 @@ struct Context {
   bool json = false;    // --json: data as JSON on standard output, one event a line
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
-  std::vector<std::string> rest;  // the words that Command::own_words left to another program
+  std::vector<std::string>
+      passthrough_args;  // the words that Command::count_own_args left to another program
 };
 
 // What a subcommand leaves behind when it was chosen: runs it and gives the exit code (design.md
@@ -36,7 +37,7 @@ struct Command {
   AddCommand add;
   // For a command that ends with another program's command line: how many words of argv, this
   // program's name among them, are not that one's. nullptr: all are its own.
-  int (*own_words)(int argc, const char* const* argv) = nullptr;
+  int (*count_own_args)(int argc, const char* const* argv) = nullptr;
 };
 
 // All subcommands, in the order in which --help shows them.

@@ -6,10 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <set>
 
-#include "cli/job_json.h"
-#include "cli/line_splitter.h"
+#include "cli/jobs/job_json.h"
 #include "cli/main.h"
-#include "cli/report.h"
+#include "cli/terminal/line_splitter.h"
+#include "cli/terminal/report.h"
 
 namespace shoal::cli {
 namespace {

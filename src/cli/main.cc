@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli/commands.h"
-#include "cli/report.h"
+#include "cli/commands/commands.h"
+#include "cli/terminal/report.h"
 #include "cli/version.h"
 
 namespace shoal::cli {
@@ -76,7 +76,7 @@ std::vector<std::string> VisibleNames() {
   return names;
 }
 
-void AddOne(CLI::App& app, const Command& command, Run* chosen) {
+void AddSubcommand(CLI::App& app, const Command& command, Run* chosen) {
   command.add(app, chosen);
   CLI::App* sub = app.get_subcommand(command.name);
   sub->group(command.group);
@@ -93,8 +93,8 @@ std::shared_ptr<CLI::App> BareApp() {
 }
 
 // `before`: what stands between "shoal " and the wrong word.
-Status NoSuch(const std::string& before, const std::string& word,
-              const std::vector<std::string>& names) {
+Status UnknownCommand(const std::string& before, const std::string& word,
+                      const std::vector<std::string>& names) {
   const std::string nearest = NearestName(word, names);
   return InvalidArgument("there is no command \"" + before + word + "\"" +
                          (nearest.empty() ? "; `shoal " + before + "--help` lists them"
@@ -115,7 +115,7 @@ int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
     std::vector<std::string> names;
     for (const CLI::App* sub : subs) names.push_back(sub->get_name());
     const std::string before = at == &app ? "" : path.substr(std::string("shoal ").size()) + " ";
-    return Complain(NoSuch(before, rest.front(), names));
+    return PrintError(UnknownCommand(before, rest.front(), names));
   }
   std::string text = error.what();
   if (!subs.empty() && rest.empty()) {
@@ -139,7 +139,7 @@ int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
            (nearest.empty() ? "" : "; did you mean " + nearest + "?");
   }
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return Complain(InvalidArgument(path + ": " + text + " (see `" + path + " --help`)"));
+  return PrintError(InvalidArgument(path + ": " + text + " (see `" + path + " --help`)"));
 }
 
 bool WantsJson(const CLI::App& app) {
@@ -161,7 +161,7 @@ Context MakeContext(const CLI::App& app) {
 }
 
 // A descriptor 0, 1 or 2 that is closed would be taken by the next file that is opened.
-void HoldStandardDescriptors() {
+void OpenStandardDescriptors() {
   for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
     if (fd > STDERR_FILENO) {
       close(fd);
@@ -183,14 +183,14 @@ int Parse(CLI::App& app, int argc, const char* const* argv, const Run& chosen,
   }
   if (!chosen) return PrintResult(app.help(), 2);
   Context context = MakeContext(app);
-  context.rest = std::move(rest);
+  context.passthrough_args = std::move(rest);
   return chosen(context);
 }
 
 // `shoal help train word2vec` is `shoal train word2vec --help`.
 int Help(int argc, const char* const* argv) {
   if (argc > 2 && FindCommand(argv[2]) == nullptr)
-    return Complain(NoSuch("", argv[2], VisibleNames()));
+    return PrintError(UnknownCommand("", argv[2], VisibleNames()));
   Run chosen;
   const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
   std::vector<const char*> words(argv, argv + argc);
@@ -204,14 +204,14 @@ int Help(int argc, const char* const* argv) {
 std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   std::shared_ptr<CLI::App> app = BareApp();
   for (const Command& command : Commands()) {
-    if (hidden || *command.group != 0) AddOne(*app, command, chosen);
+    if (hidden || *command.group != 0) AddSubcommand(*app, command, chosen);
   }
   app->footer(kFooter);  // after the commands, which would inherit it
   return app;
 }
 
 int Main(int argc, const char* const* argv) {
-  HoldStandardDescriptors();
+  OpenStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);
   // A file that may not grow (ulimit -f) is an error of its write, like a full disk, not a death.
   (void)std::signal(SIGXFSZ, SIG_IGN);
@@ -224,10 +224,10 @@ int Main(int argc, const char* const* argv) {
   // Only the tables of the command that was named are made: launchers and coordinators start often.
   const Command* command = FindCommand(first);
   if (first == "help") return Help(argc, argv);
-  if (command == nullptr) return Complain(NoSuch("", first, VisibleNames()));
+  if (command == nullptr) return PrintError(UnknownCommand("", first, VisibleNames()));
   const std::shared_ptr<CLI::App> app = BareApp();
-  AddOne(*app, *command, &chosen);
-  const int own = command->own_words == nullptr ? argc : command->own_words(argc, argv);
+  AddSubcommand(*app, *command, &chosen);
+  const int own = command->count_own_args == nullptr ? argc : command->count_own_args(argc, argv);
   return Parse(*app, own, argv, chosen, {argv + own, argv + argc});
 }
 

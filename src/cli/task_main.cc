@@ -2,8 +2,8 @@
 // launcher, the coordinator, the trainers and what these start. Started by engines, not by people;
 // Slurm's takes it for the agent and the tasks of steps, since it starts twice as fast (ADR 88). It
 // has its own list of commands, so that the linker leaves the rest away.
-#include "cli/commands.h"
-#include "cli/install.h"
+#include "cli/commands/commands.h"
+#include "cli/internal/install.h"
 #include "cli/main.h"
 
 namespace shoal::cli {
@@ -17,10 +17,10 @@ const std::vector<Command>& Commands() {
       {"ps-server", "", AddPsServer},
       {"rabit-tracker", "", AddRabitTracker},
       {"horovod-rendezvous", "", AddHorovodRendezvous},
-      {"prepare", "", AddPrepare, WordsBeforeCommand},
+      {"prepare", "", AddPrepare, CountArgsBeforeCommand},
       {"mpi-worker", "", AddMpiWorker},
-      {"mpi-agent", "", AddMpiAgent, WordsBeforeCommand},
-      {"enter", "", AddEnter, WordsBeforeCommand},
+      {"mpi-agent", "", AddMpiAgent, CountArgsBeforeCommand},
+      {"enter", "", AddEnter, CountArgsBeforeCommand},
       {"install", "", AddInstall},
       {"slurm", "", AddSlurm, [](int /*argc*/, const char* const* /*argv*/) { return 2; }},
   };

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/json.h"
-#include "cli/commands.h"
-#include "cli/report.h"
+#include "cli/commands/commands.h"
+#include "cli/terminal/report.h"
 
 #ifndef SHOAL_VERSION
 #define SHOAL_VERSION "unknown"

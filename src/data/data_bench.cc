@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/file.h"
-#include "data/encoder.h"
-#include "data/word_table.h"
+#include "data/text/encoder.h"
+#include "data/text/word_table.h"
 
 namespace shoal::data {
 namespace {
@@ -40,7 +40,7 @@ struct Bench {
     const char* path = std::getenv("SHOAL_BENCH_TEXT");
     if (path == nullptr) SHOAL_CHECK(WriteFileAtomically(made, MadeText(), 0644, false).ok());
     corpus.emplace(Corpus::Open({path != nullptr ? path : made.string()}).value());
-    shard = corpus->Cut(0, 1).value();
+    shard = corpus->MakeShard(0, 1).value();
     vocabulary.emplace(Vocabulary::Make(CountShard(*corpus, 0, 1).value(), 5).value());
   }
   static const Bench& Get() {

@@ -18,8 +18,8 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "engine/marks.h"
-#include "job/job.h"
+#include "engine/placeholders.h"
+#include "job/spec/job.h"
 
 namespace shoal::engine {
 
@@ -77,21 +77,23 @@ struct DesiredJob {
   ContainerSettings container = {};
   // Of elastic roles, how many tasks there may be one day: what an engine that cannot grow asks for
   // at once.
-  std::map<std::string, int> most = {};
+  std::map<std::string, int> max_tasks = {};
   // It ends when its controller is lost, so that what holds it together may be processes of the
   // controller's machine, where that is quicker.
   bool attended = false;
   job::Slurm slurm = {};
   // All roles in the file's order with what they ask Slurm for; empty where no role asks.
-  std::vector<std::pair<std::string, job::SlurmAsk>> slurm_asks = {};
+  std::vector<std::pair<std::string, job::SlurmSettings>> slurm_settings = {};
   job::Kubernetes kubernetes = {};
-  std::map<std::string, job::PodAsk> pod_asks = {};  // of roles that ask Kubernetes for something
+  std::map<std::string, job::PodSettings> pod_settings =
+      {};  // of roles that ask Kubernetes for something
   job::Marathon marathon = {};
   std::map<std::string, job::Health> health = {};  // of roles that have one
   // Where controller and tasks share no directory: small files, by name, which every task of the
-  // job, the coordinator too, finds in the directory of its kSeedMark, readable by nobody else: a
-  // secret is among them ("token"). Never told to people; the same at every Apply of a job's life.
-  std::map<std::string, std::string> seed = {};
+  // job, the coordinator too, finds in the directory of its kBootstrapDirPlaceholder, readable by
+  // nobody else: a secret is among them ("token"). Never told to people; the same at every Apply of
+  // a job's life.
+  std::map<std::string, std::string> bootstrap_files = {};
 };
 
 enum class TaskPhase : uint8_t { kStarting, kRunning, kEnded, kLost, kRefused };
@@ -182,10 +184,10 @@ class Engine {
   // True if Apply's tasks may have to wait for what others use, long perhaps and more than once:
   // the queue above need not hold jobs back, and a coordinator may be away for as long. Why it
   // waits is told as kStarting of the coordinator with a reason.
-  virtual bool QueuesItself() const { return false; }
-  // False if tasks do not see DesiredJob::job_dir: then they get DesiredJob::seed, fill marks.h's
-  // marks, and all else goes over the connection that Dial finds. A coordinator that is made again
-  // may find its directory empty.
+  virtual bool HasOwnQueue() const { return false; }
+  // False if tasks do not see DesiredJob::job_dir: then they get DesiredJob::bootstrap_files, fill
+  // marks.h's marks, and all else goes over the connection that Dial finds. A coordinator that is
+  // made again may find its directory empty.
   virtual bool SharesJobDirectory() const { return true; }
   // True if tasks are processes that are found by their numbers: a process of another PID namespace
   // can neither adopt nor stop them.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "job/job.h"
+#include "job/spec/job.h"
 
 namespace shoal::engine {
 

@@ -13,9 +13,9 @@
 #include "learn/ffm/ffm.h"
 #include "learn/fm/fm.h"
 #include "learn/logistic/logistic.h"
-#include "learn/memory.h"
-#include "learn/parameter_server.h"
-#include "learn/task.h"
+#include "learn/task/memory.h"
+#include "learn/task/parameter_server.h"
+#include "learn/task/task.h"
 #include "learn/word2vec/word2vec.h"
 
 extern char** environ;
@@ -63,8 +63,8 @@ Result<const Algorithm*> AlgorithmOf(const std::map<std::string, job::LearnValue
   const Algorithm* const algorithm = FindAlgorithm(named->second.text);
   if (algorithm != nullptr) return algorithm;
   return InvalidArgument(fmt::format("{}got {}, expected one of {}",
-                                     Place(file, named->second, "algorithm"), named->second.text,
-                                     known));
+                                     FormatPlace(file, named->second, "algorithm"),
+                                     named->second.text, known));
 }
 
 // A signal came before the training began, or before it was done.
@@ -87,7 +87,7 @@ Status RunRole(std::string_view role, Task& task) {
   return InvalidArgument(fmt::format("role: got {}, expected server or worker", role));
 }
 
-int Complain(const std::string& command, const Status& status) {
+int PrintError(const std::string& command, const Status& status) {
   std::fprintf(stderr, "shoal %s: %s\n", command.c_str(), status.message().c_str());
   return status.code() == Code::kInvalidArgument ? 2 : 1;
 }
@@ -101,20 +101,20 @@ Status WithinMemory(const std::function<Status()>& body) {
   }
 }
 
-int Run(const std::string& command, const std::string& role,
-        const std::function<Status(Task&)>& body) {
+int RunTaskBody(const std::string& command, const std::string& role,
+                const std::function<Status(Task&)>& body) {
   Result<std::unique_ptr<Task>> task = Task::Make(role, RealEnvironment());
-  if (!task.ok()) return Complain(command, task.status());
+  if (!task.ok()) return PrintError(command, task.status());
   SetLogName(fmt::format("{}-{}", role, (*task)->index));
   InstallHandlers(**task);
   const Status status = WithinMemory([&] { return body(**task); });
   if (EndsEarly(status, **task)) {
     if (!status.ok()) LogWarning("{}", status.message());
     // As the job that is being stopped asked for.
-    if ((*task)->JobEnding()) return 0;
+    if ((*task)->IsJobEnding()) return 0;
     return EndBySignal((*task)->stop_signal.load());
   }
-  return status.ok() ? 0 : Complain(command, status);
+  return status.ok() ? 0 : PrintError(command, status);
 }
 
 }  // namespace
@@ -132,19 +132,19 @@ const Algorithm* FindAlgorithm(std::string_view name) {
   return nullptr;
 }
 
-Status ValidateLearn(const job::Job& job, DataIs data) {
+Status ValidateLearn(const job::Job& job, DataLocation data) {
   if (job.framework != job::Framework::kShoal) return Status::Ok();
   TRY_ASSIGN(const Algorithm* algorithm, AlgorithmOf(job.learn, job.file));
   return algorithm->validate(job, data);
 }
 
 int RunTask(std::string_view role) {
-  return Run("learn " + std::string(role), std::string(role),
-             [&](Task& task) { return RunRole(role, task); });
+  return RunTaskBody("learn " + std::string(role), std::string(role),
+                     [&](Task& task) { return RunRole(role, task); });
 }
 
 int RunServerTask() {
-  return Run("ps-server", "server", [](Task& task) { return RunParameterServer(task); });
+  return RunTaskBody("ps-server", "server", [](Task& task) { return RunParameterServer(task); });
 }
 
 }  // namespace shoal::learn

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "data/shard.h"
-#include "model/save.h"
+#include "data/corpus/corpus.h"
+#include "model/save_model.h"
 
 namespace shoal::learn {
 
@@ -14,8 +14,8 @@ Status CheckOutput(ps::Client& client, int index, const std::filesystem::path& o
   return model::CheckModelOutput(output);
 }
 
-Status CheckDataFiles(const job::Job& job, DataIs data) {
-  if (job.framework != job::Framework::kShoal || data == DataIs::kElsewhere) return Status::Ok();
+Status CheckDataFiles(const job::Job& job, DataLocation data) {
+  if (job.framework != job::Framework::kShoal || data == DataLocation::kRemote) return Status::Ok();
   for (const job::DataSource& entry : job.data) TRY(data::Corpus::Open(entry.sources).status());
   return Status::Ok();
 }

@@ -4,9 +4,9 @@
 #include <filesystem>
 
 #include "base/status.h"
-#include "job/job.h"
+#include "job/spec/job.h"
 #include "learn/algorithm.h"
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace shoal::learn {
 
@@ -18,6 +18,6 @@ Status CheckOutput(ps::Client& client, int index, const std::filesystem::path& o
 
 // Of a job that is to go on, which was valid when it began: whether its data files, if they are
 // here, can be read. OK for jobs of other frameworks.
-Status CheckDataFiles(const job::Job& job, DataIs data);
+Status CheckDataFiles(const job::Job& job, DataLocation data);
 
 }  // namespace shoal::learn

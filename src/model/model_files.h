@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/status.h"
-#include "model/save.h"
+#include "model/save_model.h"
 
 namespace shoal::model {
 
@@ -29,8 +29,8 @@ class ModelFiles {
   // Creates the file, has `write` fill it and say its SHA-256, syncs it. Gives the digest.
   Result<std::string> Add(std::string_view name,
                           const std::function<Result<std::string>(int fd)>& write);
-  // model.json: format, versions and time, then `facts`, then the files added so far. Last.
-  Status AddFacts(std::string_view format, const json::object& facts);
+  // model.json: format, versions and time, then `metadata`, then the files added so far. Last.
+  Status AddMetadata(std::string_view format, const json::object& metadata);
 
  private:
   const std::filesystem::path directory_;

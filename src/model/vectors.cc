@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kBlock = 512 * 1024;
 
 // What ends a word for the readers. A vertical tab or form feed is a byte like any other, as in the
-// text that the words come from (data/tokenizer.h).
+// text that the words come from (data/text/tokenizer.h).
 Status CheckWord(std::string_view word, uint64_t row) {
   const auto ends = [](char c) {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0';

@@ -12,7 +12,7 @@
 #include "base/base64.h"
 #include "net/address.h"
 #include "net/http_exchange.h"
-#include "net/keep_alive.h"
+#include "net/tcp_keep_alive.h"
 
 namespace shoal::net {
 namespace {
@@ -63,7 +63,8 @@ Result<UniqueFd> Dial(const std::string& host, uint16_t port, Deadline deadline)
 }
 
 // Asks a proxy for a way to the server: byte by byte, so that nothing of what follows is taken.
-Status AskProxy(Channel* channel, const Url& proxy, const std::string& target, Deadline deadline) {
+Status AskProxy(ByteChannel* channel, const Url& proxy, const std::string& target,
+                Deadline deadline) {
   std::string text = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n";
   if (!proxy.user_info.empty())
     text += "Proxy-Authorization: Basic " + EncodeBase64(proxy.user_info) + "\r\n";
@@ -145,24 +146,24 @@ Result<std::unique_ptr<HttpClient>> HttpClient::Make(const std::string& url, con
 
 std::string HttpClient::host() const { return FormatHostPort(url_.host, url_.port); }
 
-Result<std::unique_ptr<Channel>> HttpClient::ConnectBy(Deadline deadline) const {
+Result<std::unique_ptr<ByteChannel>> HttpClient::ConnectBy(Deadline deadline) const {
   const bool direct = proxy_.host.empty();
   const std::string at = direct ? text_ : text_ + " (by the proxy " + proxy_.host + ")";
   auto fd = Dial(direct ? url_.host : proxy_.host, direct ? url_.port : proxy_.port, deadline);
   if (!fd.ok()) return fd.status().With(at);
   if (!direct) {
     // The channel owns its socket, and TLS wants it afterwards.
-    const auto plain = PlainChannel(UniqueFd(::dup(fd->get())));
+    const auto plain = PlainByteChannel(UniqueFd(::dup(fd->get())));
     const Status asked = AskProxy(plain.get(), proxy_, host(), deadline);
     if (!asked.ok()) return asked.With(at);
   }
-  if (tls_ == nullptr) return PlainChannel(std::move(*fd));
+  if (tls_ == nullptr) return PlainByteChannel(std::move(*fd));
   auto channel = tls_->Connect(std::move(*fd), url_.host, deadline);
   if (!channel.ok()) return channel.status().With(at);
   return channel;
 }
 
-Result<std::unique_ptr<Channel>> HttpClient::Connect(milliseconds timeout) const {
+Result<std::unique_ptr<ByteChannel>> HttpClient::Connect(milliseconds timeout) const {
   return ConnectBy(SteadyClock::now() + timeout);
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "net/channel.h"
+#include "net/byte_channel.h"
 #include "net/http.h"
 #include "net/tls.h"
 
@@ -28,7 +28,7 @@ Result<Url> ParseUrl(const std::string& text);
 
 // What a connection became once the other side agreed to speak another protocol on it.
 struct UpgradedChannel {
-  std::unique_ptr<Channel> channel;
+  std::unique_ptr<ByteChannel> channel;
   std::string early;  // what came with the reply's head
   HttpReply head;
 };
@@ -58,7 +58,7 @@ class HttpClient {
   Result<UpgradedChannel> Upgrade(const HttpRequest& request, const std::string& protocol,
                                   std::chrono::milliseconds timeout, HttpReply* refusal) const;
   // A connection on which nothing was said.
-  Result<std::unique_ptr<Channel>> Connect(std::chrono::milliseconds timeout) const;
+  Result<std::unique_ptr<ByteChannel>> Connect(std::chrono::milliseconds timeout) const;
 
  private:
   HttpClient(std::string text, Url url, std::shared_ptr<const TlsContext> tls, Url proxy)
@@ -66,7 +66,7 @@ class HttpClient {
         url_(std::move(url)),
         tls_(std::move(tls)),
         proxy_(std::move(proxy)) {}
-  Result<std::unique_ptr<Channel>> ConnectBy(Deadline deadline) const;
+  Result<std::unique_ptr<ByteChannel>> ConnectBy(Deadline deadline) const;
 
   const std::string text_;
   const Url url_;

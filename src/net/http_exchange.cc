@@ -20,12 +20,12 @@ constexpr size_t kBlock = 64 << 10;
 
 class Exchange final : public HttpExchange {
  public:
-  explicit Exchange(std::unique_ptr<Channel> channel) : channel_(std::move(channel)) {
+  explicit Exchange(std::unique_ptr<ByteChannel> channel) : channel_(std::move(channel)) {
     parser_.header_limit(kMaxHead);
     parser_.body_limit(boost::none);  // taken out as it comes
     parser_.eager(true);
   }
-  Channel* channel() { return channel_.get(); }
+  ByteChannel* channel() { return channel_.get(); }
 
   Status ReadHead(Deadline deadline) {
     while (!parser_.is_header_done()) TRY(Take(deadline));
@@ -55,7 +55,7 @@ class Exchange final : public HttpExchange {
     channel_->Cancel();
   }
 
-  std::unique_ptr<Channel> Release(std::string* early) override {
+  std::unique_ptr<ByteChannel> Release(std::string* early) override {
     *early = std::move(input_);
     return std::move(channel_);
   }
@@ -92,7 +92,7 @@ class Exchange final : public HttpExchange {
     return Status::Ok();
   }
 
-  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<ByteChannel> channel_;
   http::response_parser<http::string_body> parser_;
   std::string input_;  // come, not parsed
   HttpReply head_;
@@ -112,7 +112,7 @@ std::string RenderRequest(const HttpRequest& request, const std::string& host,
   return text + "\r\n" + request.body;
 }
 
-Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<Channel> channel,
+Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
                                                     std::string_view request, Deadline deadline) {
   auto exchange = std::make_unique<Exchange>(std::move(channel));
   TRY(SendAll(exchange->channel(), request, deadline));

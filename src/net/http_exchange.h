@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "net/channel.h"
+#include "net/byte_channel.h"
 #include "net/http.h"
 
 namespace shoal::net {
@@ -14,7 +14,7 @@ class HttpExchange : public HttpStream {
  public:
   // The connection, and in `early` what came with the reply's head. Nothing else may be called
   // after it.
-  virtual std::unique_ptr<Channel> Release(std::string* early) = 0;
+  virtual std::unique_ptr<ByteChannel> Release(std::string* early) = 0;
 };
 
 // The request as it goes over the wire. `host`: of the header Host; `upgrade`: the protocol asked
@@ -23,7 +23,7 @@ std::string RenderRequest(const HttpRequest& request, const std::string& host,
                           const std::string& upgrade);
 
 // Sends, and returns with the reply's head. DataLoss for what is not HTTP.
-Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<Channel> channel,
+Result<std::unique_ptr<HttpExchange>> BeginExchange(std::unique_ptr<ByteChannel> channel,
                                                     std::string_view request, Deadline deadline);
 
 // The rest of a reply. ResourceExhausted over `max_body`.

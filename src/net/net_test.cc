@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "net/address.h"
-#include "net/loop.h"
+#include "net/event_loop.h"
 #include "net/websocket.h"
 
 namespace shoal::net {

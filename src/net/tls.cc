@@ -41,7 +41,7 @@ Bio Reader(const std::string& text) {
       BIO_new_mem_buf(text.data(), static_cast<int>(std::min<size_t>(text.size(), INT_MAX))));
 }
 
-class TlsChannel final : public Channel {
+class TlsChannel final : public ByteChannel {
  public:
   TlsChannel(UniqueFd socket, Session session)
       : socket_(std::move(socket)), session_(std::move(session)) {}
@@ -108,8 +108,8 @@ class OpenSslContext final : public TlsContext {
     return options_.certificate.empty() ? Status::Ok() : TakeOwn();
   }
 
-  Result<std::unique_ptr<Channel>> Connect(UniqueFd socket, const std::string& host,
-                                           Deadline deadline) const override {
+  Result<std::unique_ptr<ByteChannel>> Connect(UniqueFd socket, const std::string& host,
+                                               Deadline deadline) const override {
     Session session(SSL_new(context_.get()));
     if (session == nullptr) return Internal("no TLS: " + LastWords());
     const std::string& name = options_.server_name.empty() ? host : options_.server_name;
@@ -119,9 +119,9 @@ class OpenSslContext final : public TlsContext {
     for (;;) {
       ERR_clear_error();
       const int done = SSL_connect(channel->session());
-      if (done == 1) return std::unique_ptr<Channel>(std::move(channel));
+      if (done == 1) return std::unique_ptr<ByteChannel>(std::move(channel));
       TRY(Explain(channel->session(), name));
-      const Channel::Step step = channel->After(done);
+      const ByteChannel::Step step = channel->After(done);
       TRY(step.error);
       if (step.end) return Unavailable("the connection was closed before it was encrypted");
       TRY(AwaitFd(channel->fd(), step.wait_for, deadline));

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
-#include "net/channel.h"
+#include "net/byte_channel.h"
 
 namespace shoal::net {
 
@@ -27,8 +27,8 @@ class TlsContext {
   virtual ~TlsContext() = default;
   // Shakes hands. Unauthenticated with the reason if the other side's certificate is not good
   // (not of the authorities, another name, not valid now); else Unavailable, DeadlineExceeded.
-  virtual Result<std::unique_ptr<Channel>> Connect(UniqueFd socket, const std::string& host,
-                                                   Deadline deadline) const = 0;
+  virtual Result<std::unique_ptr<ByteChannel>> Connect(UniqueFd socket, const std::string& host,
+                                                       Deadline deadline) const = 0;
 };
 
 }  // namespace shoal::net

@@ -41,7 +41,7 @@ Result<UniqueFd> Connect(const std::string& path, Deadline deadline) {
 Result<std::unique_ptr<HttpExchange>> Begin(const std::string& path, const HttpRequest& request,
                                             bool upgrade, Deadline deadline) {
   TRY_ASSIGN(UniqueFd fd, Connect(path, deadline));
-  return BeginExchange(PlainChannel(std::move(fd)),
+  return BeginExchange(PlainByteChannel(std::move(fd)),
                        RenderRequest(request, "localhost", upgrade ? "tcp" : ""), deadline);
 }
 

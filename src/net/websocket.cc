@@ -20,7 +20,7 @@
 
 #include "base/log.h"
 #include "net/address.h"
-#include "net/keep_alive.h"
+#include "net/tcp_keep_alive.h"
 
 namespace shoal::net {
 

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "net/loop.h"
+#include "net/event_loop.h"
 
 namespace shoal::net {
 

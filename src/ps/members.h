@@ -14,7 +14,7 @@ struct MemberView {
   int64_t generation = 0;            // grows with every change
   std::vector<std::string> servers;  // "host:port" in index order
   int workers = 0;                   // how many clients take part in barriers and clocks
-  int copies = 1;                    // servers that have each row; beyond 1, a server's rows may be
+  int replicas = 1;                  // servers that have each row; beyond 1, a server's rows may be
                                      // found at another server's address
 };
 

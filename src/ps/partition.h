@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ps/initializer.h"
+#include "ps/storage/initializer.h"
 #include "ps/types.h"
 
 namespace shoal::ps {

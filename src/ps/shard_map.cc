@@ -16,7 +16,7 @@ ShardMap::ShardMap(const Partition& partition) : places_(partition.shards()) {
 
 uint64_t ShardMap::version() const {
   uint64_t version = 1;
-  for (const ShardPlace& place : places_) version += place.epoch;
+  for (const ShardAssignment& place : places_) version += place.epoch;
   return version;
 }
 
@@ -51,7 +51,7 @@ Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map) {
   }
   *map = ShardMap(Partition(shards, {1}));
   for (uint32_t shard = 0; shard < shards; ++shard) {
-    ShardPlace place;
+    ShardAssignment place;
     TRY(reader.Get(&place.owner.server));
     TRY(reader.Get(&place.owner.lane));
     TRY(reader.Get(&place.epoch));

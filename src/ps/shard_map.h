@@ -17,10 +17,10 @@
 
 namespace shoal::ps {
 
-struct ShardPlace {
+struct ShardAssignment {
   Owner owner;
   uint32_t epoch = 0;  // how often it has moved
-  bool operator==(const ShardPlace&) const = default;
+  bool operator==(const ShardAssignment&) const = default;
 };
 
 class ShardMap {
@@ -30,8 +30,8 @@ class ShardMap {
   explicit ShardMap(const Partition& partition);
 
   uint32_t shards() const { return static_cast<uint32_t>(places_.size()); }
-  const ShardPlace& At(uint32_t shard) const { return places_[shard]; }
-  void Set(uint32_t shard, const ShardPlace& place) { places_[shard] = place; }
+  const ShardAssignment& At(uint32_t shard) const { return places_[shard]; }
+  void Set(uint32_t shard, const ShardAssignment& place) { places_[shard] = place; }
   // 1 and as much as there were moves: two maps of which neither lacks anything have the same.
   uint64_t version() const;
   // Takes what the other one knows better. True: it knew something. Both have as many shards.
@@ -40,7 +40,7 @@ class ShardMap {
   bool operator==(const ShardMap&) const = default;
 
  private:
-  std::vector<ShardPlace> places_;
+  std::vector<ShardAssignment> places_;
 };
 
 // docs/formats/ps-wire.md, "Shards".

@@ -44,7 +44,7 @@ enum class KeySpace : uint8_t { kDense = 0, kSparse = 1 };
 //              so u pushes it had not seen. However many pushes have not seen each other, together
 //              they move a row by less than twice what one of them would, docs/adr/0184)
 //   kFunction  what the server function `function` does with w, g and `state_planes` planes of
-//              state (function.h)
+//              state (row_function.h)
 enum class OptimizerKind : uint8_t {
   kAdd = 0,
   kSgd = 1,

@@ -16,7 +16,7 @@ import sys
 import time
 import unittest
 
-import own_image
+import shoal_image
 from cluster_jobs import SHOAL, ClusterJobs, main, until
 
 
@@ -190,7 +190,7 @@ outputs: {{model: {self.path("model")}}}
         """docker/Dockerfile as it is, by the daemon's own builder, on a Debian that was made here."""
         self.check_own_image("our own image, compiled in it", ())
 
-    @unittest.skipUnless(own_image.can_be_made(), "there is no mmdebstrap here, which makes the image's Debian")
+    @unittest.skipUnless(shoal_image.can_be_made(), "there is no mmdebstrap here, which makes the image's Debian")
     def test_our_own_image_of_these_programs(self):
         """Its last stage, with what was compiled outside."""
         self.check_own_image("our own image, of programs compiled outside", (SHOAL, SHOAL + "-task"))
@@ -202,12 +202,12 @@ outputs: {{model: {self.path("model")}}}
         os.mkdir(shared)
         os.chmod(shared, 0o777)  # the image's user is another than ours
         shutil.copy(corpus, shared)
-        own_image.build("shoal-test/own:1", binaries)
+        shoal_image.build("shoal-test/own:1", binaries)
         built = time.monotonic() - self.begun
         words = ["train", "word2vec", "--data", "DATA/text", "--output", "DATA/vectors", "--dim", "32", "--epochs", "2", "--min-count", "1",
                  "--deterministic", "--seed", "3"]
         self.shoal(*[word.replace("DATA/vectors", self.path("here")).replace("DATA/text", corpus) for word in words], "--engine", "local")
-        code, said = own_image.run("shoal-test/own:1", [word.replace("DATA", "/data") for word in words],
+        code, said = shoal_image.run("shoal-test/own:1", [word.replace("DATA", "/data") for word in words],
                                    {"ReadonlyRootfs": True, "Tmpfs": {"/tmp": "mode=1777"}, "Binds": [f"{shared}:/data"],
                                     "NetworkMode": "host"})
         self.assertEqual(code, 0, said)

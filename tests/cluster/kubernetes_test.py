@@ -19,7 +19,7 @@ import time
 import unittest
 
 from cluster_jobs import SHOAL, SOURCE, ClusterJobs, check_near, main, until
-from kubernetes_beside import BesideKubectl
+from kubectl_comparison import KubectlComparison
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLOCK_SHIM = os.path.join(HERE, "..", "e2e", "clock_shim.c")
@@ -126,7 +126,7 @@ def slow(test):
     return unittest.skipUnless(SLOW, "takes minutes; --slow")(test)
 
 
-class KubernetesJobs(BesideKubectl, ClusterJobs):
+class KubernetesJobs(KubectlComparison, ClusterJobs):
     ENGINE = "kubernetes"
     IMAGE = os.environ.get("SHOAL_TEST_IMAGE", "shoal.test/busybox:1")
     GONE_IN = 30

@@ -1,5 +1,5 @@
 /* observe [WORD…]: prints what a program of a container finds, one line "seen {"NAME": VALUE}" for each thing, for
- * tests/cluster/kubernetes_beside.py, which compares what a program finds under plain Kubernetes with what it finds under Shoal.
+ * tests/cluster/kubectl_comparison.py, which compares what a program finds under plain Kubernetes with what it finds under Shoal.
  * Static, so that any image can have it. */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -35,7 +35,7 @@ class DockerEngineTest : public testing::Test {
   }
   // Runs one task of a shell script until it has ended.
   TaskEvent Run(const std::string& script, const job::Resources& resources = {}) {
-    DesiredTask task = harness_->Task(Kind::kRuns, "worker", 0);
+    DesiredTask task = harness_->Task(TaskBehavior::kRuns, "worker", 0);
     task.argv = {"/bin/sh", "-c", script};
     task.resources = resources;
     task.restart_if_lost = false;

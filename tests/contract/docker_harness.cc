@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "contract/harness.h"
-#include "contract/shell_tasks.h"
+#include "contract/shell_harness.h"
 #include "engine/docker/docker_api.h"
 #include "engine/docker/docker_engine.h"
 
@@ -27,7 +27,7 @@ class DockerHarness final : public OptionsHarness<DockerEngineOptions, MakeDocke
     for (const auto& one : Containers(job_id)) alive += one.running ? 1 : 0;
     return alive;
   }
-  void Lose(const std::string& job_id, const std::string& role, int index) override {
+  void KillTask(const std::string& job_id, const std::string& role, int index) override {
     for (const auto& one : Containers(job_id)) {
       if (one.running && one.task.role == role && one.task.index == index) {
         EXPECT_TRUE(api_->Kill(one.id, "KILL").ok());

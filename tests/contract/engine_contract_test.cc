@@ -48,7 +48,7 @@ class EngineContract : public testing::TestWithParam<EngineUnderTest> {
     harness_->Prepare(&job);
     return job;
   }
-  DesiredTask Task(Kind kind, const std::string& role = "worker", int index = 0) {
+  DesiredTask Task(TaskBehavior kind, const std::string& role = "worker", int index = 0) {
     return harness_->Task(kind, role, index);
   }
   // The phases of one task, in the order in which they were told.
@@ -100,8 +100,9 @@ TEST_P(EngineContract, HasANameAndCapacity) {
 
 TEST_P(EngineContract, ApplyStartsEveryTask) {
   ASSERT_TRUE(engine()
-                  .Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kRuns, "worker", 0),
-                              Task(Kind::kRuns, "worker", 1)}))
+                  .Apply(Job({Task(TaskBehavior::kRuns, "coordinator"),
+                              Task(TaskBehavior::kRuns, "worker", 0),
+                              Task(TaskBehavior::kRuns, "worker", 1)}))
                   .ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0));
@@ -111,13 +112,13 @@ TEST_P(EngineContract, ApplyStartsEveryTask) {
 }
 
 TEST_P(EngineContract, ApplyIsIdempotent) {
-  const DesiredJob job = Job({Task(Kind::kRuns)});
+  const DesiredJob job = Job({Task(TaskBehavior::kRuns)});
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   ASSERT_TRUE(engine().Apply(job).ok());
   DesiredJob more = job;
-  more.tasks.push_back(Task(Kind::kRuns, "worker", 1));
+  more.tasks.push_back(Task(TaskBehavior::kRuns, "worker", 1));
   ASSERT_TRUE(engine().Apply(more).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
   EXPECT_EQ(harness_->Alive(job_), 2);
@@ -125,8 +126,8 @@ TEST_P(EngineContract, ApplyIsIdempotent) {
 }
 
 TEST_P(EngineContract, ApplyStopsWhatIsNotNamedAnyMore) {
-  const DesiredTask kept = Task(Kind::kRuns, "worker", 0);
-  ASSERT_TRUE(engine().Apply(Job({kept, Task(Kind::kRuns, "worker", 1)})).ok());
+  const DesiredTask kept = Task(TaskBehavior::kRuns, "worker", 0);
+  ASSERT_TRUE(engine().Apply(Job({kept, Task(TaskBehavior::kRuns, "worker", 1)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0));  // they may come in any order
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
   ASSERT_TRUE(engine().Apply(Job({kept})).ok());
@@ -134,13 +135,14 @@ TEST_P(EngineContract, ApplyStopsWhatIsNotNamedAnyMore) {
   EXPECT_EQ(Last("worker", 1).end.signal, 15);
   EXPECT_EQ(harness_->Alive(job_), 1);
   // Named again, it is a new incarnation.
-  ASSERT_TRUE(engine().Apply(Job({kept, Task(Kind::kRuns, "worker", 1)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({kept, Task(TaskBehavior::kRuns, "worker", 1)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1, 1));
   EXPECT_THAT(Phases("worker", 0), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning));
 }
 
 TEST_P(EngineContract, ATaskThatSucceededIsNotStartedAgain) {
-  const DesiredJob job = Job({Task(Kind::kSucceeds), Task(Kind::kRuns, "worker", 1)});
+  const DesiredJob job =
+      Job({Task(TaskBehavior::kSucceeds), Task(TaskBehavior::kRuns, "worker", 1)});
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded));
   EXPECT_EQ(Last().end.exit_code, 0);
@@ -151,8 +153,8 @@ TEST_P(EngineContract, ATaskThatSucceededIsNotStartedAgain) {
 }
 
 TEST_P(EngineContract, ATaskThatSucceededAndWasGivenUpIsStartedWhenItIsNamedAgain) {
-  const DesiredTask kept = Task(Kind::kRuns, "worker", 0);
-  const DesiredJob both = Job({kept, Task(Kind::kSucceeds, "worker", 1)});
+  const DesiredTask kept = Task(TaskBehavior::kRuns, "worker", 0);
+  const DesiredJob both = Job({kept, Task(TaskBehavior::kSucceeds, "worker", 1)});
   ASSERT_TRUE(engine().Apply(both).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded, "worker", 1));
   ASSERT_TRUE(engine().Apply(Job({kept})).ok());
@@ -161,9 +163,12 @@ TEST_P(EngineContract, ATaskThatSucceededAndWasGivenUpIsStartedWhenItIsNamedAgai
 }
 
 TEST_P(EngineContract, ALostTaskGetsANewIncarnation) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns), Task(Kind::kFailsOnce, "worker", 1)})).ok());
+  ASSERT_TRUE(
+      engine()
+          .Apply(Job({Task(TaskBehavior::kRuns), Task(TaskBehavior::kFailsOnce, "worker", 1)}))
+          .ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1, 1));
   for (int index : {0, 1}) {
@@ -184,12 +189,12 @@ TEST_P(EngineContract, ALostTaskGetsANewIncarnation) {
 }
 
 TEST_P(EngineContract, WhatRunsStaysOnAnExcludedHostAndWhatIsMadeAgainDoesNotComeToIt) {
-  DesiredTask task = Task(Kind::kRuns);
+  DesiredTask task = Task(TaskBehavior::kRuns);
   ASSERT_TRUE(engine().Apply(Job({task})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   task.excluded_hosts = {"no-such-host"};
   ASSERT_TRUE(engine().Apply(Job({task})).ok());
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
   if (harness_->Hosts().empty()) return;
   task.excluded_hosts = harness_->Hosts();
@@ -197,29 +202,29 @@ TEST_P(EngineContract, WhatRunsStaysOnAnExcludedHostAndWhatIsMadeAgainDoesNotCom
   ASSERT_TRUE(engine().Apply(Job({task})).ok());
   EXPECT_EQ(EventCount(), told);
   EXPECT_EQ(harness_->Alive(job_), 1);
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
   EXPECT_THAT(Last().end.reason,
               AnyOf(HasSubstr("not to be used"), HasSubstr("excluded"), HasSubstr("the only one")));
   EXPECT_EQ(harness_->Alive(job_), 0);
   // There is room on it again, as far as this engine is concerned.
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kRuns)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 2));
 }
 
 TEST_P(EngineContract, NotRestartedIfNotWanted) {
-  DesiredTask task = Task(Kind::kRuns);
+  DesiredTask task = Task(TaskBehavior::kRuns);
   task.restart_if_lost = false;
   ASSERT_TRUE(engine().Apply(Job({task})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kEnded));
   EXPECT_EQ(Last().end.signal, 9);
   EXPECT_EQ(harness_->Alive(job_), 0);
 }
 
 TEST_P(EngineContract, ATaskThatCannotComeUpIsGivenUpWithItsLastWords) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsAlways)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kFailsAlways)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
   EXPECT_EQ(Last().incarnation, 4);
   EXPECT_EQ(Last().end.exit_code, 3);
@@ -230,36 +235,42 @@ TEST_P(EngineContract, ATaskThatCannotComeUpIsGivenUpWithItsLastWords) {
 }
 
 TEST_P(EngineContract, ARefusedStartGivesAReason) {
-  const DesiredJob job = Job({Task(Kind::kCannotStart), Task(Kind::kRuns, "worker", 1)});
+  const DesiredJob job =
+      Job({Task(TaskBehavior::kCannotStart), Task(TaskBehavior::kRuns, "worker", 1)});
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRefused));
   EXPECT_THAT(Last().end.reason, HasSubstr("no such program"));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 1));
   // Another Apply tries again.
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns), Task(Kind::kRuns, "worker", 1)})).ok());
+  ASSERT_TRUE(engine()
+                  .Apply(Job({Task(TaskBehavior::kRuns), Task(TaskBehavior::kRuns, "worker", 1)}))
+                  .ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
 }
 
 TEST_P(EngineContract, NonsenseIsRefusedWithAReason) {
   const auto code = [&](const DesiredJob& job) { return engine().Apply(job).code(); };
-  DesiredTask task = Task(Kind::kRuns);
+  DesiredTask task = Task(TaskBehavior::kRuns);
   task.role = "../worker";
   EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
-  task = Task(Kind::kRuns);
+  task = Task(TaskBehavior::kRuns);
   task.index = -1;
   EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
-  task = Task(Kind::kRuns);
+  task = Task(TaskBehavior::kRuns);
   task.argv.clear();
   EXPECT_EQ(code(Job({task})), Code::kInvalidArgument);
-  EXPECT_EQ(code(Job({Task(Kind::kRuns), Task(Kind::kRuns)})), Code::kInvalidArgument);
-  EXPECT_EQ(code({"no/job", harness_->job_dir(), {Task(Kind::kRuns)}}), Code::kInvalidArgument);
+  EXPECT_EQ(code(Job({Task(TaskBehavior::kRuns), Task(TaskBehavior::kRuns)})),
+            Code::kInvalidArgument);
+  EXPECT_EQ(code({"no/job", harness_->job_dir(), {Task(TaskBehavior::kRuns)}}),
+            Code::kInvalidArgument);
   EXPECT_EQ(harness_->Alive(job_), 0);
 }
 
 TEST_P(EngineContract, StopLeavesNothing) {
   ASSERT_TRUE(engine()
-                  .Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kStubborn, "worker", 0),
-                              Task(Kind::kRuns, "worker", 1)}))
+                  .Apply(Job({Task(TaskBehavior::kRuns, "coordinator"),
+                              Task(TaskBehavior::kStubborn, "worker", 0),
+                              Task(TaskBehavior::kRuns, "worker", 1)}))
                   .ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0));
@@ -276,13 +287,13 @@ TEST_P(EngineContract, StopLeavesNothing) {
 }
 
 TEST_P(EngineContract, StopOfALostTaskThatWaitsToBeStartedAgain) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsAlways)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kFailsAlways)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kLost));
   ASSERT_TRUE(engine().Stop(job_, milliseconds(50)).ok());
   const size_t before = Phases().size();
   EXPECT_EQ(harness_->Alive(job_), 0);
   // Long after its time another one has come up, and it has not.
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kFailsOnce, "probe")})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kFailsOnce, "probe")})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "probe", 0, 1));
   EXPECT_EQ(Phases().size(), before);
 }
@@ -293,7 +304,10 @@ TEST_P(EngineContract, StopOfAnUnknownJobIsFine) {
 }
 
 TEST_P(EngineContract, DestructionStopsNothingAndAdoptFindsAll) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kFailsOnce)})).ok());
+  ASSERT_TRUE(
+      engine()
+          .Apply(Job({Task(TaskBehavior::kRuns, "coordinator"), Task(TaskBehavior::kFailsOnce)}))
+          .ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));
   Reopen();
@@ -311,14 +325,14 @@ TEST_P(EngineContract, DestructionStopsNothingAndAdoptFindsAll) {
 }
 
 TEST_P(EngineContract, AnAdoptedTaskIsRestartedWhenLost) {
-  const DesiredJob job = Job({Task(Kind::kRuns, "coordinator"), Task(Kind::kRuns)});
+  const DesiredJob job = Job({Task(TaskBehavior::kRuns, "coordinator"), Task(TaskBehavior::kRuns)});
   ASSERT_TRUE(engine().Apply(job).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker"));
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "coordinator"));  // they may come in any order
   Reopen();
   ASSERT_TRUE(engine().Adopt(job_, harness_->job_dir()).ok());
   ASSERT_TRUE(engine().Apply(job).ok());  // what runs is left alone
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning, "worker", 0, 1));
   EXPECT_THAT(Phases("coordinator"), IsEmpty());
 }
@@ -330,13 +344,13 @@ TEST_P(EngineContract, AdoptOfNothingIsEmpty) {
 }
 
 TEST_P(EngineContract, AWatchEndsWithItsObject) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kRuns)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   watch_.reset();
   const size_t before = EventCount();
   std::atomic<int> others{0};
   auto other = engine().Watch(job_, [&](const TaskEvent&) { ++others; });
-  harness_->Lose(job_, "worker", 0);
+  harness_->KillTask(job_, "worker", 0);
   ASSERT_TRUE(harness_->Await([&] { return others >= 3; }));  // lost, starting, running
   EXPECT_EQ(EventCount(), before);
 }
@@ -350,7 +364,7 @@ TEST_P(EngineContract, AWatchMayEndItselfAndCallTheEngine) {
     dialled = engine().Dial(job_).status().code() == Code::kUnavailable;
     self.reset();
   });
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kRuns)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(dialled);
@@ -358,20 +372,20 @@ TEST_P(EngineContract, AWatchMayEndItselfAndCallTheEngine) {
 
 TEST_P(EngineContract, DialGivesWhereTheCoordinatorListens) {
   EXPECT_EQ(engine().Dial(job_).status().code(), Code::kNotFound);
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns, "coordinator")})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kRuns, "coordinator")})).ok());
   auto endpoint = engine().Dial(job_);
   EXPECT_EQ(endpoint.status().code(), Code::kUnavailable);
   harness_->Listen(job_, {"127.0.0.1", 4711});
   endpoint = engine().Dial(job_);
   ASSERT_TRUE(endpoint.ok()) << endpoint.status().message();
   EXPECT_EQ(endpoint->host, "127.0.0.1");
-  if (!harness_->DialIsARelay()) {
+  if (!harness_->DialsRelay()) {
     EXPECT_EQ(endpoint->port, 4711);
   }
 }
 
 TEST_P(EngineContract, TaskLogGivesTheTail) {
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kTalks)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kTalks)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   std::string text;
   ASSERT_TRUE(harness_->Await([&] {
@@ -388,7 +402,7 @@ TEST_P(EngineContract, NoCommandRunsWhereNothingRuns) {
   ExecSpec spec;
   spec.argv = {"true"};
   EXPECT_EQ(engine().Exec(job_, "worker", 0, spec).status().code(), Code::kNotFound);
-  ASSERT_TRUE(engine().Apply(Job({Task(Kind::kRuns)})).ok());
+  ASSERT_TRUE(engine().Apply(Job({Task(TaskBehavior::kRuns)})).ok());
   ASSERT_TRUE(AwaitPhase(TaskPhase::kRunning));
   EXPECT_EQ(engine().Exec(job_, "worker", 1, spec).status().code(), Code::kNotFound);
   EXPECT_EQ(engine().Exec(job_, "server", 0, spec).status().code(), Code::kNotFound);

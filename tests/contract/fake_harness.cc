@@ -17,31 +17,31 @@ class FakeHarness final : public Harness {
     engine_ = std::make_unique<FakeEngine>(world_);
   }
   std::string job_dir() override { return "/fake"; }
-  DesiredTask Task(Kind kind, const std::string& role, int index) override {
+  DesiredTask Task(TaskBehavior kind, const std::string& role, int index) override {
     TaskKnobs knobs;
     switch (kind) {
-      case Kind::kRuns:
+      case TaskBehavior::kRuns:
         break;
-      case Kind::kStubborn:
+      case TaskBehavior::kStubborn:
         knobs.ignores_term = true;
         break;
-      case Kind::kSucceeds:
+      case TaskBehavior::kSucceeds:
         knobs.run_for = milliseconds(1);
         break;
-      case Kind::kFailsOnce:
+      case TaskBehavior::kFailsOnce:
         knobs.run_for = milliseconds(1);
         knobs.exit_code = 77;
         knobs.only_first = true;
         break;
-      case Kind::kFailsAlways:
+      case TaskBehavior::kFailsAlways:
         knobs.run_for = milliseconds(1);
         knobs.exit_code = 3;
         knobs.says = "no corpus";
         break;
-      case Kind::kCannotStart:
+      case TaskBehavior::kCannotStart:
         knobs.refuse = "cannot start /no/such/program: there is no such program";
         break;
-      case Kind::kTalks:
+      case TaskBehavior::kTalks:
         for (int i = 0; i < 199; ++i) knobs.says += "line\n";
         knobs.says += "last words";
         break;
@@ -55,8 +55,8 @@ class FakeHarness final : public Harness {
   }
   std::vector<std::string> Hosts() override { return {"here"}; }
   int Alive(const std::string& job_id) override { return world_.Running(job_id); }
-  void Lose(const std::string& job_id, const std::string& role, int index) override {
-    world_.Lose(job_id, role, index);
+  void KillTask(const std::string& job_id, const std::string& role, int index) override {
+    world_.KillTask(job_id, role, index);
   }
   void Listen(const std::string& job_id, const Endpoint& endpoint) override {
     world_.SetEndpoint(job_id, endpoint);
@@ -97,7 +97,7 @@ TEST(FakeEngine, CommandsInTasksDoWhatTheTestSays) {
   told->Signal(15);
   EXPECT_EQ(told->Wait()->signal, 15);
   const auto orphan = engine.Exec("job-1", "worker", 0, spec).value();
-  world.Lose("job-1", "worker", 0);
+  world.KillTask("job-1", "worker", 0);
   world.Advance(milliseconds(1));
   EXPECT_EQ(orphan->Wait()->signal, 9);
 }

@@ -12,7 +12,7 @@
 namespace shoal::engine {
 
 // What a task of the suite does.
-enum class Kind {
+enum class TaskBehavior {
   kRuns,         // until it is stopped; obeys SIGTERM
   kStubborn,     // ignores SIGTERM
   kSucceeds,     // ends at once with 0
@@ -31,17 +31,17 @@ class Harness {
   virtual std::string job_dir() = 0;
   // What the engine needs of a job beside its tasks.
   virtual void Prepare(DesiredJob* /*job*/) {}
-  virtual DesiredTask Task(Kind kind, const std::string& role, int index) = 0;
+  virtual DesiredTask Task(TaskBehavior kind, const std::string& role, int index) = 0;
   // What exists of the job on the machine, whoever started it.
   virtual int Alive(const std::string& job_id) = 0;
   // As kill -9 from outside.
-  virtual void Lose(const std::string& job_id, const std::string& role, int index) = 0;
+  virtual void KillTask(const std::string& job_id, const std::string& role, int index) = 0;
   // Makes the coordinator of the job say where it listens.
   virtual void Listen(const std::string& job_id, const Endpoint& endpoint) = 0;
   // All hosts that the engine has, as tasks are told of them; empty: the suite cannot know.
   virtual std::vector<std::string> Hosts() { return {}; }
   // Whether Dial gives a door of the engine's own, behind which the coordinator is.
-  virtual bool DialIsARelay() { return false; }
+  virtual bool DialsRelay() { return false; }
   // Lets time pass until the condition holds; false if it does not within a long time.
   virtual bool Await(const std::function<bool()>& condition) = 0;
 };

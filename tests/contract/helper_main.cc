@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/marathon/inside.h"
-#include "engine/slurm/inside.h"
+#include "engine/marathon/marathon_helper.h"
+#include "engine/slurm/slurm_helper.h"
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";

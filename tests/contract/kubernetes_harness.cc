@@ -7,10 +7,10 @@
 #include <set>
 
 #include "contract/harness.h"
-#include "contract/shell_tasks.h"
+#include "contract/shell_harness.h"
 #include "engine/kubernetes/kubernetes_engine.h"
-#include "engine/task_process.h"
-#include "host/usage.h"
+#include "engine/process/task_process.h"
+#include "host/process/process_usage.h"
 
 namespace shoal::engine {
 namespace {
@@ -32,7 +32,7 @@ class KubernetesHarness final : public ShellHarness {
     }
     return static_cast<int>(tasks.size());
   }
-  bool DialIsARelay() override { return true; }
+  bool DialsRelay() override { return true; }
   // Where the API server's proxy looks for it is in the pod; that it runs is enough for a relay.
   void Listen(const std::string& job_id, const Endpoint& /*endpoint*/) override {
     EXPECT_TRUE(Await([&] { return engine().Dial(job_id).ok(); }));

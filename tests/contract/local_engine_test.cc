@@ -13,14 +13,14 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/json.h"
-#include "engine/job_files.h"
-#include "engine/local/sweep.h"
-#include "engine/records.h"
-#include "engine/spawn.h"
-#include "engine/task_process.h"
-#include "host/cgroup.h"
-#include "host/process_tree.h"
-#include "host/usage.h"
+#include "engine/local/job_records.h"
+#include "engine/local/job_remains.h"
+#include "engine/process/spawn.h"
+#include "engine/process/task_process.h"
+#include "engine/tasks/job_files.h"
+#include "host/cgroup/cgroup.h"
+#include "host/process/process_tree.h"
+#include "host/process/process_usage.h"
 
 namespace shoal::engine {
 namespace {
@@ -48,7 +48,7 @@ class LocalEngineTest : public testing::Test {
   }
   void TearDown() override {
     engine_.reset();
-    EXPECT_TRUE(Sweep(job_, host::FindCgroups().Bases()).ok());
+    EXPECT_TRUE(RemoveJobRemains(job_, host::FindCgroups().Bases()).ok());
   }
   std::unique_ptr<Engine> Make() {
     LocalEngineOptions options;

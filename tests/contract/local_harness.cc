@@ -1,7 +1,7 @@
 #include "contract/harness.h"
-#include "contract/shell_tasks.h"
+#include "contract/shell_harness.h"
 #include "engine/local/local_engine.h"
-#include "engine/own_host.h"
+#include "engine/process/local_host.h"
 
 namespace shoal::engine {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 class LocalHarness final : public OptionsHarness<LocalEngineOptions, MakeLocalEngine> {
  public:
   LocalHarness() : OptionsHarness(std::chrono::seconds(20), false) {}
-  std::vector<std::string> Hosts() override { return {OwnHost()}; }
+  std::vector<std::string> Hosts() override { return {LocalHostName()}; }
 };
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "contract/harness.h"
-#include "contract/shell_tasks.h"
-#include "engine/child.h"
+#include "contract/shell_harness.h"
 #include "engine/marathon/marathon_engine.h"
+#include "engine/process/child_process.h"
 
 namespace shoal::engine {
 namespace {
@@ -17,7 +17,7 @@ class Double {
   Double()
       : child_(
             std::move(StartChild({"python3", SHOAL_SOURCE_DIR "/tests/marathon/marathon_double.py"},
-                                 OwnEnvironment())
+                                 CurrentEnvironment())
                           .value())) {
     constexpr int kPatience_ms = 10'000;
     while (url_.find('\n') == std::string::npos) {
@@ -34,7 +34,7 @@ class Double {
     child_.in.Reset();
     pollfd ended{child_.pidfd.get(), POLLIN, 0};
     (void)::poll(&ended, 1, -1);
-    (void)Reap(child_);
+    (void)ReapChild(child_);
   }
   const std::string& url() const { return url_; }
 

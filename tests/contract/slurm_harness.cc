@@ -1,6 +1,6 @@
 // Tasks on a real Slurm of three nodes on this machine: tests/cluster/slurm.sh starts it.
 #include "contract/harness.h"
-#include "contract/shell_tasks.h"
+#include "contract/shell_harness.h"
 #include "engine/slurm/slurm_engine.h"
 
 namespace shoal::engine {
@@ -25,11 +25,11 @@ class AttendedHarness final : public SlurmHarness {
 class HeterogeneousHarness final : public SlurmHarness {
  public:
   void Prepare(DesiredJob* job) override {
-    job::SlurmAsk first;
+    job::SlurmSettings first;
     first.partition = "small";
     job->slurm.partition = "big";
     job->most["aide"] = 1;
-    job->slurm_asks = {{"aide", first}, {"worker", {}}};
+    job->slurm_settings = {{"aide", first}, {"worker", {}}};
   }
 };
 

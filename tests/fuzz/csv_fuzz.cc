@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "data/csv.h"
+#include "data/examples/csv.h"
 #include "examples_check.h"
-#include "model/factors.h"
+#include "model/factor_model.h"
 
 namespace {
 

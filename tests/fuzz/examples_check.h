@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 
 namespace shoal::fuzz {
 
@@ -31,7 +31,7 @@ inline Result<data::Corpus> CorpusOf(std::string_view bytes) {
 // Label, features and values one after another. False for text that is refused.
 inline bool ReadPart(const data::Corpus& corpus, uint64_t index, uint64_t count,
                      const data::ExampleOptions& options, std::vector<double>* flat) {
-  const auto shard = corpus.Cut(index, count);
+  const auto shard = corpus.MakeShard(index, count);
   if (!shard.ok()) return false;
   const auto set = data::ReadExamples(corpus, *shard, options);
   if (!set.ok()) return false;

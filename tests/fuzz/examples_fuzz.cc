@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "examples_check.h"
-#include "model/linear.h"
+#include "model/linear_model.h"
 
 namespace {
 

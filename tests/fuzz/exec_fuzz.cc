@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/exec_frames.h"
+#include "engine/exec/exec_frames.h"
 
 namespace {
 

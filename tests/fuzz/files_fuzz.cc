@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "host/ignore_rules.h"
-#include "host/manifest.h"
+#include "host/files/ignore_rules.h"
+#include "host/files/manifest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using namespace shoal::host;  // NOLINT: a program of one function

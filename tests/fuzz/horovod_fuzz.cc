@@ -5,14 +5,14 @@
 #include <map>
 #include <string_view>
 
-#include "rendezvous/horovod_store.h"
+#include "rendezvous/framework_services/horovod_store.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
+  using shoal::rendezvous::HorovodRequestReader;
   using shoal::rendezvous::HorovodStore;
-  using shoal::rendezvous::StoreRequestReader;
   auto store = HorovodStore::Make("worker-0:2 worker-1:1");
   if (!store.ok()) std::abort();
-  std::map<int, StoreRequestReader> open;
+  std::map<int, HorovodRequestReader> open;
   for (size_t at = 0; at + 2 <= size;) {
     const int id = bytes[at] % 8;
     const size_t length = std::min<size_t>(bytes[at + 1], size - at - 2);

@@ -8,20 +8,21 @@
 #include <string_view>
 #include <vector>
 
-#include "dialect/import/dmlc_submit.h"
-#include "dialect/import/import.h"
-#include "job/parse.h"
+#include "import/dmlc_submit.h"
+#include "import/import.h"
+#include "job/file/parse.h"
 
 namespace {
 
-using shoal::dialect::Imported;
+using shoal::importer::ImportedJob;
 
-void Check(const shoal::Result<Imported>& finished) {
+void Check(const shoal::Result<ImportedJob>& finished) {
   if (!finished.ok()) {
     if (finished.status().message().empty()) std::abort();
     return;
   }
-  const auto again = shoal::job::ParseJob(shoal::dialect::WriteImported(*finished), finished->file);
+  const auto again =
+      shoal::job::ParseJob(shoal::importer::WriteImported(*finished), finished->file);
   if (!again.ok() || !(*again == finished->job)) std::abort();
 }
 
@@ -39,9 +40,9 @@ void CheckCommandLine(std::string_view text) {
       command.push_back(word);
     }
   }
-  auto imported = shoal::dialect::ImportDmlcSubmit(flags, command);
+  auto imported = shoal::importer::ImportDmlcSubmit(flags, command);
   if (imported.ok()) {
-    Check(shoal::dialect::Finish(std::move(*imported), {}));
+    Check(shoal::importer::FinishImport(std::move(*imported), {}));
   } else if (imported.status().message().empty()) {
     std::abort();
   }
@@ -55,14 +56,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
     CheckCommandLine(text.substr(5));
     return 0;
   }
-  auto imported = shoal::dialect::ImportText(text, "fuzz.yaml");
+  auto imported = shoal::importer::ImportText(text, "fuzz.yaml");
   if (!imported.ok()) {
     const bool told = imported.status().code() == shoal::Code::kInvalidArgument &&
                       !imported.status().message().empty();
     if (!told) std::abort();
   } else if (imported->has_value()) {
-    (void)shoal::dialect::WriteImported(**imported);
-    Check(shoal::dialect::Finish(std::move(**imported), {}));
+    (void)shoal::importer::WriteImported(**imported);
+    Check(shoal::importer::FinishImport(std::move(**imported), {}));
   }
   return 0;
 }

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "job/json.h"
-#include "job/parse.h"
-#include "job/plan.h"
-#include "job/write.h"
+#include "job/execution/plan.h"
+#include "job/file/parse.h"
+#include "job/file/write_yaml.h"
+#include "job/spec/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "job/json.h"
-#include "job/plan.h"
+#include "job/execution/plan.h"
+#include "job/spec/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);

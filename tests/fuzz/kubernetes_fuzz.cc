@@ -6,13 +6,13 @@
 
 #include "base/base64.h"
 #include "engine/kubernetes/decode.h"
-#include "engine/kubernetes/job_view.h"
+#include "engine/kubernetes/job_state.h"
 #include "engine/kubernetes/kube_config.h"
 #include "engine/kubernetes/kube_exec.h"
 #include "engine/kubernetes/objects.h"
+#include "engine/kubernetes/pod_relay.h"
 #include "engine/kubernetes/pod_volumes.h"
-#include "engine/kubernetes/relay.h"
-#include "engine/kubernetes/ws_frames.h"
+#include "engine/kubernetes/websocket_frames.h"
 #include "pieces_check.h"
 
 using namespace shoal;                      // NOLINT
@@ -51,7 +51,8 @@ void CheckPods(std::string_view text) {
 }
 
 void CheckFrames(std::string_view text) {
-  const auto read = fuzz::FeedTwice<WsReader::Message>(text, WsReader(), WsReader());
+  const auto read =
+      fuzz::FeedTwice<WebSocketReader::Message>(text, WebSocketReader(), WebSocketReader());
   if (read.whole_fine != read.pieces_fine) std::abort();
   if (read.whole_fine && read.whole.size() != read.pieces.size()) std::abort();
 }

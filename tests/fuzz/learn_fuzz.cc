@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "learn/word2vec/exchange/positions.h"
 #include "learn/word2vec/params.h"
-#include "learn/word2vec/positions.h"
 
 namespace {
 

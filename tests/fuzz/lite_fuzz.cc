@@ -6,18 +6,18 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "door/lite/line.h"
+#include "bindings/ps_lite/connection.h"
 
 namespace {
 
-using shoal::door::LetterHead;
+using shoal::bindings::MessageHeader;
 
 void CheckHead(std::string_view bytes) {
-  LetterHead head;
-  if (!shoal::door::ReadLetterHead(bytes.substr(0, sizeof head), &head).ok()) return;
-  if (head.parts > 3 || head.body > shoal::door::kMaxBody) std::abort();
+  MessageHeader head;
+  if (!shoal::bindings::ReadMessageHeader(bytes.substr(0, sizeof head), &head).ok()) return;
+  if (head.parts > 3 || head.body > shoal::bindings::kMaxBody) std::abort();
   for (size_t i = 0; i < 3; ++i) {
-    if (head.part[i] > shoal::door::kMaxParts) std::abort();
+    if (head.part[i] > shoal::bindings::kMaxParts) std::abort();
   }
 }
 
@@ -26,11 +26,11 @@ void CheckHead(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(bytes), size);
   CheckHead(text);
-  if (size < sizeof(LetterHead)) return 0;
+  if (size < sizeof(MessageHeader)) return 0;
   // With the checksum put right, so that what is behind it is met.
-  LetterHead head;
+  MessageHeader head;
   std::memcpy(&head, bytes, sizeof head);
-  head.magic = LetterHead().magic;
+  head.magic = MessageHeader().magic;
   head.version = 1;
   head.crc = shoal::Crc32c(&head, sizeof head - sizeof head.crc);
   CheckHead({reinterpret_cast<const char*>(&head), sizeof head});

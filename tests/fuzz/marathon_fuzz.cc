@@ -31,9 +31,9 @@ void TryAnswers(std::string_view text) {
     }
   }
   if (const auto queue = marathon::DecodeQueue(text); queue.ok()) {
-    for (const marathon::Waiting& one : *queue) RequireLine(one.reason);
+    for (const marathon::PendingApp& one : *queue) RequireLine(one.reason);
   }
-  if (const auto numbers = marathon::DecodeNumbers(text); numbers.ok())
+  if (const auto numbers = marathon::DecodeClusterResources(text); numbers.ok())
     Require(numbers->cpus >= 0 && numbers->memory_mb >= 0 && numbers->gpus >= 0);
   if (const auto jobs = marathon::DecodeMetronomeJobs(text); jobs.ok()) {
     for (const marathon::MetronomeJob& job : *jobs) {
@@ -44,14 +44,14 @@ void TryAnswers(std::string_view text) {
   (void)marathon::DecodeMetronomeJob(text);
   (void)marathon::DecodeMetronomeRun(text);
   for (const std::string& id : marathon::DecodeConflict(text)) RequireLine(id);
-  RequireLine(marathon::DecodeComplaint(text));
+  RequireLine(marathon::DecodeErrorMessage(text));
   RequireLine(marathon::DecodeDeployment(text));
   (void)marathon::DecodeDeployments(text);
   (void)marathon::DecodeMesosUrl(text);
 }
 
 std::vector<marathon::Event> Cut(std::string_view text, size_t piece) {
-  marathon::EventCutter cutter;
+  marathon::ServerSentEventParser cutter;
   std::vector<marathon::Event> events;
   for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) {
     if (!cutter.Feed(text.substr(0, piece), &events).ok()) break;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "ps/checkpoint_dir.h"
-#include "ps/checkpoint_file.h"
+#include "ps/checkpoint/checkpoint_dir.h"
+#include "ps/checkpoint/checkpoint_file.h"
 
 namespace {
 

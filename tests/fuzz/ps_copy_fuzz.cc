@@ -9,15 +9,15 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "ps/replica_entry.h"
-#include "ps/server_core.h"
+#include "ps/replication/replica_entry.h"
+#include "ps/server/server_core.h"
 
 namespace {
 
 using namespace shoal;      // NOLINT: a program of one function
 using namespace shoal::ps;  // NOLINT
 
-class Nobody final : public Peer {
+class Nobody final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
   void Shut(const Status&) override {}
@@ -27,10 +27,10 @@ class Nobody final : public Peer {
 std::shared_ptr<ServerCore> MakeBackup() {
   ServerOptions options;
   options.token = "fuzz";
-  options.servers = options.founders = 2;
+  options.servers = options.initial_servers = 2;
   options.shards = 4;
   options.max_blob_bytes = options.max_blobs_bytes = 1 << 16;
-  auto core = ServerCore::MakeCopy(options);
+  auto core = ServerCore::MakeBackup(options);
   TableSpec spec;
   spec.name = "t";
   spec.rows = 100;
@@ -75,7 +75,7 @@ void PutRight(std::string* entry) {
 void Move(std::string_view rest) {
   ServerOptions options;
   options.token = "fuzz";
-  options.servers = options.founders = 2;
+  options.servers = options.initial_servers = 2;
   options.shards = 4;
   const auto core = ServerCore::Make(options).value();
   const auto peer = std::make_shared<Nobody>();

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "ps/frame.h"
-#include "ps/handshake.h"
-#include "ps/key_codec.h"
-#include "ps/socket.h"
-#include "ps/spec_codec.h"
-#include "ps/tcp_peer.h"
+#include "ps/server/tcp_connection.h"
+#include "ps/transport/socket.h"
+#include "ps/wire/frame.h"
+#include "ps/wire/handshake.h"
+#include "ps/wire/key_codec.h"
+#include "ps/wire/spec_codec.h"
 
 namespace {
 
@@ -79,20 +79,20 @@ std::string RightFrames(std::string_view bytes) {
   return out;
 }
 
-struct Connection {
+struct FuzzConnection {
   UniqueFd stranger;
   std::shared_ptr<Mailbox> mailbox = std::make_shared<Mailbox>();
-  std::shared_ptr<TcpPeer> peer;
+  std::shared_ptr<TcpConnection> peer;
 
-  Connection() {
+  FuzzConnection() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) != 0) std::abort();
     stranger.Reset(ends[0]);
     mailbox->wake.Reset(::eventfd(0, EFD_NONBLOCK));
-    peer = std::make_shared<TcpPeer>(UniqueFd(ends[1]), TheCore(), mailbox);
-    if (peer->Open() != TcpPeer::Next::kWait) std::abort();
+    peer = std::make_shared<TcpConnection>(UniqueFd(ends[1]), TheCore(), mailbox);
+    if (peer->Open() != TcpConnection::NextStep::kWait) std::abort();
   }
-  ~Connection() {
+  ~FuzzConnection() {
     peer->Closed();
     mailbox->flush.clear();
   }
@@ -105,11 +105,11 @@ struct Connection {
     if (!DecodeChallenge({bytes + 64, head.body}, &nonce).ok()) std::abort();
     return nonce;
   }
-  TcpPeer::Next Say(std::string_view bytes) {
+  TcpConnection::NextStep Say(std::string_view bytes) {
     SendSome(stranger.get(), bytes.data(), bytes.size());
-    TcpPeer::Next next = peer->OnReadable();
+    TcpConnection::NextStep next = peer->OnReadable();
     char sink[1 << 16];
-    for (int turn = 0; turn < 8 && next == TcpPeer::Next::kWait; ++turn) {
+    for (int turn = 0; turn < 8 && next == TcpConnection::NextStep::kWait; ++turn) {
       while (ReceiveSome(stranger.get(), sink, sizeof sink) > 0) {
       }
       next = peer->OnWritable();
@@ -141,10 +141,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), std::min(size, kMostBytes));
   Decoders(bytes);
   {
-    Connection raw;
+    FuzzConnection raw;
     raw.Say(bytes);
   }
-  Connection proven;
+  FuzzConnection proven;
   static uint64_t session = 0;
   Hello hello;
   hello.client = static_cast<int32_t>(size % 5) - 1;
@@ -154,7 +154,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   head.type = FrameType::kProof;
   std::string proof;
   AppendControlFrame(head, EncodeProof("fuzz", nonces, hello), &proof);
-  if (proven.Say(proof) != TcpPeer::Next::kMove) std::abort();
-  if (proven.peer->Adopt(proven.mailbox) == TcpPeer::Next::kWait) proven.Say(RightFrames(bytes));
+  if (proven.Say(proof) != TcpConnection::NextStep::kMove) std::abort();
+  if (proven.peer->Adopt(proven.mailbox) == TcpConnection::NextStep::kWait)
+    proven.Say(RightFrames(bytes));
   return 0;
 }

@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "ps/client_stream.h"
-#include "ps/frame.h"
-#include "ps/handshake.h"
-#include "ps/local_socket.h"
-#include "ps/socket.h"
-#include "ps/tcp_peer.h"
+#include "ps/server/tcp_connection.h"
+#include "ps/transport/client_connection.h"
+#include "ps/transport/local_socket.h"
+#include "ps/transport/socket.h"
+#include "ps/wire/frame.h"
+#include "ps/wire/handshake.h"
 
 namespace {
 
@@ -68,8 +68,8 @@ class ServersPeer final : public Victim {
     auto [near, far] = SocketPair();
     stranger_ = std::move(near);
     mailbox_->wake.Reset(::eventfd(0, EFD_NONBLOCK));
-    peer_ = std::make_shared<TcpPeer>(std::move(far), TheCore(), mailbox_);
-    if (peer_->Open() != TcpPeer::Next::kWait) std::abort();
+    peer_ = std::make_shared<TcpConnection>(std::move(far), TheCore(), mailbox_);
+    if (peer_->Open() != TcpConnection::NextStep::kWait) std::abort();
     Prove();
   }
   ~ServersPeer() override {
@@ -79,10 +79,10 @@ class ServersPeer final : public Victim {
   SharedRings Take() override { return SharedRings::Open(std::move(memory_)).value(); }
   bool Turn() override {
     bool some = false;
-    if (peer_->Poll(&some) != TcpPeer::Next::kWait) return false;
-    if (peer_->Sleep() == TcpPeer::Asleep::kNo) return true;
+    if (peer_->Poll(&some) != TcpConnection::NextStep::kWait) return false;
+    if (peer_->Sleep() == TcpConnection::SleepResult::kNo) return true;
     peer_->Awake();
-    return peer_->OnReadable() == TcpPeer::Next::kWait;
+    return peer_->OnReadable() == TcpConnection::NextStep::kWait;
   }
 
  private:
@@ -104,8 +104,8 @@ class ServersPeer final : public Victim {
     std::string frame;
     AppendControlFrame(proof, EncodeProof("fuzz", nonces, hello), &frame);
     SendSome(stranger_.get(), frame.data(), frame.size());
-    if (peer_->OnReadable() != TcpPeer::Next::kMove ||
-        peer_->Adopt(mailbox_) != TcpPeer::Next::kWait || !peer_->ringed()) {
+    if (peer_->OnReadable() != TcpConnection::NextStep::kMove ||
+        peer_->Adopt(mailbox_) != TcpConnection::NextStep::kWait || !peer_->uses_ring()) {
       std::abort();
     }
     ReceiveWithDescriptor(stranger_.get(), bytes, sizeof bytes, &memory_);
@@ -113,10 +113,10 @@ class ServersPeer final : public Victim {
 
   UniqueFd stranger_, memory_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>();
-  std::shared_ptr<TcpPeer> peer_;
+  std::shared_ptr<TcpConnection> peer_;
 };
 
-class ClientsStream final : public Victim, public LinkHandler {
+class ClientsStream final : public Victim, public ConnectionHandler {
  public:
   ClientsStream() {
     static const std::shared_ptr<ClientLoop> loop = ClientLoop::Start().value();
@@ -124,14 +124,14 @@ class ClientsStream final : public Victim, public LinkHandler {
     stranger_ = std::move(near);
     auto rings = SharedRings::Create(kMinRingBytes).value();
     memory_.Reset(::dup(rings.fd()));
-    stream_ = std::make_shared<ClientStream>(std::move(far), ByteBuffer(), std::move(rings),
-                                             nullptr, loop);
+    stream_ = std::make_shared<ClientConnection>(std::move(far), ByteBuffer(), std::move(rings),
+                                                 nullptr, loop);
     stream_->Start(this);
   }
   ~ClientsStream() override { stream_->Close(); }
   SharedRings Take() override { return SharedRings::Open(std::move(memory_)).value(); }
   bool Turn() override {
-    if (stream_->Poll() == Polled::kNever) return false;
+    if (stream_->Poll() == PollResult::kNever) return false;
     FrameHeader head;
     head.type = FrameType::kGetProgress;
     stream_->Takes(1000);
@@ -148,7 +148,7 @@ class ClientsStream final : public Victim, public LinkHandler {
 
  private:
   UniqueFd stranger_, memory_;
-  std::shared_ptr<ClientStream> stream_;
+  std::shared_ptr<ClientConnection> stream_;
   size_t turns_ = 0;
   uint32_t sum_ = 0;
 };

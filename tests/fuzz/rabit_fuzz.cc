@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "rendezvous/rabit_tracker.h"
+#include "rendezvous/framework_services/rabit_tracker.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   using shoal::rendezvous::RabitAction;

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "rendezvous/fact.h"
-#include "rendezvous/output_tree.h"
-#include "rendezvous/protocol.h"
-#include "rendezvous/types.h"
+#include "rendezvous/journal/journal_record.h"
+#include "rendezvous/protocol/job_event.h"
+#include "rendezvous/protocol/messages.h"
+#include "rendezvous/transfer/output_tree.h"
 
 namespace {
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "engine/orders.h"
+#include "engine/agent/desired_state.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/commands.h"
+#include "engine/slurm/cell_placement.h"
 #include "engine/slurm/grant.h"
-#include "engine/slurm/own_address.h"
-#include "engine/slurm/placement.h"
-#include "engine/slurm/step_line.h"
+#include "engine/slurm/node_address.h"
+#include "engine/slurm/slurm_commands.h"
+#include "engine/slurm/step_protocol.h"
 
 namespace {
 
@@ -25,7 +25,7 @@ void TryCommands(std::string_view text) {
   for (const slurm::QueuedJob& job : slurm::ParseQueue(text)) {
     Require(job.number > 0 && !job.state.empty());
     Require(slurm::DescribeWait(job).find('\n') == std::string::npos);
-    (void)slurm::JobOfComment(job.comment);
+    (void)slurm::JobIdOfComment(job.comment);
   }
   const shoal::engine::Capacity capacity = slurm::ParseNodes(text);
   Require(capacity.cpu >= 0 && capacity.memory_bytes >= 0 && capacity.gpu >= 0);
@@ -49,20 +49,20 @@ void TryLists(std::string_view text) {
 }
 
 void TryRecords(std::string_view text) {
-  if (const auto orders = shoal::engine::DecodeOrders(text); orders.ok()) {
-    const std::string written = shoal::engine::EncodeOrders(*orders);
-    const auto again = shoal::engine::DecodeOrders(written);
-    Require(again.ok() && shoal::engine::EncodeOrders(*again) == written);
+  if (const auto orders = shoal::engine::DecodeDesiredState(text); orders.ok()) {
+    const std::string written = shoal::engine::EncodeDesiredState(*orders);
+    const auto again = shoal::engine::DecodeDesiredState(written);
+    Require(again.ok() && shoal::engine::EncodeDesiredState(*again) == written);
   }
-  if (const auto line = shoal::engine::DecodeLine(text); line.ok()) {
-    const std::string written = shoal::engine::EncodeLine(*line);
+  if (const auto line = shoal::engine::DecodeAgentEvent(text); line.ok()) {
+    const std::string written = shoal::engine::EncodeAgentEvent(*line);
     const auto again =
-        shoal::engine::DecodeLine(std::string_view(written).substr(0, written.size() - 1));
-    Require(again.ok() && shoal::engine::EncodeLine(*again) == written);
+        shoal::engine::DecodeAgentEvent(std::string_view(written).substr(0, written.size() - 1));
+    Require(again.ok() && shoal::engine::EncodeAgentEvent(*again) == written);
   }
-  if (const auto line = slurm::DecodeStepLine(text); line.ok())
-    Require(slurm::DecodeStepLine(slurm::EncodeStepLine(*line)).ok());
-  (void)slurm::DecodeStepOrder(text);
+  if (const auto line = slurm::DecodeStepEvent(text); line.ok())
+    Require(slurm::DecodeStepEvent(slurm::EncodeStepEvent(*line)).ok());
+  (void)slurm::DecodeStepSignal(text);
 }
 
 }  // namespace

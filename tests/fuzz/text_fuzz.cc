@@ -10,9 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "data/counts.h"
-#include "data/tokenizer.h"
-#include "data/vocabulary.h"
+#include "data/text/tokenizer.h"
+#include "data/text/vocabulary.h"
+#include "data/text/word_counts.h"
 
 namespace {
 
@@ -49,7 +49,7 @@ void TryVocabulary(std::string_view bytes) {
 
 bool ReadWords(const Corpus& corpus, uint64_t index, uint64_t count,
                std::vector<std::string>* words) {
-  auto shard = corpus.Cut(index, count);
+  auto shard = corpus.MakeShard(index, count);
   if (!shard.ok()) return false;
   Tokenizer tokenizer(corpus, std::move(shard).value());
   std::vector<Token> tokens(16);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "model/nearest.h"
+#include "model/vector_index.h"
 #include "model/vectors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

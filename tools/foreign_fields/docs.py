@@ -1,4 +1,4 @@
-"""Writes the tables of fields in docs/import.md, between the two lines that mark them, from src/dialect/import/fields.
+"""Writes the tables of fields in docs/import.md, between the two lines that mark them, from src/import/fields.
 
     docs.py            writes them
     docs.py --check    ends with 1 and says so if they are not as the tables have it"""
@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import table  # noqa: E402
 
 DOCS = os.path.join("docs", "import.md")
-BEGIN = "<!-- Made by tools/foreign_fields/docs.py of src/dialect/import/fields; change it there. -->"
+BEGIN = "<!-- Made by tools/foreign_fields/docs.py of src/import/fields; change it there. -->"
 END = "<!-- End of what is made. -->"
 TITLES = {"kubernetes": "Pods and plain Jobs of Kubernetes", "kubeflow": "Kubeflow", "volcano": "Volcano",
           "jobset": "JobSet", "marathon": "Marathon", "metronome": "Jobs of Metronome",

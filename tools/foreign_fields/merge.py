@@ -1,4 +1,4 @@
-"""Takes published definitions into the tables of src/dialect/import/fields; verdicts and sentences that are there stay.
+"""Takes published definitions into the tables of src/import/fields; verdicts and sentences that are there stay.
 
     merge.py TABLE --version TEXT [--openapi FILE --root NAME …] [--crd FILE …] [--schema ROOT=FILE …] [--raml FOLDER --library FILE --root NAME …]
 

@@ -1,4 +1,4 @@
-"""The tables in src/dialect/import/fields: what becomes of every field of a foreign description.
+"""The tables in src/import/fields: what becomes of every field of a foreign description.
 
 A line is: definition, field, type (schemas.py; behind '=' a value that the test gives it; '!' behind a required
 field's), verdict, sentence; tabs between. C++ includes a table as one string, hence its first and last line.
@@ -22,7 +22,7 @@ says: "VALUE said MEANT; not kept: INSTEAD".
 import os
 
 VERDICTS = ("honoured", "told", "mentioned", "refused", "within", "-", "undecided")
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "dialect", "import", "fields")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "import", "fields")
 HEAD, TAIL = 'R"fields(', ')fields"'
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import classes  # noqa: E402
 import files  # noqa: E402
 import foreign_fields  # noqa: E402
 import rooms  # noqa: E402
@@ -56,7 +57,7 @@ def apply_waivers(root, findings):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(prog="script/lint", description="Format, order of rooms, owners of third-party "
-                                     "headers, sizes, names. Ends with 1 when anything is found.")
+                                     "headers, sizes of files, functions, folders and classes, names. Ends with 1 when anything is found.")
     parser.add_argument("--fix", action="store_true", help="let clang-format-14 rewrite what it would complain about")
     parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."),
                         help=argparse.SUPPRESS)
@@ -65,7 +66,7 @@ def main(argv=None):
     root = os.path.abspath(arguments.root)
     paths = files.all_files(root)
     findings = [] if arguments.no_format else check_format(root, paths, arguments.fix)
-    for rule in (foreign_fields, rooms, sizes, words):
+    for rule in (classes, foreign_fields, rooms, sizes, words):
         findings += rule.check(root, paths)
     findings = apply_waivers(root, findings)
     for finding in sorted(findings, key=lambda f: (f.path, f.line)):

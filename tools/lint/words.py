@@ -23,7 +23,7 @@ def _check_words(root, path, own_places):
                                                            "deadline"))
         if is_cpp(path) and _IGNORED.search(line):
             findings.append(Finding("ignored-output", path, number, "an error in writing standard output is ignored: a full "
-                                    "disk would look like success; return it, or its exit code (cli/report.h)"))
+                                    "disk would look like success; return it, or its exit code (cli/terminal/report.h)"))
         if _HOME.search(line) or any(place.search(line) for place in own_places):
             findings.append(Finding("machine-path", path, number, "an absolute path of one machine"))
     return findings

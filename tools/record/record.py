@@ -1,5 +1,5 @@
 """record.py SHOAL TEXT OUTPUT: runs two commands on a terminal and writes what it showed, as an SVG whose frames follow each other in
-time. Called by script/record. Knows the escape sequences that the live display writes (src/cli/live_block.cc), and no others."""
+time. Called by script/record. Knows the escape sequences that the live display writes (src/cli/terminal/terminal_status.cc), and no others."""
 import fcntl
 import html
 import os

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "engine/docker/decode.h"
-#include "engine/task_process.h"
-#include "host/own_group.h"
-#include "job/plan.h"
+#include "engine/process/task_process.h"
+#include "host/cgroup/container_cgroup.h"
+#include "job/execution/plan.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -20,7 +20,7 @@ constexpr const char* kGpusGivenVariable = "SHOAL_GPUS_GIVEN";
 constexpr int64_t kDefaultShm = int64_t{1} << 30;  // Docker's own 64 MiB end PyTorch's loaders
 
 std::string WithIncarnation(std::string text, int incarnation) {
-  const std::string mark = kIncarnationMark;
+  const std::string mark = kIncarnationPlaceholder;
   const std::string number = std::to_string(incarnation);
   for (size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at))
     text.replace(at, mark.size(), number);
@@ -50,7 +50,7 @@ json::array Environment(const SpecOptions& options, const TaskSpecInput& input) 
     variables["LOGNAME"] = options.user_name;
   }
   for (const auto& [name, value] : input.task->env) variables[name] = value;
-  variables[host::kOwnGroupVariable] = "1";
+  variables[host::kTaskCgroupVariable] = "1";
   // Its own address in the job's network; the others find it in coordinator.json.
   if (input.job->container.own_network && input.task->role == "coordinator")
     variables["SHOAL_COORDINATOR_HOST"] = "own";

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "engine/restart_rules.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine::docker {
 namespace {

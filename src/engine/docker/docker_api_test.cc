@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/docker/container_spec.h"
-#include "engine/docker/test_fake_daemon.h"
-#include "engine/test_schema.h"
+#include "engine/testing/test_fake_http_server.h"
+#include "engine/testing/test_json_schema.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -23,7 +23,7 @@ class Definition {
  public:
   Definition() : calls_(ReadGolden("docker/api-1.41.json").at("calls").as_object()) {}
   // "" if the definition has the call, with these query parameters and this body.
-  std::string Check(const Asked& asked) const {
+  std::string Check(const ReceivedRequest& asked) const {
     std::string path = asked.target.substr(0, asked.target.find('?'));
     if (path.starts_with("/v1.")) path = path.substr(path.find('/', 1));
     for (const auto& [key, call] : calls_) {
@@ -36,7 +36,7 @@ class Definition {
                                                                   call.at("query").as_array());
       if (!wrong.empty() || !asked.body.starts_with('{') || !call.as_object().contains("body"))
         return wrong;
-      return Differs(*ParseJson(asked.body), call.at("body").as_object(), "body");
+      return DescribeDifference(*ParseJson(asked.body), call.at("body").as_object(), "body");
     }
     return "no such call: " + asked.method + " " + path;
   }
@@ -85,15 +85,15 @@ DesiredJob FullJob() {
 SpecOptions Options() { return {"/bin/shoal", "/bin/shoal-task", "1:2", {"LANG=C"}}; }
 
 TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
-  FakeDaemon daemon([](const Asked& asked) {
-    if (asked.target == "/version") return FakeDaemon::Reply(200, kVersion);
+  FakeHttpServer daemon([](const ReceivedRequest& asked) {
+    if (asked.target == "/version") return FakeHttpServer::Reply(200, kVersion);
     if (asked.target.find("/info") != std::string::npos)
-      return FakeDaemon::Reply(200, R"({"NCPU":2,"MemTotal":1000})");
+      return FakeHttpServer::Reply(200, R"({"NCPU":2,"MemTotal":1000})");
     if (asked.target.find("/containers/json") != std::string::npos)
-      return FakeDaemon::Reply(200, "[]");
+      return FakeHttpServer::Reply(200, "[]");
     if (asked.method == "GET" && asked.target.find("/networks") != std::string::npos)
-      return FakeDaemon::Reply(200, std::string(R"([{"Id":")") + kId + R"("}])");
-    return FakeDaemon::Reply(
+      return FakeHttpServer::Reply(200, std::string(R"([{"Id":")") + kId + R"("}])");
+    return FakeHttpServer::Reply(
         200, std::string(R"({"Id":")") + kId +
                  R"(","State":{"Running":true},"Running":false,"ExitCode":5,"Pid":0,)" +
                  R"("Config":{"Entrypoint":["/e"]}})");
@@ -133,10 +133,10 @@ TEST(DockerApi, EveryCallIsOneOfTheDefinition) {
   (void)(*api)->StartExec(kId);
   EXPECT_EQ((*api)->ExecEnd(kId)->value_or(-1), 5);
   const Definition definition;
-  const std::vector<Asked> asked = daemon.asked();
+  const std::vector<ReceivedRequest> asked = daemon.asked();
   EXPECT_EQ(asked.size(), 21u);
   std::string heads;
-  for (const Asked& one : asked) {
+  for (const ReceivedRequest& one : asked) {
     EXPECT_EQ(definition.Check(one), "") << one.method << " " << one.target;
     heads += one.head;
   }
@@ -150,26 +150,27 @@ TEST(DockerApi, OneSentenceForEachWayNotToHaveADaemon) {
   EXPECT_THAT(none.message(), HasSubstr("DOCKER_HOST=unix://PATH"));
   EXPECT_EQ(DockerApi::Connect("tcp://10.0.0.1:2375").status().code(), Code::kInvalidArgument);
   const auto with = [](const std::string& reply) {
-    FakeDaemon daemon([&](const Asked&) { return reply; });
+    FakeHttpServer daemon([&](const ReceivedRequest&) { return reply; });
     return DockerApi::Connect("unix://" + daemon.path()).status();
   };
-  const auto old = with(FakeDaemon::Reply(200, R"({"ApiVersion":"1.39","Version":"18.09"})"));
+  const auto old = with(FakeHttpServer::Reply(200, R"({"ApiVersion":"1.39","Version":"18.09"})"));
   EXPECT_EQ(old.code(), Code::kFailedPrecondition);
   EXPECT_THAT(old.message(), HasSubstr("speaks API version 1.39, at least 1.40"));
   const auto later =
-      with(FakeDaemon::Reply(200, R"({"ApiVersion":"1.90","MinAPIVersion":"1.80"})"));
+      with(FakeHttpServer::Reply(200, R"({"ApiVersion":"1.90","MinAPIVersion":"1.80"})"));
   EXPECT_EQ(later.code(), Code::kFailedPrecondition);
   EXPECT_THAT(later.message(), HasSubstr("no API version before 1.80"));
   EXPECT_EQ(with("").code(), Code::kUnavailable);
   EXPECT_EQ(with("SSH-2.0-OpenSSH_9.2\r\n").code(), Code::kDataLoss);
   EXPECT_EQ(with("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{").code(), Code::kUnavailable);
   EXPECT_EQ(with("HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x')).code(), Code::kDataLoss);
-  EXPECT_FALSE(with(FakeDaemon::Reply(200, "{}")).ok());
-  EXPECT_FALSE(with(FakeDaemon::Reply(200, R"({"ApiVersion":"1.41/../x"})")).ok());
+  EXPECT_FALSE(with(FakeHttpServer::Reply(200, "{}")).ok());
+  EXPECT_FALSE(with(FakeHttpServer::Reply(200, R"({"ApiVersion":"1.41/../x"})")).ok());
 }
 
 TEST(DockerApi, AnAnswerWithoutEndIsCutOff) {
-  FakeDaemon daemon([](const Asked&) { return FakeDaemon::Reply(200, std::string(1 << 20, 'x')); });
+  FakeHttpServer daemon(
+      [](const ReceivedRequest&) { return FakeHttpServer::Reply(200, std::string(1 << 20, 'x')); });
   const net::UnixHttp http(daemon.path());
   net::HttpRequest request;
   request.target = "/";
@@ -178,11 +179,12 @@ TEST(DockerApi, AnAnswerWithoutEndIsCutOff) {
 }
 
 TEST(DockerApi, APullThatFailsSaysWhy) {
-  FakeDaemon daemon([](const Asked& asked) {
-    if (asked.target == "/version") return FakeDaemon::Reply(200, kVersion);
-    return FakeDaemon::Reply(200,
-                             "{\"status\":\"Pulling\"}\r\n{\"errorDetail\":{\"message\":\"manifest "
-                             "unknown\"},\"error\":\"manifest unknown\"}\r\n");
+  FakeHttpServer daemon([](const ReceivedRequest& asked) {
+    if (asked.target == "/version") return FakeHttpServer::Reply(200, kVersion);
+    return FakeHttpServer::Reply(
+        200,
+        "{\"status\":\"Pulling\"}\r\n{\"errorDetail\":{\"message\":\"manifest "
+        "unknown\"},\"error\":\"manifest unknown\"}\r\n");
   });
   const auto api = DockerApi::Connect("unix://" + daemon.path());
   ASSERT_TRUE(api.ok());

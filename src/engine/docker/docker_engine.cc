@@ -20,18 +20,18 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/coordinator_place.h"
 #include "engine/docker/container_spec.h"
 #include "engine/docker/docker_api.h"
 #include "engine/docker/docker_exec.h"
 #include "engine/docker/docker_job.h"
 #include "engine/docker/docker_worker.h"
 #include "engine/docker/host_files.h"
-#include "engine/event_hub.h"
-#include "engine/job_files.h"
-#include "engine/own_host.h"
-#include "engine/process_exec.h"
-#include "host/nvml.h"
+#include "engine/exec/local_exec.h"
+#include "engine/process/local_host.h"
+#include "engine/tasks/coordinator_location.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/job_files.h"
+#include "host/gpu/nvml.h"
 
 namespace shoal::engine {
 namespace {
@@ -49,7 +49,7 @@ constexpr milliseconds kFirstRetry{100};
 constexpr milliseconds kLongestRetry{2'000};
 constexpr size_t kMaxEvent = 1 << 20;
 
-struct HeldJob {
+struct JobEntry {
   std::unique_ptr<DockerJob> job;
   std::string dir;
   UniqueFd lock;  // of the job's directory: one engine at a time looks after a job
@@ -95,7 +95,7 @@ Result<docker::SpecOptions> MakeSpecOptions(const DockerEngineOptions& options) 
       spec.environment.push_back(std::string(name) + "=" + value);
   }
   // Containers may have names of their own.
-  spec.environment.push_back(std::string(kNodeVariable) + "=" + OwnHost());
+  spec.environment.push_back(std::string(kNodeVariable) + "=" + LocalHostName());
   return spec;
 }
 
@@ -124,7 +124,7 @@ class DockerEngine final : public PublishingEngine {
                             uint16_t port) override;
 
  private:
-  struct Errand {
+  struct ActionBatch {
     Action action;
     DesiredJob settings;
   };
@@ -146,7 +146,7 @@ class DockerEngine final : public PublishingEngine {
   void Heard(const docker::ContainerEvent& event);
   void ListenFromNowOn();  // under mu_
   bool Sleep(milliseconds time);
-  Result<HeldJob*> Hold(const std::string& job_id, const std::string& dir);  // under mu_
+  Result<JobEntry*> Hold(const std::string& job_id, const std::string& dir);  // under mu_
   Status RemoveAll(const std::string& job_id);
   Result<docker::ContainerState> FindContainer(const std::string& job_id, const std::string& role,
                                                int index);
@@ -160,8 +160,8 @@ class DockerEngine final : public PublishingEngine {
   std::condition_variable due_;              // for the manager
   std::condition_variable work_;             // for the workers
   std::condition_variable changed_;          // after every round of the manager
-  std::map<std::string, HeldJob> jobs_;      // guarded by mu_
-  std::deque<Errand> queue_;                 // guarded by mu_
+  std::map<std::string, JobEntry> jobs_;     // guarded by mu_
+  std::deque<ActionBatch> queue_;            // guarded by mu_
   std::vector<TaskEvent> outbox_;            // guarded by mu_: to be published by the manager
   std::shared_ptr<net::HttpStream> stream_;  // guarded by mu_: of events
   bool poked_ = false;                       // guarded by mu_
@@ -226,7 +226,7 @@ void DockerEngine::Work() {
   for (;;) {
     work_.wait(lock, [this] { return ending_ || !queue_.empty(); });
     if (ending_) return;
-    const Errand one = std::move(queue_.front());
+    const ActionBatch one = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     const Outcome outcome = daemon_->worker.Do(one.action, one.settings);
@@ -345,7 +345,7 @@ Result<DockerEngine::Daemon*> DockerEngine::Connect() {
 }
 
 Result<std::string> DockerEngine::Describe(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(docker::CheckContainers(desired));
   TRY_ASSIGN(const docker::SpecOptions spec, MakeSpecOptions(options_));
   return docker::DescribeContainers(spec, desired);
@@ -365,9 +365,9 @@ Result<EntryPoint> DockerEngine::FindEntryPoint(const std::string& image) {
   return daemon->api->ImageEntryPoint(image);
 }
 
-Result<HeldJob*> DockerEngine::Hold(const std::string& job_id, const std::string& dir) {
+Result<JobEntry*> DockerEngine::Hold(const std::string& job_id, const std::string& dir) {
   if (auto held = jobs_.find(job_id); held != jobs_.end()) return &held->second;
-  HeldJob held;
+  JobEntry held;
   held.dir = dir;
   if (!dir.empty()) {
     TRY(MakeDirectories(EngineDir(dir), 0700));
@@ -382,14 +382,14 @@ Result<HeldJob*> DockerEngine::Hold(const std::string& job_id, const std::string
 }
 
 Status DockerEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(docker::CheckContainers(desired));
   if (desired.job_dir.empty())
     return InvalidArgument("job " + desired.job_id + " has no directory of its own");
   TRY(Connect().status());
   TRY(docker::PrepareHostFiles(desired));
   std::lock_guard lock(mu_);
-  TRY_ASSIGN(HeldJob* const held, Hold(desired.job_id, desired.job_dir));
+  TRY_ASSIGN(JobEntry* const held, Hold(desired.job_id, desired.job_dir));
   if (!held->job->owned()) {
     jobs_.erase(desired.job_id);
     return FailedPrecondition("job " + desired.job_id +
@@ -414,7 +414,7 @@ Result<std::vector<TaskStatus>> DockerEngine::Adopt(const std::string& job_id,
   const bool any = std::any_of(containers.begin(), containers.end(),
                                [](const auto& container) { return container.running; });
   if (!any) return std::vector<TaskStatus>();
-  TRY_ASSIGN(HeldJob* const held, Hold(job_id, job_dir));
+  TRY_ASSIGN(JobEntry* const held, Hold(job_id, job_dir));
   (void)held->job->Adopt(containers, options_.clock->Now());
   ListenFromNowOn();
   return held->job->List();
@@ -490,7 +490,7 @@ Result<Endpoint> DockerEngine::Dial(const std::string& job_id) {
     }
   }
   // In a network of the job's own it is at an address that this machine reaches, too.
-  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
   return place.endpoint;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/restart_rules.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine {
 

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "engine/docker/container_spec.h"
-#include "engine/remote_exec.h"
+#include "engine/exec/remote_exec.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -39,7 +39,7 @@ class DockerTransport final : public ExecTransport {
     return Status::Ok();
   }
 
-  Status Receive(ExecSaid* said) override {
+  Status Receive(ExecOutput* said) override {
     TRY(Take(std::exchange(connection_.early, {}), said));
     char block[kBlock];
     for (size_t all = 0; all < kBlocks * kBlock;) {
@@ -54,7 +54,7 @@ class DockerTransport final : public ExecTransport {
     return Status::Ok();
   }
 
-  Result<ExecEnd> HowEnded() override {
+  Result<ExecEnd> GetEnd() override {
     constexpr int kSignalBase = 128;
     for (int i = 0; i < kEndReads; ++i) {
       TRY_ASSIGN(const std::optional<int> code, api_->ExecEnd(exec_));
@@ -66,7 +66,7 @@ class DockerTransport final : public ExecTransport {
   }
 
  private:
-  Status Take(std::string_view bytes, ExecSaid* said) {
+  Status Take(std::string_view bytes, ExecOutput* said) {
     std::vector<FrameCutter::Frame> frames;
     TRY(cutter_.Feed(bytes, &frames));
     for (const FrameCutter::Frame& frame : frames)
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Execution>> ExecInContainer(const DockerApi* api,
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
   json::array argv;
-  for (const std::string& word : EnterWords(kLauncherTarget, job_id, role, index, spec))
+  for (const std::string& word : EnterCommandArgv(kLauncherTarget, job_id, role, index, spec))
     argv.emplace_back(word);
   const json::object body{{"AttachStdin", true},
                           {"AttachStdout", true},

@@ -51,7 +51,8 @@ void DockerJob::Apply(const DesiredJob& desired, TimePoint now) {
     task->desired = wish;
     task->order = order++;
     const bool lost_before = task->phase == TaskPhase::kLost && !task->start_at && !task->busy;
-    if (fresh || again || lost_before || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+    if (fresh || again || lost_before || task->phase == TaskPhase::kRefused)
+      task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
     task->wanted = false;

@@ -18,8 +18,8 @@
 #include "base/clock.h"
 #include "engine/docker/decode.h"
 #include "engine/engine.h"
-#include "engine/restart_rules.h"
-#include "engine/task_state.h"
+#include "engine/tasks/restart_rules.h"
+#include "engine/tasks/task_state.h"
 
 namespace shoal::engine::docker {
 

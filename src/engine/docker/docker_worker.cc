@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "engine/docker/registry_auth.h"
-#include "engine/own_host.h"
-#include "engine/process_exec.h"
-#include "net/channel.h"
+#include "engine/exec/local_exec.h"
+#include "engine/process/local_host.h"
+#include "net/byte_channel.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -55,12 +55,12 @@ Outcome DockerWorker::Look(const Action& action) {
 }
 
 Result<std::string> DockerWorker::Start(const Action& action, const DesiredJob& job) {
-  TRY(CheckOwnHost("docker", action.task));
+  TRY(CheckHostNotExcluded("docker", action.task));
   TRY(HaveImage(job));
   if (!action.container.empty()) TRY(api_->Remove(action.container));
   // A daemon that was killed takes containers for dead that go on for a moment.
   if (action.incarnation > 0)
-    EndEarlierLives(job.job_id, action.key.first, action.key.second, action.incarnation);
+    KillEarlierIncarnations(job.job_id, action.key.first, action.key.second, action.incarnation);
   TRY_ASSIGN(const std::vector<std::string> gpus, Gpus(action, job));
   if (job.container.own_network) TRY(HaveNetwork(job.job_id));
   const json::object body =
@@ -132,7 +132,7 @@ Result<std::vector<std::string>> DockerWorker::Gpus(const Action& action, const 
   auto nvml = host::Nvml::Load();
   if (!nvml.ok()) return nvml.status().With(name + " needs GPUs");
   TRY_ASSIGN(host::GpuLease lease,
-             host::TakeGpus(nvml->get(), host::GpuLeaseDir(), count, job.job_id + " " + name));
+             host::AcquireGpus(nvml->get(), host::GpuLeaseDir(), count, job.job_id + " " + name));
   uuids = lease.uuids;
   gpus_[job.job_id].insert_or_assign(action.key, std::move(lease));
   return uuids;

@@ -12,7 +12,7 @@
 #include "engine/docker/container_spec.h"
 #include "engine/docker/docker_api.h"
 #include "engine/docker/docker_job.h"
-#include "host/gpu_lease.h"
+#include "host/gpu/gpu_lease.h"
 
 namespace shoal::engine::docker {
 

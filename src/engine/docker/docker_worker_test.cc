@@ -6,7 +6,7 @@
 #include <chrono>
 #include <future>
 
-#include "engine/docker/test_fake_daemon.h"
+#include "engine/testing/test_fake_http_server.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -17,10 +17,10 @@ using std::chrono::seconds;
 TEST(DockerWorker, APullWithoutAnAnswerEndsWhenItsJobIsGivenUp) {
   std::promise<void> pulling;
   std::promise<void> release;
-  FakeDaemon daemon([&](const Asked& asked) {
+  FakeHttpServer daemon([&](const ReceivedRequest& asked) {
     if (asked.target == "/version")
-      return FakeDaemon::Reply(200, R"({"ApiVersion":"1.41","Version":"20.10"})");
-    if (asked.method == "GET") return FakeDaemon::Reply(404, R"({"message":"No such image"})");
+      return FakeHttpServer::Reply(200, R"({"ApiVersion":"1.41","Version":"20.10"})");
+    if (asked.method == "GET") return FakeHttpServer::Reply(404, R"({"message":"No such image"})");
     pulling.set_value();
     release.get_future().wait();
     return std::string();

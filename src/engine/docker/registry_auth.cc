@@ -6,7 +6,7 @@
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "engine/child.h"
+#include "engine/process/child_process.h"
 
 namespace shoal::engine::docker {
 namespace {
@@ -77,10 +77,11 @@ Result<std::optional<RegistryLogin>> FromAuths(const json::object& config,
 
 Result<std::string> RunHelper(const std::string& helper, const std::string& server) {
   const std::string program = "docker-credential-" + helper;
-  RunLimits limits;
+  CommandLimits limits;
   limits.time = kHelperPatience;
   limits.bytes = kMaxConfig;
-  TRY_ASSIGN(const Ran ran, RunCommand({program, "get"}, OwnEnvironment(), server, limits));
+  TRY_ASSIGN(const CommandResult ran,
+             RunCommand({program, "get"}, CurrentEnvironment(), server, limits));
   if (ran.exit_code == 0) return ran.out;
   const std::string said = (ran.out + ran.err).substr(0, 200);
   if (said.find("not found") != std::string::npos) return NotFound(said);

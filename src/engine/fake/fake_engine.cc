@@ -6,7 +6,7 @@
 #include <atomic>
 #include <set>
 
-#include "engine/task_state.h"
+#include "engine/tasks/task_state.h"
 
 namespace shoal::engine {
 namespace {
@@ -47,7 +47,7 @@ struct FakeWorldState {
   std::vector<std::string> hosts = {"here"};
   std::map<Key, TaskKnobs> knobs;
   std::map<std::string, FakeJob> jobs;
-  FakeWorld::ExecDoes exec;
+  FakeWorld::ExecBehavior exec;
   std::weak_ptr<EventHub> hub;  // of the engine that is there
   RestartRules restart;
   int64_t next_pid = 1000;
@@ -196,7 +196,7 @@ void FakeWorld::SetEndpoint(const std::string& job_id, std::optional<Endpoint> e
   job.endpoint = std::move(endpoint);
 }
 
-void FakeWorld::Lose(const std::string& job_id, const std::string& role, int index) {
+void FakeWorld::KillTask(const std::string& job_id, const std::string& role, int index) {
   std::lock_guard lock(state_->mu);
   auto job = state_->jobs.find(job_id);
   if (job == state_->jobs.end()) return;
@@ -258,7 +258,7 @@ Result<Capacity> FakeEngine::GetCapacity() {
 }
 
 Status FakeEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   std::lock_guard lock(world_->mu);
   const TimePoint now = world_->clock->Now();
   FakeJob& job = world_->jobs[desired.job_id];
@@ -270,7 +270,7 @@ Status FakeEngine::Apply(const DesiredJob& desired) {
     const bool again = !fresh && !task->wanted && !task->alive;
     task->wanted = true;
     task->desired = wish;
-    if (fresh || again || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+    if (fresh || again || task->phase == TaskPhase::kRefused) task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &job.tasks, want, [&](FakeTask* task) {
     task->wanted = false;
@@ -366,7 +366,7 @@ class FakeExecution final : public Execution {
 
 }  // namespace
 
-void FakeWorld::SetExec(ExecDoes does) {
+void FakeWorld::SetExec(ExecBehavior does) {
   std::lock_guard lock(state_->mu);
   state_->exec = std::move(does);
 }

@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/event_hub.h"
-#include "engine/restart_rules.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine {
 
@@ -52,10 +52,10 @@ class FakeWorld {
   // What the coordinator of the job would write; Dial gives it.
   void SetEndpoint(const std::string& job_id, std::optional<Endpoint> endpoint);
   // Kills what runs of this task, as kill -9 or the loss of its machine does.
-  void Lose(const std::string& job_id, const std::string& role, int index);
+  void KillTask(const std::string& job_id, const std::string& role, int index);
   // What commands in tasks do, all in Execution::Wait, on its thread; else they end with 0.
-  using ExecDoes = std::function<ExecEnd(const std::string& role, int index, const ExecSpec&)>;
-  void SetExec(ExecDoes does);
+  using ExecBehavior = std::function<ExecEnd(const std::string& role, int index, const ExecSpec&)>;
+  void SetExec(ExecBehavior does);
   // Turns the clock and does everything that is due in between, at its time and in order.
   void Advance(std::chrono::milliseconds by);
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "engine/restart_rules.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -240,8 +240,8 @@ std::map<int, int> ReadBases(const std::string& text) {
 }
 
 template <typename T, typename F>
-Result<Listed<T>> DecodeList(const json::object& list, F decode) {
-  Listed<T> listed;
+Result<ListResult<T>> DecodeList(const json::object& list, F decode) {
+  ListResult<T> listed;
   listed.version = GetStringOr(ObjectAt(list, "metadata"), "resourceVersion", "");
   const json::value* items = list.if_contains("items");
   if (items == nullptr || (!items->is_array() && !items->is_null()))
@@ -261,7 +261,7 @@ int JobView::BaseOf(int index) const {
   return found == bases.end() ? 0 : found->second;
 }
 
-Result<Listed<PodView>> DecodePods(const json::object& list) {
+Result<ListResult<PodView>> DecodePods(const json::object& list) {
   return DecodeList<PodView>(list, DecodePod);
 }
 
@@ -282,7 +282,7 @@ Result<JobView> DecodeJob(const json::object& object) {
   return job;
 }
 
-Result<Listed<JobView>> DecodeJobs(const json::object& list) {
+Result<ListResult<JobView>> DecodeJobs(const json::object& list) {
   return DecodeList<JobView>(list, [](const json::object& object) -> std::optional<JobView> {
     auto job = DecodeJob(object);
     if (!job.ok()) return std::nullopt;

@@ -85,13 +85,13 @@ struct WatchEvent {
 };
 
 template <typename T>
-struct Listed {
+struct ListResult {
   std::vector<T> items;
   std::string version;  // resourceVersion of the list
 };
 
-Result<Listed<PodView>> DecodePods(const json::object& list);
-Result<Listed<JobView>> DecodeJobs(const json::object& list);
+Result<ListResult<PodView>> DecodePods(const json::object& list);
+Result<ListResult<JobView>> DecodeJobs(const json::object& list);
 Result<JobView> DecodeJob(const json::object& object);
 Result<WatchEvent> DecodeWatchLine(std::string_view line);
 

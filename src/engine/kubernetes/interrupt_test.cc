@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kubernetes_engine.h"
-#include "engine/kubernetes/relay.h"
+#include "engine/kubernetes/pod_relay.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -112,7 +112,7 @@ TEST(Interrupt, ARelayEndsThoughTheServerIsSilent) {
   access.server = server.url();
   const auto client = KubeClient::Make(access);
   ASSERT_TRUE(client.ok());
-  auto relay = Relay::Start(client->get(), [] { return Result<std::string>("/proxy"); });
+  auto relay = PodRelay::Start(client->get(), [] { return Result<std::string>("/proxy"); });
   ASSERT_TRUE(relay.ok());
   sockaddr_in address{};
   address.sin_family = AF_INET;

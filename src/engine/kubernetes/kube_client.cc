@@ -12,7 +12,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "engine/kubernetes/decode.h"
-#include "net/channel.h"
+#include "net/byte_channel.h"
 #include "net/http_status.h"
 
 namespace shoal::engine::kubernetes {
@@ -67,7 +67,7 @@ std::unique_ptr<KubeClient> KubeClient::Share() const {
   return std::unique_ptr<KubeClient>(new KubeClient(access_, credentials_));
 }
 
-Result<KubeClient::Door> KubeClient::Open() const {
+Result<KubeClient::ServerConnection> KubeClient::Open() const {
   TRY_ASSIGN(std::string authorization, credentials_->Authorization());
   const KeyPair own = credentials_->Certificate();
   std::lock_guard lock(state_->mu);
@@ -82,7 +82,7 @@ Result<KubeClient::Door> KubeClient::Open() const {
     state_->http = std::move(*http);
     state_->certificate = own.certificate;
   }
-  return Door{state_->http, std::move(authorization)};
+  return ServerConnection{state_->http, std::move(authorization)};
 }
 
 milliseconds BackOff(int attempt, uint64_t chance) {
@@ -134,7 +134,7 @@ Status KubeClient::AsOurselves(
     const std::function<Result<int>(const net::HttpClient&, const net::HttpRequest&)>& ask) const {
   constexpr int kNotKnown = 401;
   for (bool again = false;; again = true) {
-    TRY_ASSIGN(const Door door, Open());
+    TRY_ASSIGN(const ServerConnection door, Open());
     net::HttpRequest sent = request;
     sent.target = door.http->prefix() + request.target;
     if (!door.authorization.empty()) sent.headers.emplace_back("Authorization", door.authorization);

@@ -47,11 +47,11 @@ class KubeClient {
       const std::string& path,
       const std::vector<std::pair<std::string, std::string>>& headers) const;
   // The way to the server, as whom we are now: what expires is renewed.
-  struct Door {
+  struct ServerConnection {
     std::shared_ptr<const net::HttpClient> http;  // with the client's certificate
     std::string authorization;                    // "Bearer …", or empty
   };
-  Result<Door> Open() const;
+  Result<ServerConnection> Open() const;
   // What Open gave was not accepted (401): it is asked for again.
   void Refused() const { credentials_->Refused(); }
 

@@ -9,14 +9,14 @@
 #include <mutex>
 
 #include "base/file.h"
-#include "engine/docker/test_fake_daemon.h"
-#include "engine/kubernetes/job_follower.h"
+#include "engine/kubernetes/pod_informer.h"
+#include "engine/testing/test_fake_http_server.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
 
-using docker::Asked;
-using docker::FakeDaemon;
+using docker::FakeHttpServer;
+using docker::ReceivedRequest;
 using std::chrono::milliseconds;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -51,7 +51,7 @@ class Plugin {
   std::string script_;
 };
 
-std::string TokenOf(const Asked& asked) {
+std::string TokenOf(const ReceivedRequest& asked) {
   const std::string name = "Authorization: Bearer ";
   const size_t at = asked.head.find(name);
   if (at == std::string::npos) return "";
@@ -60,14 +60,14 @@ std::string TokenOf(const Asked& asked) {
 
 TEST(KubeClient, ABusyServerIsAskedAgain) {
   int calls = 0;
-  FakeDaemon server(
-      [&](const Asked&) {
+  FakeHttpServer server(
+      [&](const ReceivedRequest&) {
         ++calls;
-        if (calls == 1) return FakeDaemon::Reply(429, "{}", "Retry-After: 0");
-        if (calls == 2) return FakeDaemon::Reply(503, "{}");
-        return FakeDaemon::Reply(200, R"({"kind": "Node"})");
+        if (calls == 1) return FakeHttpServer::Reply(429, "{}", "Retry-After: 0");
+        if (calls == 2) return FakeHttpServer::Reply(503, "{}");
+        return FakeHttpServer::Reply(200, R"({"kind": "Node"})");
       },
-      FakeDaemon::Where::kLoopback);
+      FakeHttpServer::Where::kLoopback);
   ClusterAccess access;
   access.server = server.url();
   const auto client = KubeClient::Make(access);
@@ -95,12 +95,12 @@ TEST(KubeClient, RetryAfterIsKept) {
 
 // A token that the cluster does not take any more, though nobody said when it expires.
 TEST(KubeClient, WhatIsRefusedIsAskedForAgain) {
-  FakeDaemon server(
-      [](const Asked& asked) {
+  FakeHttpServer server(
+      [](const ReceivedRequest& asked) {
         const bool good = TokenOf(asked) != "t1";
-        return good ? FakeDaemon::Reply(200, "{}") : FakeDaemon::Reply(401, "{}");
+        return good ? FakeHttpServer::Reply(200, "{}") : FakeHttpServer::Reply(401, "{}");
       },
-      FakeDaemon::Where::kLoopback);
+      FakeHttpServer::Where::kLoopback);
   const Plugin plugin("");
   for (const bool watch : {false, true}) {
     const auto client = KubeClient::Make(Plugin("").Access(server.url()));
@@ -112,8 +112,9 @@ TEST(KubeClient, WhatIsRefusedIsAskedForAgain) {
 }
 
 TEST(KubeClient, WhoIsNotKnownEvenThenIsTold) {
-  FakeDaemon server([](const Asked&) { return FakeDaemon::Reply(401, R"({"message": "who?"})"); },
-                    FakeDaemon::Where::kLoopback);
+  FakeHttpServer server(
+      [](const ReceivedRequest&) { return FakeHttpServer::Reply(401, R"({"message": "who?"})"); },
+      FakeHttpServer::Where::kLoopback);
   const Plugin plugin("");
   const auto client = KubeClient::Make(plugin.Access(server.url()));
   ASSERT_TRUE(client.ok());
@@ -124,8 +125,8 @@ TEST(KubeClient, WhoIsNotKnownEvenThenIsTold) {
 }
 
 TEST(KubeClient, AnExecPluginIsAskedAgainBeforeItsTokenExpires) {
-  FakeDaemon server([](const Asked&) { return FakeDaemon::Reply(200, "{}"); },
-                    FakeDaemon::Where::kLoopback);
+  FakeHttpServer server([](const ReceivedRequest&) { return FakeHttpServer::Reply(200, "{}"); },
+                        FakeHttpServer::Where::kLoopback);
   FakeClock clock;
   // East of Greenwich, as some plugins say it.
   std::string expires = FormatWall(clock.Wall() + std::chrono::hours(2));
@@ -139,7 +140,7 @@ TEST(KubeClient, AnExecPluginIsAskedAgainBeforeItsTokenExpires) {
   clock.Advance(std::chrono::seconds(51));
   ASSERT_TRUE((*client)->Get("/c").ok());
   std::vector<std::string> tokens;
-  for (const Asked& asked : server.asked()) tokens.push_back(TokenOf(asked));
+  for (const ReceivedRequest& asked : server.asked()) tokens.push_back(TokenOf(asked));
   EXPECT_THAT(tokens, ElementsAre("t1", "t1", "t2"));
 }
 
@@ -154,7 +155,7 @@ class ForgetfulServer {
   std::string url() const { return server_.url(); }
   std::vector<std::string> targets() {
     std::vector<std::string> targets;
-    for (const Asked& asked : server_.asked()) targets.push_back(asked.target);
+    for (const ReceivedRequest& asked : server_.asked()) targets.push_back(asked.target);
     return targets;
   }
   // False if that takes too long.
@@ -168,7 +169,7 @@ class ForgetfulServer {
   }
 
  private:
-  std::string Answer(const Asked& asked) {
+  std::string Answer(const ReceivedRequest& asked) {
     std::lock_guard lock(mu_);
     changed_.notify_all();
     const std::string field = "resourceVersion=";
@@ -177,9 +178,9 @@ class ForgetfulServer {
       return watch_(asked.target.substr(at + field.size()));
     }
     ++lists_;
-    return FakeDaemon::Reply(200, R"({"kind": "PodList", "items": [], "metadata": )"
-                                  R"({"resourceVersion": ")" +
-                                      std::to_string(10 * lists_) + "\"}}");
+    return FakeHttpServer::Reply(200, R"({"kind": "PodList", "items": [], "metadata": )"
+                                      R"({"resourceVersion": ")" +
+                                          std::to_string(10 * lists_) + "\"}}");
   }
 
   const std::function<std::string(const std::string&)> watch_;
@@ -187,8 +188,8 @@ class ForgetfulServer {
   std::condition_variable changed_;
   int lists_ = 0;    // guarded by mu_
   int watches_ = 0;  // guarded by mu_
-  FakeDaemon server_{[this](const Asked& asked) { return Answer(asked); },
-                     FakeDaemon::Where::kLoopback};
+  FakeHttpServer server_{[this](const ReceivedRequest& asked) { return Answer(asked); },
+                         FakeHttpServer::Where::kLoopback};
 };
 
 class Watches : public testing::Test {
@@ -197,8 +198,8 @@ class Watches : public testing::Test {
     ClusterAccess access;
     access.server = url;
     client_ = KubeClient::Make(access).value();
-    follower_ = std::make_unique<JobFollower>(
-        JobFollower::Options{"text-0a1b2c", "team", client_.get(), &clock_, {}},
+    follower_ = std::make_unique<PodInformer>(
+        PodInformer::Options{"text-0a1b2c", "team", client_.get(), &clock_, {}},
         [](std::vector<TaskEvent>) {});
     follower_->Start();
   }
@@ -209,16 +210,17 @@ class Watches : public testing::Test {
 
   FakeClock clock_;
   std::unique_ptr<KubeClient> client_;
-  std::unique_ptr<JobFollower> follower_;
+  std::unique_ptr<PodInformer> follower_;
 };
 
 // 410, as the whole answer and as a line of it: from a list again, and on from there.
 TEST_F(Watches, WhatTheServerHasForgottenIsListedAgain) {
   ForgetfulServer server([](const std::string& from) {
-    if (from == "10") return FakeDaemon::Reply(410, R"({"kind": "Status", "message": "too old"})");
-    return FakeDaemon::Reply(200,
-                             R"({"type": "ERROR", "object": {"code": 410, "message": "too old"}})"
-                             "\n");
+    if (from == "10")
+      return FakeHttpServer::Reply(410, R"({"kind": "Status", "message": "too old"})");
+    return FakeHttpServer::Reply(
+        200, R"({"type": "ERROR", "object": {"code": 410, "message": "too old"}})"
+             "\n");
   });
   Follow(server.url());
   ASSERT_TRUE(server.AwaitLists(3));
@@ -235,8 +237,8 @@ TEST_F(Watches, WhatTheServerHasForgottenIsListedAgain) {
 // A watch that ends goes on from where it was, by bookmarks too.
 TEST_F(Watches, AWatchThatEndsGoesOnFromItsBookmark) {
   ForgetfulServer server([](const std::string& from) {
-    if (from != "10") return FakeDaemon::Reply(200, "");
-    return FakeDaemon::Reply(
+    if (from != "10") return FakeHttpServer::Reply(200, "");
+    return FakeHttpServer::Reply(
         200, R"({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "17"}}})"
              "\n");
   });

@@ -9,10 +9,10 @@
 
 #include "base/base64.h"
 #include "base/file.h"
-#include "engine/child.h"
 #include "engine/kubernetes/decode.h"
 #include "engine/kubernetes/no_proxy.h"
-#include "job/yaml_tree.h"
+#include "engine/process/child_process.h"
+#include "job/text/yaml_tree.h"
 #include "net/address.h"
 #include "net/http_client.h"
 
@@ -168,7 +168,8 @@ Result<ClusterAccess> Decode(const Node& root, const std::string& file, const st
   }
   const Node* context = Named(root, "contexts", access.context, "context");
   if (context == nullptr)
-    return NotFound(file + ": there is no context " + job::Shown(access.context) + " in it");
+    return NotFound(file + ": there is no context " + job::PrintableText(access.context) +
+                    " in it");
   const std::string where = file + ": context " + access.context;
   const Node* cluster = Named(root, "clusters", TextOf(context, "cluster"), "cluster");
   TRY(TakeCluster(cluster, &access).With(where));
@@ -178,7 +179,7 @@ Result<ClusterAccess> Decode(const Node& root, const std::string& file, const st
   return access;
 }
 
-Result<ClusterAccess> InPod(const ConfigPlace& place) {
+Result<ClusterAccess> InPod(const KubeConfigSources& place) {
   ClusterAccess access;
   access.source = "the pod's service account";
   const uint16_t port = static_cast<uint16_t>(std::atoi(place.service_port.c_str()));
@@ -191,7 +192,7 @@ Result<ClusterAccess> InPod(const ConfigPlace& place) {
   return access;
 }
 
-void TakeProxy(const ConfigPlace& place, ClusterAccess* access) {
+void TakeProxy(const KubeConfigSources& place, ClusterAccess* access) {
   if (!access->proxy.empty() || place.https_proxy.empty()) return;
   const auto url = net::ParseUrl(access->server);
   if (url.ok() && url->tls && !IsExcludedFromProxy(url->host, url->port, place.no_proxy))
@@ -205,8 +206,8 @@ std::string Variable(const char* name) {
 
 }  // namespace
 
-ConfigPlace PlaceOfThisProcess() {
-  ConfigPlace place;
+KubeConfigSources DefaultKubeConfigSources() {
+  KubeConfigSources place;
   place.kubeconfig = Variable("KUBECONFIG");
   place.home = Variable("HOME");
   place.service_host = Variable("KUBERNETES_SERVICE_HOST");
@@ -226,7 +227,7 @@ Result<ClusterAccess> ReadKubeConfig(std::string_view text, const std::string& f
   return Decode(root, file, context);
 }
 
-Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& context) {
+Result<ClusterAccess> FindCluster(const KubeConfigSources& place, const std::string& context) {
   std::string paths = place.kubeconfig;
   if (paths.empty() && !place.home.empty()) paths = place.home + "/.kube/config";
   Node root;
@@ -290,14 +291,14 @@ KeyPair Credentials::Certificate() {
 }
 
 Status Credentials::AskPlugin() {
-  std::vector<std::string> env = OwnEnvironment();
+  std::vector<std::string> env = CurrentEnvironment();
   for (const auto& [name, value] : access_.exec.env) env.push_back(name + "=" + value);
   const json::object info{{"kind", "ExecCredential"},
                           {"apiVersion", access_.exec.version},
                           {"spec", {{"interactive", false}}}};
   env.push_back("KUBERNETES_EXEC_INFO=" + ToText(info));
   const std::string what = access_.source + ": the exec plugin " + access_.exec.argv[0];
-  RunLimits limits;
+  CommandLimits limits;
   limits.time = std::chrono::seconds(60);
   limits.bytes = 1 << 20;
   const auto ran = RunCommand(access_.exec.argv, env, "", limits);

@@ -40,7 +40,7 @@ struct ClusterAccess {
 };
 
 // The environment and files that it is found by; a test gives its own.
-struct ConfigPlace {
+struct KubeConfigSources {
   std::string kubeconfig;  // as KUBECONFIG: paths, separated by ':'
   std::string home;
   std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -49,11 +49,11 @@ struct ConfigPlace {
   std::string https_proxy;
   std::string no_proxy;
 };
-ConfigPlace PlaceOfThisProcess();
+KubeConfigSources DefaultKubeConfigSources();
 
 // `context` empty: the current one. NotFound says where it was looked for and what to do;
 // InvalidArgument names file and field.
-Result<ClusterAccess> FindCluster(const ConfigPlace& place, const std::string& context);
+Result<ClusterAccess> FindCluster(const KubeConfigSources& place, const std::string& context);
 // The text of one kubeconfig; relative paths in it are of the directory of `file`. Files it names
 // are read.
 Result<ClusterAccess> ReadKubeConfig(std::string_view text, const std::string& file,

@@ -25,7 +25,7 @@ TEST(KubeConfigFiles, APathIsRelativeToTheFileItStandsIn) {
     return (dir->path() / name).string();
   };
   write("second/pki/ca.crt", "the authority");
-  ConfigPlace place;
+  KubeConfigSources place;
   place.kubeconfig =
       write("first/config", "current-context: two") + ":" + write("second/config", kTwo);
   const auto access = FindCluster(place, "");
@@ -43,7 +43,7 @@ std::string ProxyOf(const std::string& server, const std::string& no_proxy) {
       "cluster: {server: \"" +
       server + "\"}}]}";
   EXPECT_TRUE(WriteFileAtomically(dir->path() / "config", text).ok());
-  ConfigPlace place;
+  KubeConfigSources place;
   place.kubeconfig = (dir->path() / "config").string();
   place.https_proxy = "http://proxy:3128";
   place.no_proxy = no_proxy;

@@ -10,14 +10,14 @@
 #include <thread>
 
 #include "base/json.h"
-#include "engine/kubernetes/ws_frames.h"
-#include "engine/remote_exec.h"
+#include "engine/exec/remote_exec.h"
+#include "engine/kubernetes/websocket_frames.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-using Kind = WsReader::Message::Kind;
+using Kind = WebSocketReader::Message::Kind;
 
 constexpr size_t kBlock = 32 << 10;
 constexpr std::chrono::seconds kPatience{30};  // with a server that does not take what is sent
@@ -31,33 +31,33 @@ constexpr const char* kProtocols = "v5.channel.k8s.io, v4.channel.k8s.io";
 
 std::vector<std::pair<std::string, std::string>> Headers(const char* protocols) {
   return {{"Sec-WebSocket-Version", "13"},
-          {"Sec-WebSocket-Key", NewWsKey()},
+          {"Sec-WebSocket-Key", NewWebSocketKey()},
           {"Sec-WebSocket-Protocol", protocols}};
 }
 
 // Messages over a channel; both directions on one thread.
-class WsLine {
+class WebSocketConnection {
  public:
-  explicit WsLine(net::UpgradedChannel upgraded) : upgraded_(std::move(upgraded)) {}
+  explicit WebSocketConnection(net::UpgradedChannel upgraded) : upgraded_(std::move(upgraded)) {}
   int fd() const { return upgraded_.channel->fd(); }
 
   Status Send(char channel, std::string_view bytes) {
-    return SendRaw(WsMessage(std::string(1, channel) + std::string(bytes)));
+    return SendRaw(EncodeWebSocketMessage(std::string(1, channel) + std::string(bytes)));
   }
   // What has come; `closed` once nothing more will.
   Status Receive(std::vector<std::string>* messages, bool* closed) {
-    std::vector<WsReader::Message> all;
+    std::vector<WebSocketReader::Message> all;
     if (!upgraded_.early.empty()) TRY(reader_.Feed(std::exchange(upgraded_.early, {}), &all));
     std::vector<char> block(kBlock);
     while (!*closed) {
-      const net::Channel::Step step = upgraded_.channel->Read(block.data(), block.size());
+      const net::ByteChannel::Step step = upgraded_.channel->Read(block.data(), block.size());
       TRY(step.error);
       if (step.end) *closed = true;
       if (step.wait_for != 0) break;
       TRY(reader_.Feed({block.data(), step.bytes}, &all));
     }
-    for (WsReader::Message& message : all) {
-      if (message.kind == Kind::kPing) TRY(SendRaw(WsPong(message.bytes)));
+    for (WebSocketReader::Message& message : all) {
+      if (message.kind == Kind::kPing) TRY(SendRaw(EncodeWebSocketPong(message.bytes)));
       if (message.kind == Kind::kClose) *closed = true;
       if (message.kind == Kind::kData && !message.bytes.empty())
         messages->push_back(std::move(message.bytes));
@@ -70,7 +70,7 @@ class WsLine {
     return net::SendAll(upgraded_.channel.get(), frame, SteadyClock::now() + kPatience);
   }
   net::UpgradedChannel upgraded_;
-  WsReader reader_;
+  WebSocketReader reader_;
 };
 
 class PodTransport final : public ExecTransport {
@@ -80,7 +80,7 @@ class PodTransport final : public ExecTransport {
   int fd() const override { return line_.fd(); }
   Status Send(std::string_view bytes) override { return line_.Send(kIn, bytes); }
 
-  Status Receive(ExecSaid* said) override {
+  Status Receive(ExecOutput* said) override {
     std::vector<std::string> messages;
     TRY(line_.Receive(&messages, &said->closed));
     for (const std::string& message : messages) {
@@ -94,10 +94,10 @@ class PodTransport final : public ExecTransport {
     return Status::Ok();
   }
 
-  Result<ExecEnd> HowEnded() override { return end_; }
+  Result<ExecEnd> GetEnd() override { return end_; }
 
  private:
-  WsLine line_;
+  WebSocketConnection line_;
   Result<ExecEnd> end_ =
       Unavailable("the connection to the command broke; how it ended is not known");
 };
@@ -144,7 +144,7 @@ class PortStream {
     return Status::Ok();
   }
 
-  WsLine line_;
+  WebSocketConnection line_;
   bool begun_[2] = {false, false};
   bool closed_ = false;
   std::string early_;  // came, not passed on

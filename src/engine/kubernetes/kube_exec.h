@@ -11,7 +11,7 @@
 
 namespace shoal::engine::kubernetes {
 
-// `pod`: the path of one, "/api/v1/namespaces/NS/pods/NAME". `argv`: EnterWords.
+// `pod`: the path of one, "/api/v1/namespaces/NS/pods/NAME". `argv`: EnterCommandArgv.
 Result<std::unique_ptr<Execution>> ExecInPod(const KubeClient* client, const std::string& pod,
                                              const std::vector<std::string>& argv,
                                              const ExecSpec& spec);

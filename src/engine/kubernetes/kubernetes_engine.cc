@@ -15,16 +15,16 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/event_hub.h"
-#include "engine/job_files.h"
+#include "engine/exec/remote_exec.h"
 #include "engine/kubernetes/image_volumes.h"
-#include "engine/kubernetes/job_follower.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kube_exec.h"
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
-#include "engine/kubernetes/relay.h"
-#include "engine/remote_exec.h"
+#include "engine/kubernetes/pod_informer.h"
+#include "engine/kubernetes/pod_relay.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/job_files.h"
 
 namespace shoal::engine {
 namespace {
@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kEndPatience{60'000};
 
 // Where a job is, beside the job's own directory: found again after a crash.
-struct JobPlace {
+struct ClusterRecord {
   std::string context;
   std::string name_space;
 };
@@ -44,8 +44,8 @@ std::filesystem::path PlaceFile(const std::string& job_dir) {
   return EngineDir(job_dir) / "kubernetes.json";
 }
 
-JobPlace ReadPlace(const std::string& job_dir) {
-  JobPlace place;
+ClusterRecord ReadPlace(const std::string& job_dir) {
+  ClusterRecord place;
   if (job_dir.empty()) return place;
   constexpr size_t kMaxFile = 4096;
   const auto text = ReadFile(PlaceFile(job_dir), kMaxFile);
@@ -56,7 +56,7 @@ JobPlace ReadPlace(const std::string& job_dir) {
   return place;
 }
 
-Status WritePlace(const std::string& job_dir, const JobPlace& place) {
+Status WritePlace(const std::string& job_dir, const ClusterRecord& place) {
   if (job_dir.empty()) return Status::Ok();
   TRY(MakeDirectories(EngineDir(job_dir), 0700));
   const json::object object{{"context", place.context}, {"namespace", place.name_space}};
@@ -85,15 +85,15 @@ Status CallAll(const std::vector<std::function<Status()>>& calls) {
   return first;
 }
 
-struct HeldJob {
-  JobPlace place;
+struct JobEntry {
+  ClusterRecord place;
   std::optional<bool> image_volumes;   // guarded by sending: whether its cluster has them
   const KubeClient* shared = nullptr;  // of its cluster, as long as the engine
   std::unique_ptr<KubeClient> client;  // its own: interrupted alone
   std::mutex sending;                  // one Apply or Stop at a time
-  std::unique_ptr<JobFollower> follower;
+  std::unique_ptr<PodInformer> follower;
   std::mutex relay_mu;
-  std::unique_ptr<Relay> relay;  // guarded by relay_mu
+  std::unique_ptr<PodRelay> relay;  // guarded by relay_mu
 };
 
 class KubernetesEngine final : public PublishingEngine {
@@ -110,7 +110,7 @@ class KubernetesEngine final : public PublishingEngine {
   ~KubernetesEngine() override;
 
   std::string name() const override { return "kubernetes"; }
-  bool QueuesItself() const override { return true; }
+  bool HasOwnQueue() const override { return true; }
   bool SharesJobDirectory() const override { return false; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
@@ -134,21 +134,21 @@ class KubernetesEngine final : public PublishingEngine {
     std::string launcher;  // in the pod
   };
   // Where a job of another process of ours is, as the job's directory says.
-  JobPlace RecordedPlace(const std::string& job_id) const {
+  ClusterRecord RecordedPlace(const std::string& job_id) const {
     return ReadPlace(options_.job_dir ? options_.job_dir(job_id) : "");
   }
   Result<Reached> RunningPod(const std::string& job_id, const std::string& role, int index);
   Result<const KubeClient*> ClientFor(const std::string& context);
-  Result<std::shared_ptr<HeldJob>> Hold(const std::string& job_id, const JobPlace& place);
-  std::shared_ptr<HeldJob> Find(const std::string& job_id);
+  Result<std::shared_ptr<JobEntry>> Hold(const std::string& job_id, const ClusterRecord& place);
+  std::shared_ptr<JobEntry> Find(const std::string& job_id);
   // `there`: whether the cluster has any of it.
-  Result<std::shared_ptr<HeldJob>> FindOrAdopt(const std::string& job_id, const JobPlace& place,
-                                               bool* there);
-  Status Send(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
-  Status MakeJobs(HeldJob* held, const DesiredJob& desired, const JobChanges& changes);
-  Result<JobView> MakeJob(HeldJob* held, const DesiredJob& desired, const RoleJob& role,
+  Result<std::shared_ptr<JobEntry>> FindOrAdopt(const std::string& job_id,
+                                                const ClusterRecord& place, bool* there);
+  Status Send(JobEntry* held, const DesiredJob& desired, const JobChanges& changes);
+  Status MakeJobs(JobEntry* held, const DesiredJob& desired, const JobChanges& changes);
+  Result<JobView> MakeJob(JobEntry* held, const DesiredJob& desired, const RoleJob& role,
                           const Owner& owner, bool suspended);
-  Status RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace);
+  Status RemoveAll(JobEntry* held, const std::string& job_id, milliseconds grace);
 
   void PublishAll();
   void Queue(std::vector<TaskEvent> events);
@@ -158,7 +158,7 @@ class KubernetesEngine final : public PublishingEngine {
   ObjectOptions objects_;
   std::mutex mu_;
   std::map<std::string, std::unique_ptr<KubeClient>> clients_;  // guarded by mu_, by context
-  std::map<std::string, std::shared_ptr<HeldJob>> jobs_;        // guarded by mu_
+  std::map<std::string, std::shared_ptr<JobEntry>> jobs_;       // guarded by mu_
   // Jobs whose Apply failed before it had asked for anything to be made.
   std::set<std::string> nothing_made_;  // guarded by mu_
 
@@ -176,7 +176,7 @@ KubernetesEngine::~KubernetesEngine() {
     for (const auto& [context, client] : clients_) client->GiveUp();
     for (const auto& [id, held] : jobs_) held->client->GiveUp();
   }
-  std::map<std::string, std::shared_ptr<HeldJob>> jobs;
+  std::map<std::string, std::shared_ptr<JobEntry>> jobs;
   {
     std::lock_guard lock(mu_);
     jobs.swap(jobs_);
@@ -234,32 +234,33 @@ Result<const KubeClient*> KubernetesEngine::ClientFor(const std::string& context
   return clients_.emplace(context, std::move(client)).first->second.get();
 }
 
-std::shared_ptr<HeldJob> KubernetesEngine::Find(const std::string& job_id) {
+std::shared_ptr<JobEntry> KubernetesEngine::Find(const std::string& job_id) {
   std::lock_guard lock(mu_);
   const auto found = jobs_.find(job_id);
   return found == jobs_.end() ? nullptr : found->second;
 }
 
-Result<std::shared_ptr<HeldJob>> KubernetesEngine::Hold(const std::string& job_id,
-                                                        const JobPlace& place) {
+Result<std::shared_ptr<JobEntry>> KubernetesEngine::Hold(const std::string& job_id,
+                                                         const ClusterRecord& place) {
   TRY_ASSIGN(const KubeClient* const client, ClientFor(place.context));
   std::lock_guard lock(mu_);
   auto& held = jobs_[job_id];
   if (held != nullptr) return held;
-  held = std::make_shared<HeldJob>();
+  held = std::make_shared<JobEntry>();
   held->place = place;
   if (held->place.name_space.empty()) held->place.name_space = client->name_space();
   held->shared = client;
   held->client = client->Share();
-  held->follower = std::make_unique<JobFollower>(
-      JobFollower::Options{job_id, held->place.name_space, held->client.get(), options_.clock,
+  held->follower = std::make_unique<PodInformer>(
+      PodInformer::Options{job_id, held->place.name_space, held->client.get(), options_.clock,
                            options_.restart},
       [this](std::vector<TaskEvent> events) { Queue(std::move(events)); });
   return held;
 }
 
-Result<std::shared_ptr<HeldJob>> KubernetesEngine::FindOrAdopt(const std::string& job_id,
-                                                               const JobPlace& place, bool* there) {
+Result<std::shared_ptr<JobEntry>> KubernetesEngine::FindOrAdopt(const std::string& job_id,
+                                                                const ClusterRecord& place,
+                                                                bool* there) {
   *there = true;
   if (auto held = Find(job_id); held != nullptr) return held;
   TRY_ASSIGN(auto held, Hold(job_id, place));
@@ -280,7 +281,7 @@ Result<Capacity> KubernetesEngine::GetCapacity() {
 }
 
 Result<std::string> KubernetesEngine::Describe(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(CheckObjects(objects_, desired));
   std::string name_space = desired.kubernetes.name_space;
   if (name_space.empty()) {
@@ -294,10 +295,10 @@ Result<std::string> KubernetesEngine::Describe(const DesiredJob& desired) {
 // ---- Apply ----
 
 Status KubernetesEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(CheckObjects(objects_, desired));
   bool there = false;
-  const JobPlace place{desired.kubernetes.context, desired.kubernetes.name_space};
+  const ClusterRecord place{desired.kubernetes.context, desired.kubernetes.name_space};
   const auto found = FindOrAdopt(desired.job_id, place, &there);
   {
     std::lock_guard lock(mu_);
@@ -320,7 +321,8 @@ Status KubernetesEngine::Apply(const DesiredJob& desired) {
   return Send(held.get(), desired, changes);
 }
 
-Status KubernetesEngine::Send(HeldJob* held, const DesiredJob& desired, const JobChanges& changes) {
+Status KubernetesEngine::Send(JobEntry* held, const DesiredJob& desired,
+                              const JobChanges& changes) {
   const std::string jobs = "/apis/batch/v1/namespaces/" + held->place.name_space + "/jobs/";
   for (const std::string& name : changes.remove) {
     TRY(held->client->Delete(jobs + name, {{"propagationPolicy", "Background"}}));
@@ -342,7 +344,7 @@ Status KubernetesEngine::Send(HeldJob* held, const DesiredJob& desired, const Jo
   return Status::Ok();
 }
 
-Result<JobView> KubernetesEngine::MakeJob(HeldJob* held, const DesiredJob& desired,
+Result<JobView> KubernetesEngine::MakeJob(JobEntry* held, const DesiredJob& desired,
                                           const RoleJob& role, const Owner& owner, bool suspended) {
   TRY_ASSIGN(const json::object made,
              held->client->Apply(
@@ -353,7 +355,7 @@ Result<JobView> KubernetesEngine::MakeJob(HeldJob* held, const DesiredJob& desir
   return view;
 }
 
-Status KubernetesEngine::MakeJobs(HeldJob* held, const DesiredJob& desired,
+Status KubernetesEngine::MakeJobs(JobEntry* held, const DesiredJob& desired,
                                   const JobChanges& changes) {
   const std::string& name_space = held->place.name_space;
   const std::string core = "/api/v1/namespaces/" + name_space;
@@ -420,7 +422,7 @@ void KubernetesEngine::Interrupt(const std::string& job_id) {
   held->follower->Interrupt();
 }
 
-Status KubernetesEngine::RemoveAll(HeldJob* held, const std::string& job_id, milliseconds grace) {
+Status KubernetesEngine::RemoveAll(JobEntry* held, const std::string& job_id, milliseconds grace) {
   const std::string& name_space = held->place.name_space;
   const std::string of_job =
       "?labelSelector=" + net::PercentEncode(std::string(kJobLabel) + "=" + job_id);
@@ -479,8 +481,8 @@ Result<Endpoint> KubernetesEngine::Dial(const std::string& job_id) {
   TRY(running().status());
   std::lock_guard lock(held->relay_mu);
   if (held->relay == nullptr) {
-    std::weak_ptr<HeldJob> weak = held;
-    TRY_ASSIGN(held->relay, Relay::Start(held->shared, [weak, job_id]() -> Result<std::string> {
+    std::weak_ptr<JobEntry> weak = held;
+    TRY_ASSIGN(held->relay, PodRelay::Start(held->shared, [weak, job_id]() -> Result<std::string> {
                  const auto alive = weak.lock();
                  if (alive == nullptr) return NotFound("the job is over");
                  const auto pod = alive->follower->PodOf("coordinator", 0);
@@ -525,7 +527,7 @@ Result<std::unique_ptr<Execution>> KubernetesEngine::Exec(const std::string& job
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
   TRY_ASSIGN(const Reached pod, RunningPod(job_id, role, index));
-  const std::vector<std::string> argv = EnterWords(pod.launcher, job_id, role, index, spec);
+  const std::vector<std::string> argv = EnterCommandArgv(pod.launcher, job_id, role, index, spec);
   return ExecInPod(pod.client, pod.path, argv, spec);
 }
 

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/job_files.h"
 #include "engine/kubernetes/kube_config.h"
-#include "engine/restart_rules.h"
+#include "engine/tasks/job_files.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine {
 
@@ -21,7 +21,7 @@ struct KubernetesEngineOptions {
   std::string program;
   // That holds /shoal-task, for jobs that name none; empty: $SHOAL_KUBE_LAUNCHER_IMAGE.
   std::string launcher_image;
-  kubernetes::ConfigPlace place = kubernetes::PlaceOfThisProcess();
+  kubernetes::KubeConfigSources place = kubernetes::DefaultKubeConfigSources();
   const Clock* clock = RealClock::Get();
   RestartRules restart;
   std::chrono::seconds remove_grace{10};

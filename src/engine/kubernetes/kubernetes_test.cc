@@ -6,14 +6,14 @@
 #include "base/file.h"
 #include "engine/kubernetes/decode.h"
 #include "engine/kubernetes/image_volumes.h"
-#include "engine/kubernetes/job_view.h"
+#include "engine/kubernetes/job_state.h"
 #include "engine/kubernetes/kube_client.h"
 #include "engine/kubernetes/kube_config.h"
 #include "engine/kubernetes/kube_exec.h"
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
-#include "engine/kubernetes/relay.h"
-#include "engine/kubernetes/ws_frames.h"
+#include "engine/kubernetes/pod_relay.h"
+#include "engine/kubernetes/websocket_frames.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -73,7 +73,7 @@ TEST(KubeConfig, SeveralFilesAndThePod) {
     EXPECT_TRUE(WriteFileAtomically(dir->path() / name, text).ok());
     return (dir->path() / name).string();
   };
-  ConfigPlace place;
+  KubeConfigSources place;
   place.kubeconfig = write("a", "{current-context: two}") + ":" + write("b", kConfig) + ":/none";
   place.https_proxy = "http://other:1";
   auto access = FindCluster(place, "");
@@ -83,7 +83,7 @@ TEST(KubeConfig, SeveralFilesAndThePod) {
   access = FindCluster(place, "one");
   ASSERT_TRUE(access.ok());
   EXPECT_EQ(access->proxy, "http://other:1");
-  ConfigPlace none;
+  KubeConfigSources none;
   EXPECT_EQ(FindCluster(none, "").status().code(), Code::kUnavailable);
   none.service_host = "10.0.0.1";
   none.service_port = "443";
@@ -121,8 +121,11 @@ DesiredTask Launcher(const std::string& role, int index) {
   DesiredTask task;
   task.role = role;
   task.index = index;
-  task.argv = {"/opt/shoal",     "task",          "--index",        kIndexMark, "--incarnation",
-               kIncarnationMark, "--coordinator", kCoordinatorMark, "--pay",    "$HOME"};
+  task.argv = {"/opt/shoal",    "task",
+               "--index",       kIndexPlaceholder,
+               "--incarnation", kIncarnationPlaceholder,
+               "--coordinator", kCoordinatorPlaceholder,
+               "--pay",         "$HOME"};
   return task;
 }
 
@@ -134,7 +137,7 @@ DesiredJob SomeJob(int workers = 2) {
   coordinator.argv = {"/opt/shoal", "coordinator", "--listen", "0.0.0.0:{port}"};
   job.tasks.push_back(coordinator);
   for (int i = 0; i < workers; ++i) job.tasks.push_back(Launcher("worker", i));
-  job.seed = {{"token", "secret-token"}};
+  job.bootstrap_files = {{"token", "secret-token"}};
   return job;
 }
 
@@ -312,7 +315,7 @@ TEST(Objects, ARoleHasPodsOfItsOwn) {
   job.kubernetes.node_selector = {{"disk", "ssd"}};
   job.kubernetes.tolerations = {"cpu"};
   job.kubernetes.labels = {{"team", "x"}};
-  job::PodAsk& ask = job.pod_asks[role];
+  job::PodSettings& ask = job.pod_settings[role];
   ask.node_selector = {{"gpu", "a100"}};
   ask.labels = {{"part", "y"}};
   ask.service_account = "admin";
@@ -390,35 +393,35 @@ TEST(Objects, WhatIsMountedAtTwoPlacesIsOneVolume) {
 }
 
 TEST(Objects, PodsThatNoClusterTakesAreRefusedHere) {
-  const auto refused = [](const std::function<void(job::PodAsk*)>& change) {
+  const auto refused = [](const std::function<void(job::PodSettings*)>& change) {
     DesiredJob job = SomeJob();
-    change(&job.pod_asks[job.tasks[1].role]);
+    change(&job.pod_settings[job.tasks[1].role]);
     return CheckObjects(kOptions, job).message();
   };
-  EXPECT_THAT(refused([](job::PodAsk* ask) {
+  EXPECT_THAT(refused([](job::PodSettings* ask) {
                 ask->volumes = {"empty:1Gi:/a", "empty:1Gi:/a/"};
               }),
               HasSubstr("two of them are mounted at /a"));
-  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"empty:/.shoal/job"}; }),
+  EXPECT_THAT(refused([](job::PodSettings* ask) { ask->volumes = {"empty:/.shoal/job"}; }),
               HasSubstr("neither / nor below /.shoal"));
-  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"host:/a/../etc:/a"}; }),
+  EXPECT_THAT(refused([](job::PodSettings* ask) { ask->volumes = {"host:/a/../etc:/a"}; }),
               HasSubstr("got \"host:/a/../etc:/a\""));
-  EXPECT_THAT(refused([](job::PodAsk* ask) { ask->volumes = {"nfs::/a:/a"}; }),
+  EXPECT_THAT(refused([](job::PodSettings* ask) { ask->volumes = {"nfs::/a:/a"}; }),
               HasSubstr("expected pvc"));
-  EXPECT_THAT(refused([](job::PodAsk* ask) {
+  EXPECT_THAT(refused([](job::PodSettings* ask) {
                 ask->labels = {{"job-name", "x"}};
               }),
               HasSubstr("got job-name"));
-  EXPECT_THAT(refused([](job::PodAsk* ask) {
+  EXPECT_THAT(refused([](job::PodSettings* ask) {
                 ask->container_security_context =
                     R"({"privileged":true,"allowPrivilegeEscalation":false})";
               }),
               HasSubstr("allowPrivilegeEscalation: false beside"));
-  EXPECT_THAT(refused([](job::PodAsk* ask) {
+  EXPECT_THAT(refused([](job::PodSettings* ask) {
                 ask->security_context = R"({"runAsUser":0,"runAsNonRoot":true})";
               }),
               HasSubstr("the user 0"));
-  EXPECT_EQ(refused([](job::PodAsk* ask) {
+  EXPECT_EQ(refused([](job::PodSettings* ask) {
               ask->security_context = R"({"runAsUser":0,"runAsNonRoot":true})";
               ask->container_security_context = R"({"runAsUser":7})";
             }),
@@ -743,22 +746,22 @@ TEST(Decode, ExecStatus) {
 TEST(Frames, ComeBackAsTheyWere) {
   for (const size_t size : {0, 1, 125, 126, 65535, 65536}) {
     const std::string bytes(size, 'x');
-    std::string frame = WsMessage(bytes);
+    std::string frame = EncodeWebSocketMessage(bytes);
     // A server's are not masked.
     const size_t head = size < 126 ? 2 : size < 65536 ? 4 : 10;
     std::string plain = frame.substr(0, head) + bytes;
     plain[1] = static_cast<char>(plain[1] & 0x7f);
-    WsReader reader;
-    std::vector<WsReader::Message> messages;
+    WebSocketReader reader;
+    std::vector<WebSocketReader::Message> messages;
     for (const char c : plain) ASSERT_TRUE(reader.Feed(std::string(1, c), &messages).ok());
     ASSERT_THAT(messages, SizeIs(1));
     EXPECT_EQ(messages[0].bytes, bytes);
-    std::vector<WsReader::Message> none;
-    EXPECT_FALSE(WsReader().Feed(frame, &none).ok());  // masked
+    std::vector<WebSocketReader::Message> none;
+    EXPECT_FALSE(WebSocketReader().Feed(frame, &none).ok());  // masked
   }
 }
 
-TEST(Relay, TheHeadIsOurs) {
+TEST(PodRelay, TheHeadIsOurs) {
   const auto head = RewriteHead(
       "GET /shoal/rendezvous HTTP/1.1\r\nHost: 127.0.0.1:1\r\nauthorization: Bearer evil\r\n"
       "Upgrade: websocket\r\n\r\n",

@@ -10,10 +10,10 @@
 #include "base/base64.h"
 #include "base/id.h"
 #include "engine/kubernetes/kube_config.h"
-#include "engine/kubernetes/placement.h"
+#include "engine/kubernetes/pod_placement.h"
 #include "engine/kubernetes/pod_volumes.h"
-#include "engine/restart_rules.h"
-#include "engine/task_process.h"
+#include "engine/process/task_process.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -53,13 +53,14 @@ void ReplaceAll(const std::string& from, const std::string& to, std::string* tex
 std::string Word(std::string text, const DesiredJob& job, const std::string& name_space) {
   ReplaceAll("$", "$$", &text);
   const Endpoint coordinator = CoordinatorAddress(job.job_id, name_space);
-  ReplaceAll(kIncarnationMark, std::string("$(") + kIncarnationVariable + ")", &text);
-  ReplaceAll(kIndexMark, std::string("$(") + kIndexVariable + ")", &text);
-  ReplaceAll(kHostMark, std::string("$(") + kAddressVariable + ")", &text);
-  ReplaceAll(kDirMark, kDirPath, &text);
-  ReplaceAll(kSeedMark, kSeedPath, &text);
-  ReplaceAll(kPortMark, std::to_string(coordinator.port), &text);
-  ReplaceAll(kCoordinatorMark, coordinator.host + ":" + std::to_string(coordinator.port), &text);
+  ReplaceAll(kIncarnationPlaceholder, std::string("$(") + kIncarnationVariable + ")", &text);
+  ReplaceAll(kIndexPlaceholder, std::string("$(") + kIndexVariable + ")", &text);
+  ReplaceAll(kHostPlaceholder, std::string("$(") + kAddressVariable + ")", &text);
+  ReplaceAll(kDirPlaceholder, kDirPath, &text);
+  ReplaceAll(kBootstrapDirPlaceholder, kBootstrapPath, &text);
+  ReplaceAll(kPortPlaceholder, std::to_string(coordinator.port), &text);
+  ReplaceAll(kCoordinatorPlaceholder, coordinator.host + ":" + std::to_string(coordinator.port),
+             &text);
   return text;
 }
 
@@ -210,7 +211,7 @@ void AddVolumes(const std::vector<PodVolume>& volumes, Mounted* all) {
   }
 }
 
-Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::PodAsk& ask,
+Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::PodSettings& ask,
                 const DesiredTask& task) {
   Mounted all;
   const auto add = [&](const std::string& name, json::object source, const std::string& target,
@@ -229,9 +230,9 @@ Mounted Volumes(const ObjectOptions& options, const DesiredJob& job, const job::
   } else if (brought) {
     add("shoal", {{"emptyDir", json::object()}}, fs::path(kLauncherPath).parent_path(), false);
   }
-  if (!job.seed.empty()) {
+  if (!job.bootstrap_files.empty()) {
     add("seed", {{"secret", {{"secretName", BaseName(job.job_id)}, {"defaultMode", 0444}}}},
-        kSeedPath, true);
+        kBootstrapPath, true);
   }
   add("job", {{"emptyDir", json::object()}}, kDirPath, false);
   std::vector<PodVolume> volumes;  // CheckObjects has seen them
@@ -264,7 +265,7 @@ json::object Annotations(const DesiredJob& job, const std::string& role) {
 
 json::object TaskContainer(const ObjectOptions& options, const DesiredJob& job,
                            const DesiredTask& task, const std::string& name_space, bool indexed) {
-  const job::PodAsk ask = AskOf(job, task.role);
+  const job::PodSettings ask = AskOf(job, task.role);
   const bool bare = job.image.empty() || IsInOwnImage(options, job, task);
   json::object container{{"name", kTaskContainer},
                          {"image", bare ? LauncherImage(options, job) : job.image},
@@ -344,12 +345,12 @@ Status CheckObjects(const ObjectOptions& options, const DesiredJob& job) {
     }
   }
   std::set<std::string> roles = {"", "coordinator"};
-  for (const auto& [role, _] : job.pod_asks) roles.insert(role);
+  for (const auto& [role, _] : job.pod_settings) roles.insert(role);
   for (const std::string& role : roles) {
-    const job::PodAsk ask = AskOf(job, role);
+    const job::PodSettings ask = AskOf(job, role);
     Status good = CheckPodVolumes(ask);
     if (good.ok()) good = CheckPlacement(job, ask);
-    if (!good.ok()) return job.pod_asks.contains(role) ? good.With("roles." + role) : good;
+    if (!good.ok()) return job.pod_settings.contains(role) ? good.With("roles." + role) : good;
   }
   return Status::Ok();
 }
@@ -361,7 +362,7 @@ bool BringsLauncher(const ObjectOptions& options, const DesiredJob& job) {
 
 json::object PodTemplate(const ObjectOptions& options, const DesiredJob& job,
                          const DesiredTask& task, const std::string& name_space, bool indexed) {
-  const job::PodAsk ask = AskOf(job, task.role);
+  const job::PodSettings ask = AskOf(job, task.role);
   json::object labels = Labels(job, task.role);
   if (!indexed) labels[kIndexLabel] = std::to_string(task.index);
   json::object spec{
@@ -468,9 +469,9 @@ json::object ServiceObject(const DesiredJob& job, const Owner& owner) {
 }
 
 std::optional<json::object> SecretObject(const DesiredJob& job, const Owner& owner) {
-  if (job.seed.empty()) return std::nullopt;
+  if (job.bootstrap_files.empty()) return std::nullopt;
   json::object data;
-  for (const auto& [name, bytes] : job.seed) data[name] = EncodeBase64(bytes);
+  for (const auto& [name, bytes] : job.bootstrap_files) data[name] = EncodeBase64(bytes);
   return json::object{{"apiVersion", "v1"},
                       {"kind", "Secret"},
                       {"type", "Opaque"},

@@ -18,7 +18,7 @@ namespace shoal::engine::kubernetes {
 inline constexpr const char* kLauncherSource = "/shoal-task";
 inline constexpr const char* kLauncherPath = "/.shoal/bin/shoal";
 inline constexpr const char* kLauncherMounted = "/.shoal/image/shoal-task";
-inline constexpr const char* kSeedPath = "/.shoal/seed";
+inline constexpr const char* kBootstrapPath = "/.shoal/seed";
 inline constexpr const char* kDirPath = "/.shoal/job";
 
 struct ObjectOptions {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/kubernetes/objects.h"
-#include "engine/task_state.h"
+#include "engine/tasks/task_state.h"
 
 namespace shoal::engine::kubernetes {
 

@@ -72,7 +72,7 @@ Result<PodVolume> ParsePodVolume(const std::string& text) {
       ":ro behind it or not");
 }
 
-Status CheckPodVolumes(const job::PodAsk& ask) {
+Status CheckPodVolumes(const job::PodSettings& ask) {
   std::set<std::string> targets;
   for (const std::string& text : ask.volumes) {
     TRY_ASSIGN(const PodVolume volume, ParsePodVolume(text));

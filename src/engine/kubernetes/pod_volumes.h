@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "job/kubernetes.h"
+#include "job/spec/kubernetes.h"
 
 namespace shoal::engine::kubernetes {
 
@@ -21,6 +21,6 @@ struct PodVolume {
 Result<PodVolume> ParsePodVolume(const std::string& text);
 
 // What of a role's volumes no pod can have: two at one place, ours among them.
-Status CheckPodVolumes(const job::PodAsk& ask);
+Status CheckPodVolumes(const job::PodSettings& ask);
 
 }  // namespace shoal::engine::kubernetes

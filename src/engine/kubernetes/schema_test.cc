@@ -7,8 +7,8 @@
 
 #include "engine/kubernetes/objects.h"
 #include "engine/kubernetes/plan_jobs.h"
-#include "engine/test_schema.h"
-#include "job/pod_fields.h"
+#include "engine/testing/test_json_schema.h"
+#include "job/file/pod_fields.h"
 
 namespace shoal::engine::kubernetes {
 namespace {
@@ -18,7 +18,7 @@ class Definitions {
   Definitions() : all_(ReadGolden("kubernetes/schemas.json")) {}
   // "" if it is as the definition says, else what is wrong.
   std::string Check(const std::string& name, const json::value& value) const {
-    return Differs(value, {{"$ref", name}}, name.substr(name.rfind('.') + 1), all_);
+    return DescribeDifference(value, {{"$ref", name}}, name.substr(name.rfind('.') + 1), all_);
   }
 
  private:
@@ -36,13 +36,13 @@ DesiredJob FullJob() {
   for (const char* role : {"coordinator", "worker"}) {
     DesiredTask task;
     task.role = role;
-    task.argv = {"/opt/shoal", "task", "--index", kIndexMark};
+    task.argv = {"/opt/shoal", "task", "--index", kIndexPlaceholder};
     task.env = {{"A", "b"}};
     task.resources = {1.5, 1 << 30, 2};
     if (task.role == "worker") task.excluded_hosts = {"node1"};
     job.tasks.push_back(task);
   }
-  job.seed = {{"token", "t"}, {"job.json", "{}"}};
+  job.bootstrap_files = {{"token", "t"}, {"job.json", "{}"}};
   job.kubernetes.labels = {{"kueue.x-k8s.io/queue-name", "q"}};
   job.kubernetes.annotations = {{"sidecar.istio.io/inject", "false"}};
   job.kubernetes.node_selector = {{"zone", "b"}};
@@ -65,8 +65,8 @@ DesiredJob FullJob() {
       R"({"readOnlyRootFilesystem":true,"capabilities":{"drop":["ALL"]}})";
   job.kubernetes.host_network = true;
   job.kubernetes.resources = {"rdma/hca=1"};
-  job.pod_asks["worker"].runtime_class = "nvidia";
-  job.pod_asks["worker"].volumes = {"pvc:a:/a", "memory:1Gi:/dev/shm", "empty:/d"};
+  job.pod_settings["worker"].runtime_class = "nvidia";
+  job.pod_settings["worker"].volumes = {"pvc:a:/a", "memory:1Gi:/dev/shm", "empty:/d"};
   return job;
 }
 
@@ -99,7 +99,7 @@ TEST_P(KubernetesSchema, AllThatIsSentIsInTheDefinitions) {
   EXPECT_NE(definitions.Check("io.k8s.api.core.v1.Secret", {{"dta", json::object()}}), "");
 }
 
-// "text" and the like, as job/pod_fields.h has it.
+// "text" and the like, as job/file/pod_fields.h has it.
 std::string TypeOf(const json::object& schema) {
   if (const json::value* ref = schema.if_contains("$ref")) {
     const std::string name(ref->as_string());

@@ -14,17 +14,17 @@
 #include <thread>
 
 #include "base/file.h"
-#include "engine/coordinator_place.h"
-#include "engine/event_hub.h"
-#include "engine/job_files.h"
-#include "engine/local/apart.h"
+#include "engine/exec/local_exec.h"
+#include "engine/local/isolated_dirs.h"
+#include "engine/local/job_remains.h"
 #include "engine/local/local_job.h"
-#include "engine/local/sweep.h"
-#include "engine/process_exec.h"
-#include "engine/task_process.h"
-#include "host/cgroup.h"
-#include "host/nvml.h"
-#include "host/usage.h"
+#include "engine/process/task_process.h"
+#include "engine/tasks/coordinator_location.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/job_files.h"
+#include "host/cgroup/cgroup.h"
+#include "host/gpu/nvml.h"
+#include "host/process/process_usage.h"
 
 namespace shoal::engine {
 namespace {
@@ -51,8 +51,10 @@ class LocalEngine final : public PublishingEngine {
     thread_.join();
   }
 
-  std::string name() const override { return options_.apart ? "local-apart" : "local"; }
-  bool SharesJobDirectory() const override { return !options_.apart; }
+  std::string name() const override {
+    return options_.no_shared_filesystem ? "local-apart" : "local";
+  }
+  bool SharesJobDirectory() const override { return !options_.no_shared_filesystem; }
   bool UsesPids() const override { return true; }
   Result<Capacity> GetCapacity() override;
   Status Apply(const DesiredJob& desired) override;
@@ -161,7 +163,7 @@ std::vector<fs::path> LocalEngine::GroupBases() {
 }
 
 Status LocalEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   const std::vector<fs::path> bases = GroupBases();
   {
     const auto lock = Lock();
@@ -223,7 +225,7 @@ Status LocalEngine::Stop(const std::string& job_id, milliseconds grace) {
       }
     }
   }
-  TRY(Sweep(job_id, bases));
+  TRY(RemoveJobRemains(job_id, bases));
   const auto lock = Lock();
   if (auto it = jobs_.find(job_id); it != jobs_.end()) {
     it->second->RemoveRecords();
@@ -241,11 +243,11 @@ Result<std::string> LocalEngine::JobDir(const std::string& job_id) {
 
 Result<Endpoint> LocalEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  if (options_.apart) {
-    TRY_ASSIGN(const uint16_t port, ApartPort(dir));
+  if (options_.no_shared_filesystem) {
+    TRY_ASSIGN(const uint16_t port, IsolatedCoordinatorPort(dir));
     return Endpoint{"127.0.0.1", port};
   }
-  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
   if (!host::IsAlive(static_cast<pid_t>(place.pid))) {
     return Unavailable("the coordinator of job " + job_id + " (process " +
                        std::to_string(place.pid) +

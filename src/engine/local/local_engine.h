@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/restart_rules.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine {
 
@@ -20,7 +20,7 @@ struct LocalEngineOptions {
   RestartRules restart;
   // Tasks share no directory, with us or with each other, as on other hosts (apart.h): for tests of
   // what holds on engines that are elsewhere. Its name is "local-apart" then.
-  bool apart = false;
+  bool no_shared_filesystem = false;
   // "NAME=value": what every task's environment begins with. Empty: PATH, HOME, LANG and the like
   // of this process.
   std::vector<std::string> environment;

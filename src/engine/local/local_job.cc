@@ -14,13 +14,13 @@
 #include <set>
 
 #include "base/log.h"
-#include "base/open_files.h"
-#include "engine/job_files.h"
-#include "engine/local/apart.h"
-#include "engine/own_host.h"
-#include "engine/spawn.h"
-#include "engine/task_process.h"
-#include "host/usage.h"
+#include "base/open_file_limit.h"
+#include "engine/local/isolated_dirs.h"
+#include "engine/process/local_host.h"
+#include "engine/process/spawn.h"
+#include "engine/process/task_process.h"
+#include "engine/tasks/job_files.h"
+#include "host/process/process_usage.h"
 
 namespace shoal::engine {
 namespace {
@@ -184,7 +184,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
                               " is already run by another shoal process on this machine");
   }
   AllowTasks(desired.tasks.size());
-  if (options_->apart) TRY(MakeApart(desired));
+  if (options_->no_shared_filesystem) TRY(CreateIsolatedDirs(desired));
   const TimePoint now = options_->clock->Now();
   const auto want = [&](const DesiredTask& wish, const TaskKey& key, Task* task, bool fresh) {
     if (fresh) order_.push_back(key);
@@ -192,7 +192,7 @@ Status LocalJob::Apply(const DesiredJob& desired) {
     const bool again = !fresh && !task->wanted && !task->pidfd.valid();
     task->wanted = true;
     task->desired = wish;
-    if (fresh || again || task->phase == TaskPhase::kRefused) task->BeginAnew(now);
+    if (fresh || again || task->phase == TaskPhase::kRefused) task->ResetForStart(now);
   };
   MatchTasks(desired.tasks, &tasks_, want, [&](Task* task) {
     task->wanted = false;
@@ -266,28 +266,28 @@ bool LocalJob::TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<Ta
   task->end_reads = 0;
   task->pid = 0;
   dirty_ = true;
-  TaskEnd end = EndOf(wait_status);
+  TaskEnd end = DecodeWaitStatus(wait_status);
   task->TakeEnd({options_->restart, task->desired.restart_if_lost, stopping_}, now, &end,
-                [&] { return LastWords(key); });
+                [&] { return ReadLogTail(key); });
   Tell(key, *task, std::move(end), events);
   return true;
 }
 
-std::string LocalJob::LastWords(const Key& key) const {
+std::string LocalJob::ReadLogTail(const Key& key) const {
   return ReadTail(TaskLogPath(dir_, key.first, key.second), kLogTail).value_or("");
 }
 
 Result<Spawned> LocalJob::SpawnTask(const Key& key, const Task& task) const {
   DesiredTask desired = task.desired;
-  if (options_->apart) {
-    TRY_ASSIGN(desired, TaskApart(dir_, task.desired, task.incarnation));
+  if (options_->no_shared_filesystem) {
+    TRY_ASSIGN(desired, IsolateTask(dir_, task.desired, task.incarnation));
   } else {
-    TRY(CheckOwnHost("local", task.desired));
+    TRY(CheckHostNotExcluded("local", task.desired));
   }
   std::vector<std::string> environment = options_->environment;
   if (std::string entry = OpenFilesEntry(); !entry.empty()) environment.push_back(std::move(entry));
-  return Spawn(SpawnSpecOf({id_, dir_, key.first, key.second, task.incarnation}, desired,
-                           std::move(environment)));
+  return Spawn(MakeSpawnSpec({id_, dir_, key.first, key.second, task.incarnation}, desired,
+                             std::move(environment)));
 }
 
 void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events) {
@@ -303,7 +303,7 @@ void LocalJob::Start(const Key& key, Task* task, TimePoint now, std::vector<Task
     end.reason = spawned.status().message();
     task->phase = TaskPhase::kRefused;
     if (spawned.status().retryable())
-      task->Lose(options_->restart, now, &end, [&] { return LastWords(key); });
+      task->ApplyLoss(options_->restart, now, &end, [&] { return ReadLogTail(key); });
     return Tell(key, *task, std::move(end), events);
   }
   task->pid = spawned->pid;
@@ -356,7 +356,7 @@ void LocalJob::RemoveRecords() {
   if (!lock_.valid()) return;
   ::unlink((EngineDir(dir_) / "tasks.json").c_str());
   ::unlink((EngineDir(dir_) / "lock").c_str());
-  if (options_->apart) RemoveApart(dir_);
+  if (options_->no_shared_filesystem) RemoveIsolatedDirs(dir_);
 }
 
 }  // namespace shoal::engine

@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "engine/engine.h"
+#include "engine/local/job_records.h"
 #include "engine/local/local_engine.h"
-#include "engine/records.h"
-#include "engine/spawn.h"
-#include "engine/task_state.h"
+#include "engine/process/spawn.h"
+#include "engine/tasks/task_state.h"
 
 namespace shoal::engine {
 
@@ -69,7 +69,7 @@ class LocalJob {
   // True if the task is to be forgotten.
   bool StepTask(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
   bool TakeEnd(const Key& key, Task* task, TimePoint now, std::vector<TaskEvent>* events);
-  std::string LastWords(const Key& key) const;
+  std::string ReadLogTail(const Key& key) const;
   void Tell(const Key& key, const Task& task, TaskEnd end, std::vector<TaskEvent>* events) const;
   void Save();
 

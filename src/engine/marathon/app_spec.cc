@@ -45,7 +45,7 @@ json::object Environment(const DesiredJob& job) {
   json::object env = PassedVariables();
   const std::string service = CoordinatorService(job.marathon, job.job_id);
   if (const char* asked = std::getenv(kDnsVariable); asked != nullptr && !service.empty())
-    env[kServiceVariable] = service + "@" + asked;
+    env[kCoordinatorServiceVariable] = service + "@" + asked;
   return env;
 }
 
@@ -81,7 +81,7 @@ json::object Container(const DesiredJob& job, const std::string& program) {
   return container;
 }
 
-void AddResources(const std::string& role, const RoleNeed& need, json::object* app) {
+void AddResources(const std::string& role, const RoleRequirement& need, json::object* app) {
   constexpr double kLeastCpus = 0.1;
   const bool coordinator = role == kCoordinator;
   const job::Resources& wants = need.resources;
@@ -103,26 +103,26 @@ json::array HealthChecks(const job::Health& health, const std::string& command) 
   json::array checks;
   checks.push_back(json::object{{"protocol", "COMMAND"},
                                 {"command", {{"value", command}}},
-                                {"gracePeriodSeconds", Seconds(health.grace)},
-                                {"intervalSeconds", Seconds(health.every)},
-                                {"timeoutSeconds", Seconds(health.timeout) + kLater},
+                                {"gracePeriodSeconds", CeilSeconds(health.grace)},
+                                {"intervalSeconds", CeilSeconds(health.every)},
+                                {"timeoutSeconds", CeilSeconds(health.timeout) + kLater},
                                 {"maxConsecutiveFailures", health.failures}});
   return checks;
 }
 
-json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleNeed& need,
+json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleRequirement& need,
                      const std::string& program) {
   const job::Marathon& settings = job.marathon;
-  const int64_t unreachable = Seconds(settings.unreachable);
-  const std::string own = "exec " + ProgramWord(program) + " marathon ";
-  const std::string place = Quote(job.job_dir) + " " + Quote(role);
+  const int64_t unreachable = CeilSeconds(settings.unreachable);
+  const std::string own = "exec " + QuoteProgram(program) + " marathon ";
+  const std::string place = ShellQuote(job.job_dir) + " " + ShellQuote(role);
   json::object app{
       {"id", AppId(GroupId(settings, job.job_id), role)},
       {"cmd", own + "hold " + place},
       {"instances", need.instances},
       {"labels", {{kJobLabel, job.job_id}, {kRoleLabel, role}, {kDirLabel, job.job_dir}}},
-      {"backoffSeconds", Seconds(settings.backoff)},
-      {"maxLaunchDelaySeconds", Seconds(settings.longest_backoff)},
+      {"backoffSeconds", CeilSeconds(settings.backoff)},
+      {"maxLaunchDelaySeconds", CeilSeconds(settings.longest_backoff)},
       {"taskKillGracePeriodSeconds", 30},
       {"upgradeStrategy", {{"minimumHealthCapacity", 0}, {"maximumOverCapacity", 0}}},
       {"unreachableStrategy",
@@ -155,18 +155,18 @@ json::object MakeApp(const DesiredJob& job, const std::string& role, const RoleN
 
 }  // namespace
 
-std::string Quote(const std::string& text) {
+std::string ShellQuote(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-std::string ProgramWord(const std::string& program) {
+std::string QuoteProgram(const std::string& program) {
   const bool fetched = program.find('/') == std::string::npos;
-  return fetched ? "\"$MESOS_SANDBOX\"/" + Quote(program) : Quote(program);
+  return fetched ? "\"$MESOS_SANDBOX\"/" + ShellQuote(program) : ShellQuote(program);
 }
 
-int64_t Seconds(std::chrono::milliseconds time) {
+int64_t CeilSeconds(std::chrono::milliseconds time) {
   return std::chrono::ceil<std::chrono::seconds>(time).count();
 }
 
@@ -286,10 +286,10 @@ Status CheckSettings(const DesiredJob& desired) {
   return Status::Ok();
 }
 
-std::map<std::string, RoleNeed> NeedsOf(const DesiredJob& desired) {
-  std::map<std::string, RoleNeed> needs;
+std::map<std::string, RoleRequirement> RoleRequirements(const DesiredJob& desired) {
+  std::map<std::string, RoleRequirement> needs;
   for (const DesiredTask& task : desired.tasks) {
-    RoleNeed& need = needs[task.role];
+    RoleRequirement& need = needs[task.role];
     ++need.instances;
     need.resources.cpu = std::max(need.resources.cpu, task.resources.cpu);
     need.resources.memory_bytes =
@@ -302,7 +302,8 @@ std::map<std::string, RoleNeed> NeedsOf(const DesiredJob& desired) {
   return needs;
 }
 
-json::object MakeGroup(const DesiredJob& settings, const std::map<std::string, RoleNeed>& needs,
+json::object MakeGroup(const DesiredJob& settings,
+                       const std::map<std::string, RoleRequirement>& needs,
                        const std::string& program) {
   json::array apps;
   for (const auto& [role, need] : needs) apps.push_back(MakeApp(settings, role, need, program));

@@ -20,7 +20,7 @@ inline constexpr const char* kDirLabel = "SHOAL_DIR";
 inline constexpr const char* kCoordinator = "coordinator";
 
 // One role's app: how many Mesos tasks, and what each of them needs.
-struct RoleNeed {
+struct RoleRequirement {
   int instances = 0;
   job::Resources resources;  // the largest of its tasks'
 };
@@ -40,30 +40,31 @@ std::string AppId(const std::string& group, const std::string& role);
 // The SRV record that Mesos-DNS makes of the coordinator's port; empty if the name would be too
 // long for one.
 std::string CoordinatorService(const job::Marathon& settings, const std::string& job_id);
-// Who is asked for it: HOST:PORT, numeric, or "machine" (net/srv.h). Not set: nobody.
+// Who is asked for it: HOST:PORT, numeric, or "machine" (net/srv_record.h). Not set: nobody.
 inline constexpr const char* kDnsVariable = "SHOAL_MESOS_DNS";
-// What launchers are told (rendezvous/service_place.h).
-inline constexpr const char* kServiceVariable = "SHOAL_COORDINATOR_SERVICE";
+// What launchers are told (rendezvous/bootstrap/coordinator_lookup.h).
+inline constexpr const char* kCoordinatorServiceVariable = "SHOAL_COORDINATOR_SERVICE";
 
 // InvalidArgument names the field of the job file.
 Status CheckSettings(const DesiredJob& desired);
 
 // Of the tasks named.
-std::map<std::string, RoleNeed> NeedsOf(const DesiredJob& desired);
+std::map<std::string, RoleRequirement> RoleRequirements(const DesiredJob& desired);
 
 // The body of PUT /v2/groups. `program`: shoal, as the agents find it. `settings`: of the job; its
 // tasks are not looked at.
-json::object MakeGroup(const DesiredJob& settings, const std::map<std::string, RoleNeed>& needs,
+json::object MakeGroup(const DesiredJob& settings,
+                       const std::map<std::string, RoleRequirement>& needs,
                        const std::string& program);
 
 // ---- What Metronome's jobs have as well (metronome_spec.h) ----
 
 // The program as a word of `cmd`: a path, or a name in the task's sandbox.
-std::string ProgramWord(const std::string& program);
+std::string QuoteProgram(const std::string& program);
 // As sh reads one word.
-std::string Quote(const std::string& text);
+std::string ShellQuote(const std::string& text);
 // Whole seconds, rounded up.
-int64_t Seconds(std::chrono::milliseconds time);
+int64_t CeilSeconds(std::chrono::milliseconds time);
 // Of "FIELD:OPERATOR[:VALUE]".
 json::array Constraint(const std::string& text);
 // What a task's sandbox gets; the program can be executed there.

@@ -5,8 +5,8 @@
 
 #include "base/json.h"
 #include "engine/marathon/app_spec.h"
-#include "engine/restart_rules.h"
-#include "job/job.h"
+#include "engine/tasks/restart_rules.h"
+#include "job/spec/job.h"
 
 namespace shoal::engine::marathon {
 namespace {
@@ -150,10 +150,10 @@ Result<std::vector<App>> DecodeApps(std::string_view body) {
   return decoded;
 }
 
-Result<std::vector<Waiting>> DecodeQueue(std::string_view body) {
+Result<std::vector<PendingApp>> DecodeQueue(std::string_view body) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(body));
   TRY_ASSIGN(const json::array* items, ArrayIn(object, "queue"));
-  std::vector<Waiting> waiting;
+  std::vector<PendingApp> waiting;
   for (const json::value& value : *items) {
     if (!value.is_object()) return InvalidArgument("queue: expected objects");
     const json::object* app = ObjectIn(value.get_object(), "app");
@@ -190,7 +190,7 @@ Result<std::vector<std::string>> DecodeDeployments(std::string_view body) {
   return ids;
 }
 
-std::string DecodeComplaint(std::string_view body) {
+std::string DecodeErrorMessage(std::string_view body) {
   const auto object = ParseJsonObject(body);
   if (!object.ok()) return OneLine(std::string(body.substr(0, kMaxMessage)));
   std::string text = GetStringOr(*object, "message", "it does not say why");
@@ -215,9 +215,9 @@ Result<std::string> DecodeMesosUrl(std::string_view body) {
                            : OneLine(GetStringOr(*config, "mesos_leader_ui_url", ""));
 }
 
-Result<ClusterNumbers> DecodeNumbers(std::string_view body) {
+Result<ClusterResources> DecodeClusterResources(std::string_view body) {
   TRY_ASSIGN(const json::object object, ParseJsonObject(body));
-  ClusterNumbers numbers;
+  ClusterResources numbers;
   TRY_ASSIGN(numbers.cpus, GetDouble(object, "master/cpus_total"));
   TRY_ASSIGN(numbers.memory_mb, GetDouble(object, "master/mem_total"));
   numbers.gpus = GetDoubleOr(object, "master/gpus_total", 0);
@@ -228,7 +228,7 @@ Result<ClusterNumbers> DecodeNumbers(std::string_view body) {
   return numbers;
 }
 
-Status EventCutter::Feed(std::string_view bytes, std::vector<Event>* events) {
+Status ServerSentEventParser::Feed(std::string_view bytes, std::vector<Event>* events) {
   for (const char c : bytes) {
     if (c == '\r') continue;
     if (c != '\n') {
@@ -242,7 +242,7 @@ Status EventCutter::Feed(std::string_view bytes, std::vector<Event>* events) {
   return Status::Ok();
 }
 
-void EventCutter::EndLine(std::string_view line, std::vector<Event>* events) {
+void ServerSentEventParser::EndLine(std::string_view line, std::vector<Event>* events) {
   constexpr std::string_view kData = "data:";
   if (line.starts_with(kData)) {
     line.remove_prefix(kData.size());

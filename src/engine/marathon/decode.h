@@ -39,12 +39,12 @@ struct App {
 Result<std::vector<App>> DecodeApps(std::string_view body);
 
 // Why instances of an app do not start: a sentence without its subject.
-struct Waiting {
+struct PendingApp {
   std::string app;
   std::string reason;
 };
 // GET /v2/queue
-Result<std::vector<Waiting>> DecodeQueue(std::string_view body);
+Result<std::vector<PendingApp>> DecodeQueue(std::string_view body);
 
 // The deployments that a change waits for, of a 409's body; empty if it names none.
 std::vector<std::string> DecodeConflict(std::string_view body);
@@ -54,18 +54,18 @@ std::string DecodeDeployment(std::string_view body);
 Result<std::vector<std::string>> DecodeDeployments(std::string_view body);
 
 // What a bad answer says, as one line for people.
-std::string DecodeComplaint(std::string_view body);
+std::string DecodeErrorMessage(std::string_view body);
 
 // GET /v2/info: where Mesos' leader shows its numbers; empty if it does not say.
 Result<std::string> DecodeMesosUrl(std::string_view body);
 
-struct ClusterNumbers {
+struct ClusterResources {
   double cpus = 0;
   double memory_mb = 0;
   double gpus = 0;
 };
 // GET /metrics/snapshot of Mesos.
-Result<ClusterNumbers> DecodeNumbers(std::string_view body);
+Result<ClusterResources> DecodeClusterResources(std::string_view body);
 
 struct Event {
   std::string type;  // status_update_event, deployment_success …
@@ -77,7 +77,7 @@ struct Event {
 };
 
 // Takes a stream of server-sent events apart. Plain value.
-class EventCutter {
+class ServerSentEventParser {
  public:
   // Appends the events that are whole now. An event over 1 MiB is an error; one that is no JSON of
   // Marathon's is passed over.

@@ -54,7 +54,7 @@ Status EventListener::ListenOnce() {
     stream_ = stream;
   }
   on_event_({});
-  EventCutter cutter;
+  ServerSentEventParser cutter;
   for (;;) {
     auto bytes = stream->Next(kSilence);
     if (bytes.status().code() == Code::kDeadlineExceeded) continue;

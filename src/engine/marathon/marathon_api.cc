@@ -28,7 +28,7 @@ Result<Capacity> MarathonApi::Numbers() const {
   if (reply.status != 200)
     return Unavailable("Mesos at " + *mesos + " answers GET /metrics/snapshot with " +
                        std::to_string(reply.status));
-  const auto numbers = DecodeNumbers(reply.body);
+  const auto numbers = DecodeClusterResources(reply.body);
   if (!numbers.ok()) return client_->Unreadable("/metrics/snapshot", numbers.status());
   return Capacity{numbers->cpus, static_cast<int64_t>(numbers->memory_mb) << 20,
                   static_cast<int>(numbers->gpus)};
@@ -85,7 +85,7 @@ Result<std::vector<App>> MarathonApi::AppsOf(const std::string& job_id) const {
   return apps;
 }
 
-Result<std::vector<Waiting>> MarathonApi::Queue() const {
+Result<std::vector<PendingApp>> MarathonApi::Queue() const {
   TRY_ASSIGN(const net::HttpReply reply, client_->Call(client_->Request("GET", "/v2/queue")));
   auto waiting = DecodeQueue(reply.body);
   if (!waiting.ok()) return client_->Unreadable("/v2/queue", waiting.status());

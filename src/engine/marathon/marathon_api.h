@@ -38,7 +38,7 @@ class MarathonApi {
   // Those that run.
   Result<std::vector<std::string>> Deployments() const;
   Result<std::vector<App>> AppsOf(const std::string& job_id) const;
-  Result<std::vector<Waiting>> Queue() const;
+  Result<std::vector<PendingApp>> Queue() const;
   // Of tasks' changes of state and of ended deployments.
   Result<std::unique_ptr<net::HttpStream>> Events() const;
 

@@ -13,17 +13,17 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/change_watch.h"
-#include "engine/coordinator_place.h"
-#include "engine/event_hub.h"
-#include "engine/job_files.h"
+#include "engine/agent/directory_watcher.h"
+#include "engine/exec/local_exec.h"
 #include "engine/marathon/event_listener.h"
-#include "engine/marathon/inside.h"
 #include "engine/marathon/marathon_api.h"
+#include "engine/marathon/marathon_helper.h"
 #include "engine/marathon/marathon_job.h"
-#include "engine/process_exec.h"
-#include "host/cgroup.h"
-#include "net/srv.h"
+#include "engine/tasks/coordinator_location.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/job_files.h"
+#include "host/cgroup/cgroup.h"
+#include "net/srv_record.h"
 
 namespace shoal::engine {
 namespace {
@@ -50,9 +50,9 @@ struct Cluster {
 
 class MarathonEngine final : public PublishingEngine {
  public:
-  MarathonEngine(MarathonEngineOptions options, ChangeWatch changes)
+  MarathonEngine(MarathonEngineOptions options, DirectoryWatcher changes)
       : options_(std::move(options)), changes_(std::move(changes)) {
-    reader_ = std::thread([this] { ReadHolders(); });
+    reader_ = std::thread([this] { ReadExecutorEvents(); });
     looker_ = std::thread([this] { LookAtMarathon(); });
   }
   ~MarathonEngine() override {
@@ -68,7 +68,7 @@ class MarathonEngine final : public PublishingEngine {
   }
 
   std::string name() const override { return "marathon"; }
-  bool QueuesItself() const override { return true; }
+  bool HasOwnQueue() const override { return true; }
   Result<Capacity> GetCapacity() override {
     TRY_ASSIGN(Cluster* const cluster, ClusterOf({}));
     return cluster->api->Numbers();
@@ -87,14 +87,14 @@ class MarathonEngine final : public PublishingEngine {
                             uint16_t port) override;
 
  private:
-  struct Held {
+  struct JobEntry {
     std::unique_ptr<MarathonJob> job;
     Cluster* cluster = nullptr;
     std::set<std::string> deployments;  // that we began
     bool sent = false;                  // … one of them before Marathon was asked last
   };
 
-  void ReadHolders();
+  void ReadExecutorEvents();
   void LookAtMarathon();
   void LookAt(const std::string& job_id);
   std::vector<TaskEvent> TakeApps(const std::string& job_id, const std::vector<marathon::App>& apps,
@@ -111,13 +111,13 @@ class MarathonEngine final : public PublishingEngine {
                    const Status& here);
 
   const MarathonEngineOptions options_;
-  const ChangeWatch changes_;
+  const DirectoryWatcher changes_;
 
   std::mutex connect_mu_;
   std::map<std::string, Cluster> clusters_;  // by URL; guarded by connect_mu_, none is removed
   std::mutex mu_;
   std::condition_variable changed_;                // something was read or said, or we end
-  std::map<std::string, Held> jobs_;               // guarded by mu_
+  std::map<std::string, JobEntry> jobs_;           // guarded by mu_
   std::map<std::string, marathon::Failure> said_;  // guarded by mu_: how Mesos tasks ended
   bool look_ = false;                              // guarded by mu_
   bool ending_ = false;                            // guarded by mu_
@@ -128,7 +128,7 @@ class MarathonEngine final : public PublishingEngine {
 
 // ---- the threads ----
 
-void MarathonEngine::ReadHolders() {
+void MarathonEngine::ReadExecutorEvents() {
   for (;;) {
     std::vector<TaskEvent> events;
     std::optional<milliseconds> timeout;
@@ -265,10 +265,10 @@ Result<Cluster*> MarathonEngine::ClusterOfRecord(const std::string& job_id) {
 }
 
 Result<std::string> MarathonEngine::Describe(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(marathon::CheckSettings(desired));
   const std::string& asked = desired.marathon.program;
-  const json::object group = marathon::MakeGroup(desired, marathon::NeedsOf(desired),
+  const json::object group = marathon::MakeGroup(desired, marathon::RoleRequirements(desired),
                                                  asked.empty() ? options_.program : asked);
   const std::string id = marathon::GroupId(desired.marathon, desired.job_id);
   return ToPrettyText(group) + "\n# Sent by PUT /v2/groups" + id +
@@ -276,17 +276,17 @@ Result<std::string> MarathonEngine::Describe(const DesiredJob& desired) {
 }
 
 Status MarathonEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY(marathon::CheckSettings(desired));
   TRY_ASSIGN(Cluster* const cluster, ClusterOf(desired.marathon));
-  Orders orders;
+  DesiredState orders;
   orders.grace = options_.remove_grace;
   orders.restart = options_.restart;
   orders.program = options_.program;
   bool fresh = false;
   {
     std::lock_guard lock(mu_);
-    Held& held = jobs_[desired.job_id];
+    JobEntry& held = jobs_[desired.job_id];
     fresh = held.job == nullptr;
     if (fresh) {
       auto made = MarathonJob::Make(desired.job_id, desired.job_dir);
@@ -296,7 +296,7 @@ Status MarathonEngine::Apply(const DesiredJob& desired) {
       }
       held.job = std::move(*made);
       held.cluster = cluster;
-      changes_.Add(marathon::PlacesDir(held.job->dir()));
+      changes_.Add(marathon::SlotsDir(held.job->dir()));
     }
     if (held.job->stopping())
       return FailedPrecondition("job " + desired.job_id + " is being stopped");
@@ -383,14 +383,14 @@ Result<std::vector<TaskStatus>> MarathonEngine::Adopt(const std::string& job_id,
   auto found = MarathonJob::Find(job_id, job_dir.empty() ? apps[0].dir : job_dir);
   if (!found.ok()) return found.status();
   std::lock_guard lock(mu_);
-  Held& held = jobs_[job_id];
+  JobEntry& held = jobs_[job_id];
   if (held.job == nullptr) {
     held.job = std::move(*found);
     held.cluster = cluster;
     held.deployments.insert("");  // of an earlier engine
   }
   Listen(cluster);
-  changes_.Add(marathon::PlacesDir(held.job->dir()));
+  changes_.Add(marathon::SlotsDir(held.job->dir()));
   changed_.notify_all();
   changes_.Wake();
   return held.job->List();
@@ -465,12 +465,12 @@ Result<Endpoint> MarathonEngine::Dial(const std::string& job_id) {
     dir = job->second.job->dir();
     service = marathon::CoordinatorService(job->second.job->settings().marathon, job_id);
   }
-  const auto place = ReadCoordinatorPlace(job_id, dir);
+  const auto place = ReadCoordinatorLocation(job_id, dir);
   if (place.ok()) return place->endpoint;
   const char* const dns = std::getenv(marathon::kDnsVariable);
   if (dns == nullptr || service.empty()) return place.status();
   constexpr std::chrono::seconds kDnsPatience{1};
-  TRY_ASSIGN(const auto found, net::FindService(service, dns, kDnsPatience));
+  TRY_ASSIGN(const auto found, net::LookUpSrv(service, dns, kDnsPatience));
   const net::Service& first = found.front();
   return Endpoint{first.address.empty() ? first.target : first.address, first.port};
 }
@@ -526,7 +526,7 @@ Result<UniqueFd> MarathonEngine::DialTask(const std::string& job_id, const std::
 }  // namespace
 
 Result<std::unique_ptr<Engine>> MakeMarathonEngine(MarathonEngineOptions options) {
-  TRY_ASSIGN(ChangeWatch changes, ChangeWatch::Make("the Marathon engine"));
+  TRY_ASSIGN(DirectoryWatcher changes, DirectoryWatcher::Make("the Marathon engine"));
   return std::unique_ptr<Engine>(
       std::make_unique<MarathonEngine>(std::move(options), std::move(changes)));
 }

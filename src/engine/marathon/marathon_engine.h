@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
-#include "engine/job_files.h"
-#include "engine/restart_rules.h"
+#include "engine/tasks/job_files.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine {
 

@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/job_files.h"
-#include "engine/marathon/inside.h"
-#include "engine/task_json.h"
+#include "engine/marathon/marathon_helper.h"
+#include "engine/tasks/job_files.h"
+#include "engine/tasks/task_json.h"
 
 namespace shoal::engine::marathon {
 namespace {
@@ -38,48 +38,48 @@ Result<std::unique_ptr<MarathonJob>> MarathonJob::Make(const std::string& id,
   std::unique_ptr<MarathonJob> job(new MarathonJob(id, dir));
   TRY(MakeDirectories(EngineDir(dir), 0700));
   job->RemoveRecords();
-  TRY(MakeDirectories(PlacesDir(dir), 0700));
+  TRY(MakeDirectories(SlotsDir(dir), 0700));
   return job;
 }
 
 Result<std::unique_ptr<MarathonJob>> MarathonJob::Find(const std::string& id,
                                                        const std::string& dir) {
   std::unique_ptr<MarathonJob> job(new MarathonJob(id, dir));
-  TRY_ASSIGN(job->orders_, ReadOrders(dir));
+  TRY_ASSIGN(job->orders_, ReadDesiredState(dir));
   if (job->orders_.job_id != id)
-    return DataLoss(OrdersPath(dir).string() + " is of the job " + job->orders_.job_id);
+    return DataLoss(DesiredStatePath(dir).string() + " is of the job " + job->orders_.job_id);
   DesiredJob desired{id, dir, {}};
-  for (const OrderedTask& task : job->orders_.tasks) {
-    Place& place = job->PlaceOf({task.task.role, task.task.index});
+  for (const AgentTask& task : job->orders_.tasks) {
+    Slot& place = job->SlotOf({task.task.role, task.task.index});
     place.round = task.round;
     place.named = true;
     desired.tasks.push_back(task.task);
   }
-  job->needs_ = NeedsOf(desired);
+  job->needs_ = RoleRequirements(desired);
   for (const auto& [role, need] : job->needs_) job->instances_[role] = need.instances;
   (void)job->Read();
   return job;
 }
 
-MarathonJob::Place& MarathonJob::PlaceOf(const Key& key) {
-  return places_.try_emplace(key, PlacePath(dir_, key.first, key.second)).first->second;
+MarathonJob::Slot& MarathonJob::SlotOf(const Key& key) {
+  return places_.try_emplace(key, SlotPath(dir_, key.first, key.second)).first->second;
 }
 
-Status MarathonJob::Order(const DesiredJob& desired, Orders rest) {
+Status MarathonJob::Order(const DesiredJob& desired, DesiredState rest) {
   rest.job_id = id_;
   rest.number = orders_.number + 1;
   std::set<Key> named;
   for (const DesiredTask& task : desired.tasks) {
     const Key key{task.role, task.index};
     const bool known = places_.contains(key);
-    Place& place = PlaceOf(key);
+    Slot& place = SlotOf(key);
     if (known && !place.named) ++place.round;
     named.insert(key);
     rest.tasks.push_back({task, place.round});
   }
   for (auto& [key, place] : places_) place.named = named.contains(key);
   for (auto& [role, need] : needs_) need.instances = 0;
-  for (const auto& [role, need] : NeedsOf(desired)) {
+  for (const auto& [role, need] : RoleRequirements(desired)) {
     needs_[role] = need;
     instances_[role] = std::max(instances_[role], need.instances);
   }
@@ -90,7 +90,7 @@ Status MarathonJob::Order(const DesiredJob& desired, Orders rest) {
                            {"url", settings_.marathon.url},
                            {"authorities", settings_.marathon.authorities}};
   TRY(WriteFileAtomically(SettingsPath(dir_), ToText(place) + "\n", 0600, false));
-  return WriteOrders(dir_, orders_);
+  return WriteDesiredState(dir_, orders_);
 }
 
 Status MarathonJob::OrderStop(std::chrono::milliseconds grace) {
@@ -98,7 +98,7 @@ Status MarathonJob::OrderStop(std::chrono::milliseconds grace) {
   orders_.grace = grace;
   orders_.tasks.clear();
   ++orders_.number;
-  return WriteOrders(dir_, orders_);
+  return WriteDesiredState(dir_, orders_);
 }
 
 std::vector<TaskEvent> MarathonJob::Read() {
@@ -109,15 +109,15 @@ std::vector<TaskEvent> MarathonJob::Read() {
       LogWarning("job {}: {}", id_, lines.status().message());
       continue;
     }
-    for (const Line& line : *lines) Take(line, key, &place, &events);
+    for (const AgentEvent& line : *lines) Take(line, key, &place, &events);
   }
   return events;
 }
 
-void MarathonJob::Take(const Line& line, const Key& key, Place* place,
+void MarathonJob::Take(const AgentEvent& line, const Key& key, Slot* place,
                        std::vector<TaskEvent>* events) {
   const TaskEvent& told = line.event;
-  if (line.sign != Sign::kTask || told.role != key.first || told.index != key.second) return;
+  if (line.sign != EventKind::kTask || told.role != key.first || told.index != key.second) return;
   mesos_tasks_.insert(line.node);
   // Its loss was told on Marathon's word, or its end at a stop. One that was only cut off may end
   // later by itself: nobody makes it again then, and its end is news.
@@ -139,8 +139,7 @@ std::map<MarathonJob::Key, std::string> MarathonJob::Running() const {
   return running;
 }
 
-TaskEvent MarathonJob::EventOf(const Key& key, const Place& place,
-                               const std::string& reason) const {
+TaskEvent MarathonJob::EventOf(const Key& key, const Slot& place, const std::string& reason) const {
   const Seen seen = place.seen.value_or(Seen{});
   TaskEvent event{id_, key.first, key.second, seen.incarnation, seen.phase, {}};
   event.end.reason = reason;
@@ -156,7 +155,7 @@ std::vector<TaskEvent> MarathonJob::Look(const std::vector<App>& apps,
     for (const MesosTask& task : app.tasks) there.insert(task.id);
   }
   for (const auto& [key, mesos_task] : running) {
-    Place& place = PlaceOf(key);
+    Slot& place = SlotOf(key);
     const bool still =
         place.seen && Runs(place.seen->phase) && place.seen->mesos_task == mesos_task;
     if (!still || there.contains(mesos_task)) continue;
@@ -195,13 +194,13 @@ std::vector<TaskEvent> MarathonJob::CountFailures(const App& app) {
   return events;
 }
 
-std::vector<TaskEvent> MarathonJob::TellWaiting(const std::vector<Waiting>& waiting) {
+std::vector<TaskEvent> MarathonJob::TellWaiting(const std::vector<PendingApp>& waiting) {
   const Key coordinator{kCoordinator, 0};
   const auto place = places_.find(coordinator);
   if (place == places_.end()) return {};
   const std::string group = GroupId(settings_.marathon, id_) + "/";
   std::string why;
-  for (const Waiting& one : waiting) {
+  for (const PendingApp& one : waiting) {
     if (!one.app.starts_with(group)) continue;
     const std::string text = one.app.substr(group.size()) + " " + one.reason;
     why += (why.empty() ? "" : "; ") + text;
@@ -220,7 +219,7 @@ std::vector<TaskEvent> MarathonJob::OverWith(const std::string& reason) {
   for (auto& [key, place] : places_) {
     if (place.seen && Runs(place.seen->phase)) place.seen->phase = TaskPhase::kLost;
   }
-  TaskEvent event = EventOf({kCoordinator, 0}, PlaceOf({kCoordinator, 0}), reason);
+  TaskEvent event = EventOf({kCoordinator, 0}, SlotOf({kCoordinator, 0}), reason);
   event.phase = TaskPhase::kRefused;
   return {event};
 }
@@ -237,9 +236,9 @@ std::vector<TaskEvent> MarathonJob::EndAll() {
 
 void MarathonJob::RemoveRecords() const {
   std::error_code error;
-  fs::remove(OrdersPath(dir_), error);
+  fs::remove(DesiredStatePath(dir_), error);
   fs::remove(SettingsPath(dir_), error);
-  fs::remove_all(PlacesDir(dir_), error);
+  fs::remove_all(SlotsDir(dir_), error);
 }
 
 // Those whose places are named, and those whose tasks have not ended yet.
@@ -253,7 +252,7 @@ std::set<std::string> MarathonJob::NeededTasks() const {
 }
 
 json::object MarathonJob::Group(const std::string& program) const {
-  std::map<std::string, RoleNeed> needs = needs_;
+  std::map<std::string, RoleRequirement> needs = needs_;
   for (auto& [role, need] : needs) need.instances = instances_.at(role);
   return MakeGroup(settings_, needs, program);
 }
@@ -311,7 +310,7 @@ bool MarathonJob::AnyRunning() const {
 
 bool MarathonJob::Waits() const {
   return shrinks_ || std::any_of(places_.begin(), places_.end(), [](const auto& entry) {
-           const Place& place = entry.second;
+           const Slot& place = entry.second;
            const bool runs = place.seen && Runs(place.seen->phase);
            return place.named ? !place.seen || place.seen->phase == TaskPhase::kLost : runs;
          });

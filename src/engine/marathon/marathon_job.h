@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/json.h"
+#include "engine/agent/desired_state.h"
 #include "engine/engine.h"
 #include "engine/marathon/app_spec.h"
 #include "engine/marathon/decode.h"
-#include "engine/orders.h"
 
 namespace shoal::engine::marathon {
 
@@ -33,7 +33,7 @@ class MarathonJob {
   static Result<std::unique_ptr<MarathonJob>> Find(const std::string& id, const std::string& dir);
 
   // Writes what is to exist now. `rest`: of the orders, all but tasks and number.
-  Status Order(const DesiredJob& desired, Orders rest);
+  Status Order(const DesiredJob& desired, DesiredState rest);
   // Writes that all is to end.
   Status OrderStop(std::chrono::milliseconds grace);
 
@@ -47,7 +47,7 @@ class MarathonJob {
                               const std::map<Key, std::string>& running,
                               const std::map<std::string, Failure>& said);
   // Why Mesos tasks wait.
-  std::vector<TaskEvent> TellWaiting(const std::vector<Waiting>& waiting);
+  std::vector<TaskEvent> TellWaiting(const std::vector<PendingApp>& waiting);
   // The job's group is not Marathon's any more, and we did not remove it.
   std::vector<TaskEvent> OverWith(const std::string& reason);
   // After a stop: what was not told of what ran.
@@ -78,18 +78,18 @@ class MarathonJob {
     TaskPhase phase = TaskPhase::kStarting;
     std::string mesos_task;
   };
-  struct Place {
-    explicit Place(std::filesystem::path path) : reader(std::move(path)) {}
-    LineReader reader;
+  struct Slot {
+    explicit Slot(std::filesystem::path path) : reader(std::move(path)) {}
+    AgentEventReader reader;
     std::optional<Seen> seen;  // nothing before its first line
     int round = 0;
     bool named = false;
   };
 
   MarathonJob(std::string id, std::string dir) : id_(std::move(id)), dir_(std::move(dir)) {}
-  Place& PlaceOf(const Key& key);
-  void Take(const Line& line, const Key& key, Place* place, std::vector<TaskEvent>* events);
-  TaskEvent EventOf(const Key& key, const Place& place, const std::string& reason) const;
+  Slot& SlotOf(const Key& key);
+  void Take(const AgentEvent& line, const Key& key, Slot* place, std::vector<TaskEvent>* events);
+  TaskEvent EventOf(const Key& key, const Slot& place, const std::string& reason) const;
   // Mesos tasks that end before they take a place: the role is given up after some.
   std::vector<TaskEvent> CountFailures(const App& app);
   std::set<std::string> NeededTasks() const;
@@ -97,9 +97,9 @@ class MarathonJob {
   const std::string id_;
   const std::string dir_;
   DesiredJob settings_;
-  Orders orders_;
-  std::map<Key, Place> places_;
-  std::map<std::string, RoleNeed> needs_;                // of each role that was ever named
+  DesiredState orders_;
+  std::map<Key, Slot> places_;
+  std::map<std::string, RoleRequirement> needs_;         // of each role that was ever named
   std::map<std::string, int> instances_;                 // of its app, as it is sent
   bool shrinks_ = false;                                 // an app has more than it needs
   std::set<std::string> mesos_tasks_;                    // that took a place

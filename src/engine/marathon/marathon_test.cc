@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "engine/job_files.h"
 #include "engine/marathon/app_spec.h"
 #include "engine/marathon/decode.h"
-#include "engine/marathon/inside.h"
+#include "engine/marathon/marathon_helper.h"
 #include "engine/marathon/marathon_job.h"
+#include "engine/tasks/job_files.h"
 
 namespace shoal::engine::marathon {
 namespace {
@@ -60,7 +60,7 @@ TEST(AppSpec, TheCoordinatorHasANameInMesosDns) {
 TEST(AppSpec, ARoleIsAnApp) {
   DesiredJob job = Job("/nfs/it's", 3);
   job.tasks[2].resources = {2, (int64_t{1} << 30) + 1, 1};
-  const json::object group = MakeGroup(job, NeedsOf(job), "/opt/shoal");
+  const json::object group = MakeGroup(job, RoleRequirements(job), "/opt/shoal");
   EXPECT_EQ(group.at("id").as_string(), "/shoal/job-1");
   const json::object& worker = AppOf(group, "worker");
   EXPECT_EQ(worker.at("id").as_string(), "/shoal/job-1/worker");
@@ -73,8 +73,10 @@ TEST(AppSpec, ARoleIsAnApp) {
   EXPECT_TRUE(worker.at("portDefinitions").as_array().empty());
   EXPECT_EQ(AppOf(group, "coordinator").at("portDefinitions").as_array().size(), 1u);
   // Instances alone tell two versions of it apart.
-  json::object more = MakeGroup(Job("/nfs/it's", 4), NeedsOf(Job("/nfs/it's", 4)), "/opt/shoal");
-  json::object less = MakeGroup(Job("/nfs/it's", 2), NeedsOf(Job("/nfs/it's", 2)), "/opt/shoal");
+  json::object more =
+      MakeGroup(Job("/nfs/it's", 4), RoleRequirements(Job("/nfs/it's", 4)), "/opt/shoal");
+  json::object less =
+      MakeGroup(Job("/nfs/it's", 2), RoleRequirements(Job("/nfs/it's", 2)), "/opt/shoal");
   json::object a = AppOf(more, "worker"), b = AppOf(less, "worker");
   a.erase("instances");
   b.erase("instances");
@@ -92,7 +94,7 @@ TEST(AppSpec, SettingsOfTheJobFile) {
   job.marathon.privileged = true;
   job.marathon.port = 4711;
   ASSERT_TRUE(CheckSettings(job).ok());
-  const json::object group = MakeGroup(job, NeedsOf(job), "shoal");
+  const json::object group = MakeGroup(job, RoleRequirements(job), "shoal");
   const json::object& worker = AppOf(group, "worker");
   EXPECT_THAT(std::string(worker.at("cmd").as_string()), HasSubstr("\"$MESOS_SANDBOX\"/'shoal'"));
   EXPECT_EQ(worker.at("constraints").as_array().size(), 2u);
@@ -112,7 +114,7 @@ TEST(AppSpec, HealthIsAskedByACommandInThePlace) {
   DesiredJob job = Job("/nfs/it's", 2);
   job.health["worker"].by = job::ReadyBy::kTcp;
   job.health["worker"].every = std::chrono::milliseconds(1500);
-  const json::object group = MakeGroup(job, NeedsOf(job), "/opt/shoal");
+  const json::object group = MakeGroup(job, RoleRequirements(job), "/opt/shoal");
   EXPECT_FALSE(AppOf(group, "coordinator").contains("healthChecks"));
   const json::value& check = AppOf(group, "worker").at("healthChecks").at(0);
   EXPECT_EQ(check.at("protocol").as_string(), "COMMAND");
@@ -174,7 +176,7 @@ TEST(Decode, WhyAnAppWaits) {
 }
 
 TEST(Decode, EventsInPieces) {
-  EventCutter cutter;
+  ServerSentEventParser cutter;
   std::vector<Event> events;
   const std::string text =
       "event: status_update_event\r\ndata: "
@@ -193,7 +195,7 @@ TEST(Decode, ConflictsAndComplaints) {
   EXPECT_THAT(DecodeConflict(R"({"message":"locked","deployments":[{"id":"d1"},{"id":"d2"}]})"),
               ElementsAre("d1", "d2"));
   EXPECT_THAT(DecodeConflict("<html>"), IsEmpty());
-  EXPECT_EQ(DecodeComplaint(
+  EXPECT_EQ(DecodeErrorMessage(
                 R"({"message":"Object is not valid","details":[{"path":"/id","errors":["bad"]}]})"),
             "Object is not valid; /id: bad");
 }
@@ -207,16 +209,15 @@ class JobTest : public testing::Test {
     job_ = std::move(*made);
   }
   void Order(int workers) {
-    Orders orders;
+    DesiredState orders;
     orders.program = "/opt/shoal";
     ASSERT_TRUE(job_->Order(Job(dir_.path(), workers), orders).ok());
   }
   void Write(const std::string& role, int index, int incarnation, TaskPhase phase,
              const std::string& mesos_task) {
-    Line line{Sign::kTask, {"", role, index, incarnation, phase, {}}, 0, mesos_task};
-    text_[{role, index}] += EncodeLine(line);
-    ASSERT_TRUE(
-        WriteFileAtomically(PlacePath(dir_.path(), role, index), text_[{role, index}]).ok());
+    AgentEvent line{EventKind::kTask, {"", role, index, incarnation, phase, {}}, 0, mesos_task};
+    text_[{role, index}] += EncodeAgentEvent(line);
+    ASSERT_TRUE(WriteFileAtomically(SlotPath(dir_.path(), role, index), text_[{role, index}]).ok());
   }
   static App WorkerApp(int instances, const std::vector<std::string>& tasks) {
     App app{"/shoal/job-1/worker", "worker", "", instances, {}, {}};
@@ -306,7 +307,7 @@ TEST_F(JobTest, ARoleWhoseMesosTasksEndBeforeTheyBeginIsGivenUp) {
 
 TEST_F(JobTest, WhyItWaitsIsToldOnce) {
   Order(1);
-  const std::vector<Waiting> waiting{{"/other/app", "x"}, {"/shoal/job-1/worker", "waits"}};
+  const std::vector<PendingApp> waiting{{"/other/app", "x"}, {"/shoal/job-1/worker", "waits"}};
   const auto events = job_->TellWaiting(waiting);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].role, "coordinator");

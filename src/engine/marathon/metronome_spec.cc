@@ -130,15 +130,16 @@ json::object MakeScheduledJob(const job::Job& job, const ScheduledRun& run,
                               const std::string& program, const std::string& marathon_url) {
   const job::Marathon& settings = job.marathon;
   const auto deadline = job.schedule.start_deadline;
-  json::object what{{"cmd", "cd " + Quote(run.work_dir) + " && exec " + ProgramWord(program) +
-                                " run --engine marathon --directory . " + Quote(run.job_file)},
-                    {"cpus", kCpus},
-                    {"mem", kMemoryMb},
-                    {"disk", 0},
-                    {"maxLaunchDelay", deadline.count() > 0 ? Seconds(deadline) : kLaunchSeconds},
-                    {"taskKillGracePeriodSeconds", Seconds(job.limits.stop_grace) + kEndSeconds},
-                    {"restart", {{"policy", "NEVER"}}},
-                    {"placement", {{"constraints", Placement(settings.constraints)}}}};
+  json::object what{
+      {"cmd", "cd " + ShellQuote(run.work_dir) + " && exec " + QuoteProgram(program) +
+                  " run --engine marathon --directory . " + ShellQuote(run.job_file)},
+      {"cpus", kCpus},
+      {"mem", kMemoryMb},
+      {"disk", 0},
+      {"maxLaunchDelay", deadline.count() > 0 ? CeilSeconds(deadline) : kLaunchSeconds},
+      {"taskKillGracePeriodSeconds", CeilSeconds(job.limits.stop_grace) + kEndSeconds},
+      {"restart", {{"policy", "NEVER"}}},
+      {"placement", {{"constraints", Placement(settings.constraints)}}}};
   json::object env = ControllerVariables(run, marathon_url);
   if (!job.schedule.secrets.empty()) what["secrets"] = AddSecrets(job.schedule.secrets, &env);
   what["env"] = std::move(env);
@@ -161,7 +162,7 @@ json::object MakeSchedule(const job::Schedule& schedule) {
       {"enabled", schedule.enabled},
       {"concurrencyPolicy", schedule.concurrency == job::Concurrency::kAllow ? "ALLOW" : "FORBID"}};
   if (schedule.start_deadline.count() > 0)
-    made["startingDeadlineSeconds"] = Seconds(schedule.start_deadline);
+    made["startingDeadlineSeconds"] = CeilSeconds(schedule.start_deadline);
   return made;
 }
 

@@ -72,7 +72,7 @@ net::HttpRequest ServiceClient::Request(const std::string& method, const std::st
 }
 
 Status ServiceClient::Refusal(const net::HttpRequest& request, const net::HttpReply& reply) const {
-  std::string complaint = DecodeComplaint(reply.body);
+  std::string complaint = DecodeErrorMessage(reply.body);
   while (complaint.ends_with('.')) complaint.pop_back();
   const std::string text = name_ + " at " + url() + " answers " + request.method + " " +
                            request.target + " with " + std::to_string(reply.status) + ": " +

@@ -3,7 +3,8 @@
 // tasks of engine/orders.json exist, as steps (srun) on the nodes that it chooses, and writes to
 // engine/events.jsonl what becomes of them. The controller may come and go meanwhile.
 //
-//   orders.json ─inotify, else each second─▶ TaskTable ─Due─▶ Steps (srun, pipes) ─▶ events.jsonl
+//   orders.json ─inotify, else each second─▶ TaskTable ─DueActions─▶ StepRunner (srun, pipes) ─▶
+//   events.jsonl
 //
 // One thread. Ends when all is to end and nothing runs; the allocation ends with it.
 #include <fcntl.h>
@@ -21,18 +22,18 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/job_files.h"
-#include "engine/orders_watch.h"
-#include "engine/records.h"
+#include "engine/agent/desired_state_watcher.h"
+#include "engine/agent/task_table.h"
+#include "engine/local/job_records.h"
+#include "engine/process/spawn.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/commands.h"
+#include "engine/slurm/cell_placement.h"
 #include "engine/slurm/grant.h"
-#include "engine/slurm/inside.h"
-#include "engine/slurm/own_address.h"
-#include "engine/slurm/placement.h"
-#include "engine/slurm/steps.h"
-#include "engine/spawn.h"
-#include "engine/task_table.h"
+#include "engine/slurm/node_address.h"
+#include "engine/slurm/slurm_commands.h"
+#include "engine/slurm/slurm_helper.h"
+#include "engine/slurm/step_runner.h"
+#include "engine/tasks/job_files.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -60,14 +61,14 @@ class Agent {
     TRY(Prepare());
     if (ahead_ && !TakeGrant()) return 1;  // salloc has said why
     TRY(Begin());
-    Tell(Sign::kBegun, "", own_node_);
+    Tell(EventKind::kAgentStarted, "", own_node_);
     while (!Done()) {
       Act();
       Write();
       Wait();
       if (look_at_time_ && Now() >= *look_at_time_) LookAtTime();
     }
-    Tell(Sign::kClosed, "");
+    Tell(EventKind::kAgentExited, "");
     // Where salloc would give the allocation back, and is gone.
     if (ahead_ && (!salloc_.valid() || ProcessEnded(salloc_.get())))
       (void)commands_.Cancel(number_);
@@ -75,12 +76,12 @@ class Agent {
   }
 
  private:
-  using Life = TaskTable::Life;
+  using Incarnation = TaskTable::Incarnation;
 
   Status Prepare() {
     SetLogName("slurm-agent");
-    TRY_ASSIGN(watch_, OrdersWatch::Make(job_dir_, {SIGTERM, SIGINT, SIGUSR1}));
-    TRY_ASSIGN(orders_, ReadOrders(job_dir_));
+    TRY_ASSIGN(watch_, DesiredStateWatcher::Make(job_dir_, {SIGTERM, SIGINT, SIGUSR1}));
+    TRY_ASSIGN(orders_, ReadDesiredState(job_dir_));
     table_ = TaskTable(orders_.job_id);
     return Status::Ok();
   }
@@ -108,26 +109,26 @@ class Agent {
     const std::string here = Variable("SLURMD_NODENAME");
     if (std::find(nodes_.begin(), nodes_.end(), here) != nodes_.end()) own_node_ = here;
     TRY(Continue());
-    TRY_ASSIGN(lines_, OpenFile(LinesPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    TRY_ASSIGN(lines_, OpenFile(AgentEventsPath(job_dir_), O_WRONLY | O_CREAT | O_APPEND, 0600));
     if (ahead_) TRY(BeAttended());
     StepCallbacks callbacks;
-    callbacks.on_started = [this](const Life& life) { table_.Started(life, Now()); };
-    callbacks.on_ended = [this](const Life& life, TaskEnd end, const std::string& words) {
+    callbacks.on_started = [this](const Incarnation& life) { table_.Started(life, Now()); };
+    callbacks.on_ended = [this](const Incarnation& life, TaskEnd end, const std::string& words) {
       OnEnded(life, std::move(end), words);
     };
-    callbacks.on_refused = [this](const Life& life, const std::string& reason) {
+    callbacks.on_refused = [this](const Incarnation& life, const std::string& reason) {
       Release(life);
       table_.Refused(life, reason);
     };
-    callbacks.on_let_go = [this](const Life& life) {
+    callbacks.on_step_ended = [this](const Incarnation& life) {
       const auto held = held_.find(life);
       if (held == held_.end()) return;
       placement_.LetGo(held->second, life.key.first);
       held_.erase(held);
     };
     callbacks.on_nodes_failed = [this](const std::string& list) { OnNodesFailed(list); };
-    launcher_ = QuickTwin(orders_.program);
-    steps_ = std::make_unique<Steps>(launcher_, SrunEnvironment(), std::move(callbacks));
+    launcher_ = FindStaticTwin(orders_.program);
+    steps_ = std::make_unique<StepRunner>(launcher_, SrunEnvironment(), std::move(callbacks));
     table_.Take(orders_, Now());
     if (orders_.stop) closing_ = true;
     return Status::Ok();
@@ -174,15 +175,15 @@ class Agent {
 
   // What an earlier agent of this job left, before Slurm put the job into its queue again.
   Status Continue() {
-    LineReader reader(LinesPath(job_dir_));
+    AgentEventReader reader(AgentEventsPath(job_dir_));
     bool before = false;
     for (;;) {
-      TRY_ASSIGN(const std::vector<Line> lines, reader.Read());
+      TRY_ASSIGN(const std::vector<AgentEvent> lines, reader.Read());
       if (lines.empty()) break;
       before = true;
-      for (const Line& line : lines) {
-        if (line.sign == Sign::kTask) table_.Replay(line.event);
-        if (line.sign == Sign::kRequeue) table_.Forget();
+      for (const AgentEvent& line : lines) {
+        if (line.sign == EventKind::kTask) table_.Replay(line.event);
+        if (line.sign == EventKind::kRequeue) table_.Forget();
       }
     }
     if (!before) return Status::Ok();
@@ -203,9 +204,9 @@ class Agent {
     std::optional<TimePoint> next = next_;
     if (look_at_time_) next = std::min(next.value_or(*look_at_time_), *look_at_time_);
     watch_.Wait(&polls, next ? std::optional<Duration>(*next - Now()) : std::nullopt);
-    for (const int signal : watch_.TakeSignals()) OnSignal(signal);
+    for (const int signal : watch_.ReadSignals()) OnSignal(signal);
     if (polls[0].revents != 0) OnRevoked();
-    if (auto orders = watch_.TakeOrders(orders_.number)) {
+    if (auto orders = watch_.PollDesiredState(orders_.number)) {
       orders_ = std::move(*orders);
       table_.Take(orders_, Now());
       if (orders_.stop) closing_ = true;
@@ -239,14 +240,14 @@ class Agent {
   // The coordinator lets all tasks save and end, and ends as suspended.
   void OnTimeLimit() {
     if (closing_ || saving_) return;
-    Tell(Sign::kTimeLimit, "the time of its allocation is nearly over");
+    Tell(EventKind::kTimeLimit, "the time of its allocation is nearly over");
     saving_ = orders_.requeue;
     for (const auto& [life, cell] : cells_) {
       if (life.key.first == kCoordinator) steps_->Signal(life, orders_.requeue ? SIGUSR1 : SIGUSR2);
     }
   }
 
-  void OnEnded(const Life& life, TaskEnd end, const std::string& words) {
+  void OnEnded(const Incarnation& life, TaskEnd end, const std::string& words) {
     Release(life);
     const bool coordinator = life.key.first == kCoordinator;
     if (coordinator) {  // where it was reached it is not any more
@@ -271,19 +272,19 @@ class Agent {
     closing_ = true;
     table_.StopAll(Now() + kSlurmsPatience, true);
     CountResume();
-    Tell(Sign::kRequeue, "its tasks have saved");
+    Tell(EventKind::kRequeue, "its tasks have saved");
     AskRequeue();
   }
 
   void AskRequeue() {
-    Tell(Sign::kAnother, "");
+    Tell(EventKind::kNeedsNewAllocation, "");
     if (ahead_) return;  // whoever ordered the job submits it when we have ended
-    auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, OwnEnvironment());
+    auto ran = RunCommand({"scontrol", "requeue", Variable("SLURM_JOB_ID")}, CurrentEnvironment());
     if (!ran.ok() || ran->exit_code != 0)
       LogError("scontrol requeue: {}", ran.ok() ? ran->err : ran.status().message());
   }
 
-  // The next coordinator is to go on from the suspension (rendezvous/job_files.h).
+  // The next coordinator is to go on from the suspension (rendezvous/bootstrap/job_files.h).
   void CountResume() {
     const fs::path path = fs::path(job_dir_) / "resumes";
     const int resumes = std::atoi(ReadFile(path, 64).value_or("0").c_str());
@@ -297,7 +298,7 @@ class Agent {
     if (!nodes.ok()) return LogWarning("{}", nodes.status().message());
     lost_node_ = true;
     for (const std::string& node : *nodes) placement_.LoseNode(node);
-    const std::map<Life, size_t> held = cells_;
+    const std::map<Incarnation, size_t> held = cells_;
     for (const auto& [life, cell] : held) {
       if (cell == kNoCell || !placement_.lost(cell)) continue;
       TaskEnd end;
@@ -309,25 +310,25 @@ class Agent {
   // ---- What is due ----
 
   void Act() {
-    TaskTable::Due due = table_.Step(Now());
+    TaskTable::DueActions due = table_.Step(Now());
     next_ = due.next;
-    for (const Life& life : due.term) steps_->Signal(life, SIGTERM);
-    for (const Life& life : due.kill) steps_->Signal(life, SIGKILL);
+    for (const Incarnation& life : due.term) steps_->Signal(life, SIGTERM);
+    for (const Incarnation& life : due.kill) steps_->Signal(life, SIGKILL);
     // sruns take their time: the coordinator is there before their tasks are.
     std::stable_partition(due.start.begin(), due.start.end(),
-                          [](const Life& life) { return life.key.first != kCoordinator; });
+                          [](const Incarnation& life) { return life.key.first != kCoordinator; });
     while (!due.start.empty()) StartSome(&due.start);
   }
 
   // The first of them with all others of its role that go the same way: one step. A task with GPUs
   // has a step of its own, whose devices are free again at its end. Big roles come before small
   // ones, as the engine orders them.
-  void StartSome(std::vector<Life>* lives) {
+  void StartSome(std::vector<Incarnation>* lives) {
     const std::string role = lives->front().key.first;
     StepSpec spec;
     std::string nodes;
     bool overlap = false;
-    std::erase_if(*lives, [&](const Life& life) {
+    std::erase_if(*lives, [&](const Incarnation& life) {
       const bool alone = table_.Find(life.key)->task.resources.gpu > 0;
       if (life.key.first != role || (alone && !spec.lives.empty())) return false;
       bool fresh = true;
@@ -351,13 +352,13 @@ class Agent {
         WriteFileAtomically(spec.file, EncodeRecords(RecordsOf(spec.lives)), 0600, false);
     if (!nodes.empty()) {
       if (written.ok()) written = WriteFileAtomically(base.string() + ".nodes", nodes, 0600, false);
-      const OrderedTask& first = *table_.Find(spec.lives[0].key);
-      spec.words = StepWords(first.task.resources, spec.lives.size(), base.string() + ".nodes",
-                             overlap, heterogeneous_ ? GroupWord(first.component) : "");
+      const AgentTask& first = *table_.Find(spec.lives[0].key);
+      spec.words = StepArgv(first.task.resources, spec.lives.size(), base.string() + ".nodes",
+                            overlap, heterogeneous_ ? HetGroupOption(first.component) : "");
     }
     if (ahead_) spec.number = std::to_string(number_);
     if (written.ok()) return steps_->Start(spec);
-    for (const Life& life : spec.lives) {
+    for (const Incarnation& life : spec.lives) {
       Release(life);
       table_.Refused(life, written.message());
     }
@@ -365,12 +366,12 @@ class Agent {
 
   // False if it is refused, or waits for another allocation. `fresh`: what it gets is held by no
   // step. A task without GPUs and memory may share what is full.
-  bool Place(const Life& life, bool* fresh) {
+  bool Place(const Incarnation& life, bool* fresh) {
     if (life.key.first == kCoordinator) {
       cells_[life] = kNoCell;
       return true;
     }
-    const OrderedTask& ordered = *table_.Find(life.key);
+    const AgentTask& ordered = *table_.Find(life.key);
     const job::Resources& resources = ordered.task.resources;
     const std::vector<std::string>& avoided = ordered.task.excluded_hosts;
     const auto taken = placement_.Take(
@@ -404,7 +405,7 @@ class Agent {
     return false;
   }
 
-  void UndoPlace(const Life& life) {
+  void UndoPlace(const Incarnation& life) {
     Release(life);
     if (const auto held = held_.find(life); held != held_.end()) {
       placement_.LetGo(held->second, life.key.first);
@@ -415,23 +416,23 @@ class Agent {
   // A node is gone and what was on it fits nowhere: another allocation has to come.
   void RequeueForRoom() {
     if (closing_) return;
-    Tell(Sign::kNote, "the nodes that are left have no room for what was lost");
+    Tell(EventKind::kNote, "the nodes that are left have no room for what was lost");
     EndForAnother();
     AskRequeue();
   }
 
-  void Release(const Life& life) {
+  void Release(const Incarnation& life) {
     const auto found = cells_.find(life);
     if (found == cells_.end()) return;
     if (found->second != kNoCell) placement_.Release(found->second, life.key.first);
     cells_.erase(found);
   }
 
-  JobRecords RecordsOf(const std::vector<Life>& lives) {
-    if (lives[0].key.first == kCoordinator && address_.empty()) address_ = OwnAddress(nodes_);
+  JobRecords RecordsOf(const std::vector<Incarnation>& lives) {
+    if (lives[0].key.first == kCoordinator && address_.empty()) address_ = NodeAddress(nodes_);
     JobRecords records;
     records.job_id = orders_.job_id;
-    for (const Life& life : lives) {
+    for (const Incarnation& life : lives) {
       TaskRecord record;
       record.desired = table_.Find(life.key)->task;
       record.incarnation = life.incarnation;
@@ -464,7 +465,8 @@ class Agent {
     std::string text;
     for (TaskEvent& event : table_.TakeEvents()) {
       std::string node = NodeOf(event);
-      text += EncodeLine({Sign::kTask, std::move(event), orders_.number, std::move(node)});
+      text +=
+          EncodeAgentEvent({EventKind::kTask, std::move(event), orders_.number, std::move(node)});
     }
     Append(text);
   }
@@ -475,22 +477,22 @@ class Agent {
     return found->second == kNoCell ? Variable("SLURMD_NODENAME") : placement_.node(found->second);
   }
 
-  void Tell(Sign sign, const std::string& reason, const std::string& node = "") {
+  void Tell(EventKind sign, const std::string& reason, const std::string& node = "") {
     Write();
-    Line line{sign, {}, orders_.number, node};
+    AgentEvent line{sign, {}, orders_.number, node};
     line.event.end.reason = reason;
-    Append(EncodeLine(line));
+    Append(EncodeAgentEvent(line));
   }
 
   void Append(const std::string& text) {
     if (text.empty()) return;
     if (const Status written = WriteAll(lines_.get(), text); !written.ok())
-      LogError("{}: {}", LinesPath(job_dir_).string(), written.message());
+      LogError("{}: {}", AgentEventsPath(job_dir_).string(), written.message());
   }
 
   // srun takes from its environment what it is not told: it is to ask for nothing but its words.
   static std::vector<std::string> SrunEnvironment() {
-    std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
+    std::vector<std::string> env = WithoutSlurm(CurrentEnvironment());
     for (const char* name : {"SLURM_CONF", "SLURM_JOB_ID", "SLURM_JOBID"}) {
       if (const std::string value = Variable(name); !value.empty())
         env.push_back(std::string(name) + "=" + value);
@@ -503,23 +505,23 @@ class Agent {
   const std::string job_dir_;
   // On the controller's machine: so long before the end of the allocation's time the tasks save.
   const std::optional<std::chrono::seconds> ahead_;
-  const Commands commands_{OwnEnvironment()};
+  const SlurmCommands commands_{CurrentEnvironment()};
   int64_t number_ = 0;  // of the allocation, with ahead_
   UniqueFd salloc_;     // a pidfd, with ahead_
   bool revoked_ = false;
   bool heterogeneous_ = false;
   std::optional<TimePoint> look_at_time_;
   std::vector<std::string> nodes_;
-  Orders orders_;
-  Placement placement_;
+  DesiredState orders_;
+  CellPlacement placement_;
   std::string own_node_;  // empty if it is none of the allocation's: a front end
   TaskTable table_;
   std::string address_;
   std::string launcher_;  // what steps run, and launchers are
-  std::unique_ptr<Steps> steps_;
-  std::map<Life, size_t> cells_;  // of what is started
-  std::map<Life, size_t> held_;   // … by a step that is not over
-  OrdersWatch watch_;
+  std::unique_ptr<StepRunner> steps_;
+  std::map<Incarnation, size_t> cells_;  // of what is started
+  std::map<Incarnation, size_t> held_;   // … by a step that is not over
+  DesiredStateWatcher watch_;
   UniqueFd lines_;
   std::optional<TimePoint> next_;
   int step_number_ = 0;

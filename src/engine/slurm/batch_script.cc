@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/restart_rules.h"
 #include "engine/slurm/grant.h"
-#include "engine/slurm/inside.h"
+#include "engine/slurm/slurm_helper.h"
+#include "engine/tasks/restart_rules.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -112,13 +112,13 @@ Result<std::vector<std::string>> RequestOf(const DesiredJob& desired, const Cell
 
 std::string CommentOf(const std::string& job_id) { return std::string(kComment) + job_id; }
 
-std::string JobOfComment(std::string_view comment) {
+std::string JobIdOfComment(std::string_view comment) {
   if (!comment.starts_with(kComment)) return "";
   const std::string id(comment.substr(kComment.size()));
   return CheckName("job id", id).ok() ? id : "";
 }
 
-std::string GroupWord(int component) { return fmt::format("--het-group={}", component); }
+std::string HetGroupOption(int component) { return fmt::format("--het-group={}", component); }
 
 Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<CellPlan>& plan,
                                  const std::string& program) {
@@ -139,20 +139,21 @@ Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<Ce
       lines, Quoted(desired.job_dir), kDirectoryNotSeen, Quoted(program));
 }
 
-Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
-                                  const std::string& program) {
+Result<ImmediateRequest> MakeImmediateRequest(const DesiredJob& desired, const CellPlan& plan,
+                                              const std::string& program) {
   TRY_ASSIGN(const std::vector<std::string> request, RequestOf(desired, plan, program));
-  AtOnceRequest at_once;
+  ImmediateRequest at_once;
   at_once.salloc = {"salloc", "--immediate=1", "--kill-command=TERM"};
   at_once.salloc.insert(at_once.salloc.end(), request.begin(), request.end());
-  at_once.salloc.insert(at_once.salloc.end(), {"/bin/sh", "-c", kTellGrant});
-  at_once.agent = {QuickTwin(program), "slurm", "agent", desired.job_dir, Ahead(desired.slurm)};
+  at_once.salloc.insert(at_once.salloc.end(), {"/bin/sh", "-c", kReportGrantScript});
+  at_once.agent = {FindStaticTwin(program), "slurm", "agent", desired.job_dir,
+                   Ahead(desired.slurm)};
   return at_once;
 }
 
-std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
-                                   const std::string& nodes_file, bool overlap,
-                                   const std::string& group) {
+std::vector<std::string> StepArgv(const job::Resources& resources, size_t tasks,
+                                  const std::string& nodes_file, bool overlap,
+                                  const std::string& group) {
   // One that overlaps may use all processors of the job on its node: which of them are idle the
   // kernel knows, Slurm does not.
   const int cpus = overlap ? 1 : std::max(1, static_cast<int>(std::ceil(resources.cpu_reserved())));

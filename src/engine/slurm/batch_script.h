@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/slurm/placement.h"
+#include "engine/slurm/cell_placement.h"
 
 namespace shoal::engine::slurm {
 
@@ -19,27 +19,27 @@ Result<std::string> RenderScript(const DesiredJob& desired, const std::vector<Ce
                                  const std::string& program);
 
 // The same, asked for at once or not at all, with the job's agent on this machine.
-struct AtOnceRequest {
+struct ImmediateRequest {
   std::vector<std::string> salloc;  // tells the allocation as grant.h has it, and holds it
   std::vector<std::string> agent;
 };
 // Of an allocation of one component. Errors as RenderScript.
-Result<AtOnceRequest> AtOnceWords(const DesiredJob& desired, const CellPlan& plan,
-                                  const std::string& program);
+Result<ImmediateRequest> MakeImmediateRequest(const DesiredJob& desired, const CellPlan& plan,
+                                              const std::string& program);
 
 // The words of an srun that starts `tasks` tasks with such resources in the job's allocation on
 // the nodes of a file (one line a task). `overlap`: on processors that steps hold already. `group`:
-// the component, where there are several (GroupWord).
-std::vector<std::string> StepWords(const job::Resources& resources, size_t tasks,
-                                   const std::string& nodes_file, bool overlap = false,
-                                   const std::string& group = "");
+// the component, where there are several (HetGroupOption).
+std::vector<std::string> StepArgv(const job::Resources& resources, size_t tasks,
+                                  const std::string& nodes_file, bool overlap = false,
+                                  const std::string& group = "");
 
 // What every srun in a heterogeneous allocation must say, also for the first component.
-std::string GroupWord(int component);
+std::string HetGroupOption(int component);
 
 // What identifies our jobs: their comment.
 std::string CommentOf(const std::string& job_id);
 // The inverse; empty if it is no comment of ours.
-std::string JobOfComment(std::string_view comment);
+std::string JobIdOfComment(std::string_view comment);
 
 }  // namespace shoal::engine::slurm

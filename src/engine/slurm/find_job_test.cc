@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/commands.h"
+#include "engine/slurm/slurm_commands.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -42,7 +42,7 @@ TEST(ParseQueue, ADirectoryMayHoldTheFieldsMark) {
   const QueuedJob* const found = FindJob(queue, "z-1", 0);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->work_dir, "/home/a|b/jobs/z-1");
-  EXPECT_EQ(JobOfComment(found->comment), "z-1");
+  EXPECT_EQ(JobIdOfComment(found->comment), "z-1");
 }
 
 }  // namespace

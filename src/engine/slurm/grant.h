@@ -16,7 +16,7 @@ namespace shoal::engine::slurm {
 
 // A script of sh, the command of salloc: one line of what Grant has, and then nothing until the
 // other end closes.
-inline constexpr const char* kTellGrant =
+inline constexpr const char* kReportGrantScript =
     "echo \"$SLURM_JOB_ID $PPID $SLURM_JOB_NODELIST $SLURM_TASKS_PER_NODE $SLURM_SUBMIT_HOST\"; "
     "read end; exit 0";
 

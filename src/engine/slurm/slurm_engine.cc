@@ -11,25 +11,25 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/change_watch.h"
-#include "engine/child.h"
-#include "engine/coordinator_place.h"
-#include "engine/event_hub.h"
-#include "engine/job_files.h"
-#include "engine/slurm/at_once.h"
+#include "engine/agent/directory_watcher.h"
+#include "engine/process/child_process.h"
+#include "engine/process/spawn.h"
+#include "engine/process/task_process.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/commands.h"
-#include "engine/slurm/inside.h"
-#include "engine/slurm/job_view.h"
+#include "engine/slurm/immediate_allocation.h"
+#include "engine/slurm/slurm_commands.h"
 #include "engine/slurm/slurm_exec.h"
-#include "engine/spawn.h"
-#include "engine/task_process.h"
+#include "engine/slurm/slurm_helper.h"
+#include "engine/slurm/slurm_job.h"
+#include "engine/tasks/coordinator_location.h"
+#include "engine/tasks/event_hub.h"
+#include "engine/tasks/job_files.h"
 
 namespace shoal::engine {
 namespace {
 
-using slurm::JobView;
 using slurm::QueuedJob;
+using slurm::SlurmJob;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReadAgain{1000};
@@ -46,7 +46,7 @@ std::vector<std::string> SubmitEnvironment() {
   std::erase_if(env, [](const std::string& entry) {
     return entry.starts_with("TMPDIR=") || entry.starts_with("XDG_RUNTIME_DIR=");
   });
-  for (const std::string& entry : OwnEnvironment()) {
+  for (const std::string& entry : CurrentEnvironment()) {
     if (entry.starts_with("SLURM_CONF") || entry.starts_with("SBATCH_") ||
         entry.starts_with("SLURM_CLUSTERS="))
       env.push_back(entry);
@@ -57,7 +57,7 @@ std::vector<std::string> SubmitEnvironment() {
 
 class SlurmEngine final : public PublishingEngine {
  public:
-  SlurmEngine(SlurmEngineOptions options, ChangeWatch changes)
+  SlurmEngine(SlurmEngineOptions options, DirectoryWatcher changes)
       : options_(std::move(options)),
         commands_(options_.environment.empty() ? SubmitEnvironment() : options_.environment),
         changes_(std::move(changes)) {
@@ -76,7 +76,7 @@ class SlurmEngine final : public PublishingEngine {
   }
 
   std::string name() const override { return "slurm"; }
-  bool QueuesItself() const override { return true; }
+  bool HasOwnQueue() const override { return true; }
   Result<Capacity> GetCapacity() override { return commands_.Nodes(); }
   Status Apply(const DesiredJob& desired) override;
   Result<std::string> Describe(const DesiredJob& desired) override;
@@ -88,12 +88,12 @@ class SlurmEngine final : public PublishingEngine {
                               size_t limit) override;
   Result<std::unique_ptr<Execution>> Exec(const std::string& job_id, const std::string& role,
                                           int index, const ExecSpec& spec) override {
-    TRY_ASSIGN(const slurm::ExecPlace place, FindTask(job_id, role, index));
+    TRY_ASSIGN(const slurm::ExecTarget place, FindTask(job_id, role, index));
     return slurm::ExecByStep(place, spec);
   }
   Result<UniqueFd> DialTask(const std::string& job_id, const std::string& role, int index,
                             uint16_t port) override {
-    TRY_ASSIGN(const slurm::ExecPlace place, FindTask(job_id, role, index));
+    TRY_ASSIGN(const slurm::ExecTarget place, FindTask(job_id, role, index));
     return slurm::DialByStep(place, port);
   }
 
@@ -114,20 +114,20 @@ class SlurmEngine final : public PublishingEngine {
     return options_.job_dir ? options_.job_dir(job_id) : "";
   }
   Result<std::string> JobDir(const std::string& job_id);
-  Result<slurm::ExecPlace> FindTask(const std::string& job_id, const std::string& role, int index);
+  Result<slurm::ExecTarget> FindTask(const std::string& job_id, const std::string& role, int index);
   Status EndInSlurm(const std::string& job_id, int64_t number);
 
   SlurmEngineOptions options_;
-  const slurm::Commands commands_;
-  const ChangeWatch changes_;
+  const slurm::SlurmCommands commands_;
+  const DirectoryWatcher changes_;
 
   std::mutex asking_;  // one question to the queue at a time
   TimePoint asked_{};  // guarded by asking_
   std::mutex mu_;
-  std::condition_variable changed_;                       // something was read, or we end
-  std::map<std::string, std::unique_ptr<JobView>> jobs_;  // guarded by mu_
-  std::vector<Child> children_;                           // guarded by mu_: of AllocateAtOnce
-  bool ending_ = false;                                   // guarded by mu_
+  std::condition_variable changed_;                        // something was read, or we end
+  std::map<std::string, std::unique_ptr<SlurmJob>> jobs_;  // guarded by mu_
+  std::vector<Child> children_;                            // guarded by mu_: of AllocateImmediately
+  bool ending_ = false;                                    // guarded by mu_
   int publishing_ = 0;  // guarded by mu_: threads that tell what is in jobs_ already
   std::thread reader_;
   std::thread looker_;
@@ -147,7 +147,7 @@ void SlurmEngine::ReadAgents() {
         events.insert(events.end(), read.begin(), read.end());
       }
       std::erase_if(children_, [](const Child& child) {
-        return ProcessEnded(child.pidfd.get()) && (Reap(child), true);
+        return ProcessEnded(child.pidfd.get()) && (ReapChild(child), true);
       });
       if (!jobs_.empty() || !children_.empty()) timeout = kReadAgain;
       ++publishing_;
@@ -265,7 +265,7 @@ void SlurmEngine::EndVanished() {
       std::lock_guard lock(mu_);
       const auto job = jobs_.find(id);
       if (job == jobs_.end() || job->second->stopping()) continue;
-      if (ended.ok() && slurm::IsSlurmsOwnEnd(ended->state)) job->second->WantAnother();
+      if (ended.ok() && slurm::IsEndedBySlurm(ended->state)) job->second->WantAnother();
       if (job->second->wants_another()) continue;
       const std::string why = ended.ok() ? slurm::DescribeEnd(*ended, job->second->dir())
                                          : "Slurm does not know it any more";
@@ -291,7 +291,7 @@ Result<std::vector<QueuedJob>> SlurmEngine::AskQueue() {
 // ---- engine.h ----
 
 Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   TRY_ASSIGN(const std::vector<slurm::CellPlan> plan, slurm::PlanComponents(desired));
   TRY_ASSIGN(std::string text, slurm::RenderScript(desired, plan, options_.program));
   if (desired.attended && plan.size() == 1)
@@ -303,11 +303,11 @@ Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
   for (const auto& [role, count] : counts) {
     const auto first = std::find_if(desired.tasks.begin(), desired.tasks.end(),
                                     [&](const DesiredTask& task) { return task.role == role; });
-    const slurm::Share* share = slurm::ShareOf(plan, role);
+    const slurm::CellShare* share = slurm::ShareOf(plan, role);
     if (share == nullptr) continue;
-    const std::string group = plan.size() > 1 ? slurm::GroupWord(share->component) : "";
+    const std::string group = plan.size() > 1 ? slurm::HetGroupOption(share->component) : "";
     text += "#   " + role + ":";
-    for (const std::string& word : slurm::StepWords(first->resources, count, "NODES", false, group))
+    for (const std::string& word : slurm::StepArgv(first->resources, count, "NODES", false, group))
       text += " " + word;
     text += "\n";
   }
@@ -315,11 +315,11 @@ Result<std::string> SlurmEngine::Describe(const DesiredJob& desired) {
 }
 
 Status SlurmEngine::Apply(const DesiredJob& desired) {
-  TRY(CheckDesired(desired));
+  TRY(CheckDesiredJob(desired));
   std::lock_guard lock(mu_);
-  std::unique_ptr<JobView>& job = jobs_[desired.job_id];
+  std::unique_ptr<SlurmJob>& job = jobs_[desired.job_id];
   if (job == nullptr) {
-    auto made = JobView::Make(desired.job_id, desired.job_dir);
+    auto made = SlurmJob::Make(desired.job_id, desired.job_dir);
     if (!made.ok()) {
       jobs_.erase(desired.job_id);
       return made.status();
@@ -329,7 +329,7 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
   }
   if (job->stopping()) return FailedPrecondition("job " + desired.job_id + " is being stopped");
   if (job->over()) return FailedPrecondition("job " + desired.job_id + " is over in Slurm");
-  Orders orders;
+  DesiredState orders;
   orders.grace = options_.remove_grace;
   orders.restart = options_.restart;
   orders.program = options_.program;
@@ -341,9 +341,11 @@ Status SlurmEngine::Apply(const DesiredJob& desired) {
     if (job->number() != 0) return Status::Ok();
     TRY(job->KeepScript(script));
     // Slurm gives several components to nobody at once.
-    if (desired.attended && plan.size() == 1 && slurm::MayAskAtOnce(commands_.environment())) {
-      TRY_ASSIGN(const auto request, slurm::AtOnceWords(desired, plan[0], options_.program));
-      auto got = slurm::AllocateAtOnce(request, commands_.environment(), job->dir());
+    if (desired.attended && plan.size() == 1 &&
+        slurm::CanAllocateImmediately(commands_.environment())) {
+      TRY_ASSIGN(const auto request,
+                 slurm::MakeImmediateRequest(desired, plan[0], options_.program));
+      auto got = slurm::AllocateImmediately(request, commands_.environment(), job->dir());
       if (got.ok()) {
         children_.push_back(std::move(got->salloc));
         children_.push_back(std::move(got->agent));
@@ -382,10 +384,10 @@ Result<std::vector<TaskStatus>> SlurmEngine::Adopt(const std::string& job_id,
   const std::string dir = job_dir.empty() ? RecordedDir(job_id) : job_dir;
   TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, dir));
   if (!queued) return std::vector<TaskStatus>();
-  auto found = JobView::Find(job_id, dir.empty() ? queued->work_dir : dir);
+  auto found = SlurmJob::Find(job_id, dir.empty() ? queued->work_dir : dir);
   if (!found.ok()) return found.status();
   std::lock_guard lock(mu_);
-  std::unique_ptr<JobView>& job = jobs_[job_id];
+  std::unique_ptr<SlurmJob>& job = jobs_[job_id];
   if (job == nullptr) job = std::move(*found);
   if (job->number() != queued->number) TRY(job->Submitted({queued->number, false}));
   changes_.Add(EngineDir(job->dir()));
@@ -401,7 +403,7 @@ Status SlurmEngine::Stop(const std::string& job_id, milliseconds grace) {
   {
     std::unique_lock lock(mu_);
     if (const auto it = jobs_.find(job_id); it != jobs_.end()) {
-      JobView* const job = it->second.get();
+      SlurmJob* const job = it->second.get();
       number = job->number();
       if (!job->over()) TRY(job->OrderStop(grace));
       const bool runs = job->begun() && !job->closed() && !job->over();
@@ -457,7 +459,7 @@ Result<std::string> SlurmEngine::JobDir(const std::string& job_id) {
 
 Result<Endpoint> SlurmEngine::Dial(const std::string& job_id) {
   TRY_ASSIGN(const std::string dir, JobDir(job_id));
-  TRY_ASSIGN(const CoordinatorPlace place, ReadCoordinatorPlace(job_id, dir));
+  TRY_ASSIGN(const CoordinatorLocation place, ReadCoordinatorLocation(job_id, dir));
   return place.endpoint;
 }
 
@@ -470,33 +472,33 @@ Result<std::string> SlurmEngine::TaskLog(const std::string& job_id, const std::s
   return ReadTail(slurm::AgentLogPath(dir), limit);
 }
 
-Result<slurm::ExecPlace> SlurmEngine::FindTask(const std::string& job_id, const std::string& role,
-                                               int index) {
+Result<slurm::ExecTarget> SlurmEngine::FindTask(const std::string& job_id, const std::string& role,
+                                                int index) {
   TRY(CheckName("role", role));
   const std::string dir = RecordedDir(job_id);
   TRY_ASSIGN(const std::optional<QueuedJob> queued, FindInQueue(job_id, dir));
   if (!queued) return NotFound("Slurm has no running job of " + job_id);
-  TRY_ASSIGN(const std::unique_ptr<JobView> view,
-             JobView::Find(job_id, dir.empty() ? queued->work_dir : dir));
-  const JobView::Where where = view->PlaceOf(role, index);
+  TRY_ASSIGN(const std::unique_ptr<SlurmJob> view,
+             SlurmJob::Find(job_id, dir.empty() ? queued->work_dir : dir));
+  const SlurmJob::Where where = view->PlaceOf(role, index);
   if (where.node.empty())
     return NotFound(role + "-" + std::to_string(index) + " of job " + job_id +
                     " does not run now; `shoal show " + job_id + "` says how its tasks are");
-  const std::string group = queued->heterogeneous ? slurm::GroupWord(where.component) : "";
-  return slurm::ExecPlace{options_.program,
-                          commands_.environment(),
-                          queued->number,
-                          where.node,
-                          job_id,
-                          role,
-                          index,
-                          group};
+  const std::string group = queued->heterogeneous ? slurm::HetGroupOption(where.component) : "";
+  return slurm::ExecTarget{options_.program,
+                           commands_.environment(),
+                           queued->number,
+                           where.node,
+                           job_id,
+                           role,
+                           index,
+                           group};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Engine>> MakeSlurmEngine(SlurmEngineOptions options) {
-  TRY_ASSIGN(ChangeWatch changes, ChangeWatch::Make("the Slurm engine"));
+  TRY_ASSIGN(DirectoryWatcher changes, DirectoryWatcher::Make("the Slurm engine"));
   return std::unique_ptr<Engine>(
       std::make_unique<SlurmEngine>(std::move(options), std::move(changes)));
 }

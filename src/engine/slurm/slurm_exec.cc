@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <thread>
 
-#include "engine/child.h"
-#include "engine/slurm/inside.h"
-#include "engine/spawn.h"
+#include "engine/process/child_process.h"
+#include "engine/process/spawn.h"
+#include "engine/slurm/slurm_helper.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr int kDialPatience_ms = 30'000;
 constexpr size_t kLongestRefusal = 4096;
 
-std::vector<std::string> Words(const ExecPlace& place, const std::string& what) {
+std::vector<std::string> Words(const ExecTarget& place, const std::string& what) {
   std::vector<std::string> words = {"srun",
                                     "--overlap",
                                     "--jobid=" + std::to_string(place.number),
@@ -42,7 +42,7 @@ class StepExecution final : public Execution {
   ~StepExecution() override {
     if (waited_) return;
     (void)SignalProcess(child_.pidfd.get(), SIGKILL);
-    (void)Reap(child_);
+    (void)ReapChild(child_);
   }
   void Signal(int signal) override { (void)SignalProcess(child_.pidfd.get(), signal); }
   // srun looks at the terminal's size itself.
@@ -51,7 +51,7 @@ class StepExecution final : public Execution {
     pollfd ended{child_.pidfd.get(), POLLIN, 0};
     while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
     }
-    const int status = Reap(child_);
+    const int status = ReapChild(child_);
     waited_ = true;
     ExecEnd end;
     if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
@@ -85,7 +85,7 @@ Status HearOpen(int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<Execution>> ExecByStep(const ExecPlace& place, const ExecSpec& spec) {
+Result<std::unique_ptr<Execution>> ExecByStep(const ExecTarget& place, const ExecSpec& spec) {
   if (spec.argv.empty() || spec.argv[0].empty())
     return InvalidArgument("got no command to run in the task");
   std::vector<std::string> words = Words(place, "exec");
@@ -93,11 +93,12 @@ Result<std::unique_ptr<Execution>> ExecByStep(const ExecPlace& place, const Exec
   for (const std::string& entry : spec.env) words.insert(words.end(), {"--env", entry});
   words.push_back("--");
   words.insert(words.end(), spec.argv.begin(), spec.argv.end());
-  TRY_ASSIGN(Child child, StartWithFds(words, place.env, {spec.fds[0], spec.fds[1], spec.fds[2]}));
+  TRY_ASSIGN(Child child,
+             StartChildWithFds(words, place.env, {spec.fds[0], spec.fds[1], spec.fds[2]}));
   return std::unique_ptr<Execution>(std::make_unique<StepExecution>(std::move(child)));
 }
 
-Result<UniqueFd> DialByStep(const ExecPlace& place, uint16_t port) {
+Result<UniqueFd> DialByStep(const ExecTarget& place, uint16_t port) {
   std::vector<std::string> words = Words(place, "pipe");
   words.push_back(std::to_string(port));
   int ends[2] = {-1, -1};
@@ -106,10 +107,10 @@ Result<UniqueFd> DialByStep(const ExecPlace& place, uint16_t port) {
   UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
   TRY_ASSIGN(Child child,
-             StartWithFds(words, place.env, {theirs.get(), theirs.get(), STDERR_FILENO}));
+             StartChildWithFds(words, place.env, {theirs.get(), theirs.get(), STDERR_FILENO}));
   theirs.Reset();
   // It lives as long as the stream, whose other end the caller closes.
-  std::thread([child = std::move(child)] { (void)Reap(child); }).detach();
+  std::thread([child = std::move(child)] { (void)ReapChild(child); }).detach();
   TRY(HearOpen(ours.get()));
   return ours;
 }

@@ -1,5 +1,5 @@
-// Commands beside tasks and streams to their ports, through steps that overlap with theirs. Used by
-// slurm_engine.cc.
+// SlurmCommands beside tasks and streams to their ports, through steps that overlap with theirs.
+// Used by slurm_engine.cc.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace shoal::engine::slurm {
 
-struct ExecPlace {
+struct ExecTarget {
   std::string program;  // shoal
   std::vector<std::string> env;
   int64_t number = 0;  // of the job in Slurm
@@ -18,10 +18,10 @@ struct ExecPlace {
   std::string job_id;
   std::string role;
   int index = 0;
-  std::string group;  // GroupWord, in a heterogeneous allocation
+  std::string group;  // HetGroupOption, in a heterogeneous allocation
 };
 
-Result<std::unique_ptr<Execution>> ExecByStep(const ExecPlace& place, const ExecSpec& spec);
-Result<UniqueFd> DialByStep(const ExecPlace& place, uint16_t port);
+Result<std::unique_ptr<Execution>> ExecByStep(const ExecTarget& place, const ExecSpec& spec);
+Result<UniqueFd> DialByStep(const ExecTarget& place, uint16_t port);
 
 }  // namespace shoal::engine::slurm

@@ -6,17 +6,17 @@
 #include <csignal>
 
 #include "base/file.h"
-#include "engine/child.h"
-#include "engine/orders.h"
-#include "engine/slurm/at_once.h"
+#include "engine/agent/desired_state.h"
+#include "engine/agent/task_table.h"
+#include "engine/process/child_process.h"
 #include "engine/slurm/batch_script.h"
-#include "engine/slurm/commands.h"
+#include "engine/slurm/cell_placement.h"
 #include "engine/slurm/grant.h"
-#include "engine/slurm/inside.h"
-#include "engine/slurm/job_view.h"
-#include "engine/slurm/placement.h"
-#include "engine/slurm/step_line.h"
-#include "engine/task_table.h"
+#include "engine/slurm/immediate_allocation.h"
+#include "engine/slurm/slurm_commands.h"
+#include "engine/slurm/slurm_helper.h"
+#include "engine/slurm/slurm_job.h"
+#include "engine/slurm/step_protocol.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -78,7 +78,7 @@ TEST(Cells, NoGpuIsAskedForInVain) {
 
 TEST(Cells, ElasticRolesGetRoomForAllThereMayBe) {
   DesiredJob job = JobOf({Task("worker", 0)});
-  job.most["worker"] = 5;
+  job.max_tasks["worker"] = 5;
   EXPECT_EQ(PlanOf(job)->cell.count, 5);
 }
 
@@ -92,7 +92,7 @@ TEST(Cells, EveryTaskOfAJobFindsItsPlace) {
   const auto plan = PlanOf(job);
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->cell.count, 3 + 3 + 2);
-  Placement placement;
+  CellPlacement placement;
   placement.Add(0, {"a", "b", "c"}, {3, 3, 2});
   for (const DesiredTask& task : job.tasks) {
     const auto share = plan->shares.at(task.role);
@@ -110,11 +110,11 @@ DesiredJob HeterogeneousJob() {
   job.slurm.partition = "cpu";
   job.slurm.account = "physics";
   job.slurm.nodes = 1;
-  job::SlurmAsk gpu;
+  job::SlurmSettings gpu;
   gpu.partition = "gpu";
   gpu.gpu_type = "a100";
   gpu.options = {"--licenses=matlab"};
-  job.slurm_asks = {{"ps", {}}, {"worker", gpu}, {"aide", gpu}};
+  job.slurm_settings = {{"ps", {}}, {"worker", gpu}, {"aide", gpu}};
   return job;
 }
 
@@ -139,7 +139,7 @@ TEST(Components, RolesThatAskAlikeShareOne) {
 
 TEST(Components, OnesThatAllAskForTheSameAreAnOrdinaryAllocation) {
   DesiredJob job = HeterogeneousJob();
-  job.slurm_asks[0].second = job.slurm_asks[1].second;
+  job.slurm_settings[0].second = job.slurm_settings[1].second;
   const auto plan = PlanComponents(job);
   ASSERT_TRUE(plan.ok());
   ASSERT_EQ(plan->size(), 1u);
@@ -149,10 +149,10 @@ TEST(Components, OnesThatAllAskForTheSameAreAnOrdinaryAllocation) {
 
 TEST(Components, AreCountedAlikeWhenARoleHasNoTasksForATime) {
   DesiredJob job = HeterogeneousJob();
-  job.most["ps"] = 3;
+  job.max_tasks["ps"] = 3;
   std::erase_if(job.tasks, [](const DesiredTask& task) { return task.role == "ps"; });
   EXPECT_EQ(ShareOf(PlanComponents(job).value(), "worker")->component, 1);
-  job.most.clear();  // it never has any: nothing is asked for it
+  job.max_tasks.clear();  // it never has any: nothing is asked for it
   EXPECT_EQ(PlanComponents(job)->size(), 1u);
 }
 
@@ -161,18 +161,18 @@ TEST(Components, MoreThanSlurmTakesAreRefused) {
   for (int i = 0; i < 129; ++i) {
     const std::string role = "r" + std::to_string(i);
     job.tasks.push_back(Task(role, 0));
-    job::SlurmAsk ask;
+    job::SlurmSettings ask;
     ask.constraint = role;
-    job.slurm_asks.emplace_back(role, ask);
+    job.slurm_settings.emplace_back(role, ask);
   }
   EXPECT_THAT(PlanComponents(job).status().message(), HasSubstr("expected at most 128"));
 }
 
 TEST(Components, TasksStayInTheirOwn) {
-  Placement placement;
+  CellPlacement placement;
   placement.Add(0, {"a"}, {1});
   placement.Add(1, {"b", "c"}, {1, 1});
-  const Share second{1, false, 1};
+  const CellShare second{1, false, 1};
   EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "b");
   EXPECT_EQ(placement.node(placement.Take("worker", second)->cell), "c");
   EXPECT_FALSE(placement.Take("worker", second));
@@ -183,8 +183,8 @@ TEST(Components, TasksStayInTheirOwn) {
   EXPECT_EQ(placement.node(placement.Take("ps", {})->cell), "a");
 }
 
-TEST(Placement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
-  Placement placement;
+TEST(CellPlacement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
+  CellPlacement placement;
   placement.Add(0, {"a"}, {1});
   const auto first = placement.Take("worker", {});
   ASSERT_TRUE(first && first->fresh);
@@ -198,8 +198,8 @@ TEST(Placement, WhoFollowsInAPlaceOverlapsUntilTheStepIsOver) {
   EXPECT_TRUE(placement.Take("worker", {})->fresh);
 }
 
-TEST(Placement, ALostNodesCellsAreGone) {
-  Placement placement;
+TEST(CellPlacement, ALostNodesCellsAreGone) {
+  CellPlacement placement;
   placement.Add(0, {"a", "b"}, {1, 1});
   const auto first = placement.Take("worker", {});
   EXPECT_EQ(placement.node(first->cell), "a");
@@ -272,7 +272,7 @@ TEST(Script, AComponentHasLinesOfItsOwn) {
                            "--licenses=matlab\n", "exec '/opt/shoal' slurm agent"})
     EXPECT_THAT(second, HasSubstr(line));
   EXPECT_THAT(second, Not(HasSubstr("--nodes=")));
-  EXPECT_EQ(StepWords({}, 1, "f", false, GroupWord(1))[1], "--het-group=1");
+  EXPECT_EQ(StepArgv({}, 1, "f", false, HetGroupOption(1))[1], "--het-group=1");
 }
 
 // ---- what Slurm says ----
@@ -282,7 +282,7 @@ TEST(Script, AtOnceTheSameIsAskedFor) {
   job.slurm.partition = "batch";
   job.slurm.save_before = milliseconds(90'000);
   const auto plan = PlanComponents(job);
-  const auto request = AtOnceWords(job, plan->at(0), "/opt/shoal");
+  const auto request = MakeImmediateRequest(job, plan->at(0), "/opt/shoal");
   ASSERT_TRUE(request.ok());
   const std::string script = RenderScript(job, *plan, "/opt/shoal").value();
   for (const std::string& word : request->salloc) {
@@ -291,28 +291,29 @@ TEST(Script, AtOnceTheSameIsAskedFor) {
     EXPECT_THAT(script, HasSubstr("#SBATCH " + word + "\n"));
   }
   EXPECT_THAT(request->salloc, testing::Contains("--partition=batch"));
-  EXPECT_EQ(request->salloc.back(), kTellGrant);
+  EXPECT_EQ(request->salloc.back(), kReportGrantScript);
   EXPECT_THAT(request->agent, ElementsAre("/opt/shoal", "slurm", "agent", "/shared/job-1", "90"));
-  EXPECT_FALSE(MayAskAtOnce({"PATH=/bin", "SBATCH_PARTITION=x"}));
-  EXPECT_TRUE(MayAskAtOnce({"PATH=/bin", "SLURM_CONF=/x"}));
+  EXPECT_FALSE(CanAllocateImmediately({"PATH=/bin", "SBATCH_PARTITION=x"}));
+  EXPECT_TRUE(CanAllocateImmediately({"PATH=/bin", "SLURM_CONF=/x"}));
 }
 
 // What comes of an salloc and an agent that are these scripts.
-Result<AtOnce> AllocateBy(const TempDir& dir, const std::string& salloc, const std::string& agent) {
+Result<ImmediateAllocation> AllocateBy(const TempDir& dir, const std::string& salloc,
+                                       const std::string& agent) {
   EXPECT_TRUE(MakeDirectories(dir.path() / "engine", 0700).ok());
-  AtOnceRequest request;
+  ImmediateRequest request;
   request.salloc = {"/bin/sh", "-c", salloc};
   request.agent = {"/bin/sh", "-c", agent};
-  return AllocateAtOnce(request, OwnEnvironment(), dir.path(), milliseconds(300));
+  return AllocateImmediately(request, CurrentEnvironment(), dir.path(), milliseconds(300));
 }
 
-TEST(AtOnce, TheAgentHearsOfTheAllocationAndHoldsItByItsInput) {
+TEST(ImmediateAllocation, TheAgentHearsOfTheAllocationAndHoldsItByItsInput) {
   const TempDir dir = TempDir::Create().value();
   const std::string salloc =
       std::string(
           "exec env SLURM_JOB_ID=4711 SLURM_JOB_NODELIST='n[1-3]' SLURM_TASKS_PER_NODE='2(x3)' "
           "SLURM_SUBMIT_HOST=login /bin/sh -c '") +
-      kTellGrant + "'";
+      kReportGrantScript + "'";
   const auto at_once = AllocateBy(dir, salloc, "read line; echo \"$line\" > heard; echo 4711");
   ASSERT_TRUE(at_once.ok()) << at_once.status().message();
   EXPECT_EQ(at_once->number, 4711);
@@ -324,11 +325,11 @@ TEST(AtOnce, TheAgentHearsOfTheAllocationAndHoldsItByItsInput) {
   EXPECT_EQ(grant->nodes, "n[1-3]");
   EXPECT_EQ(grant->tasks_per_node, "2(x3)");
   EXPECT_EQ(grant->submit_host, "login");
-  EXPECT_EQ(Reap(at_once->agent), 0);
-  EXPECT_EQ(Reap(at_once->salloc), 0);  // its command ends when the agent has
+  EXPECT_EQ(ReapChild(at_once->agent), 0);
+  EXPECT_EQ(ReapChild(at_once->salloc), 0);  // its command ends when the agent has
 }
 
-TEST(AtOnce, ARefusalIsSaidInItsOwnWords) {
+TEST(ImmediateAllocation, ARefusalIsSaidInItsOwnWords) {
   const TempDir dir = TempDir::Create().value();
   const auto at_once = AllocateBy(
       dir,
@@ -338,7 +339,7 @@ TEST(AtOnce, ARefusalIsSaidInItsOwnWords) {
   EXPECT_THAT(at_once.status().message(), HasSubstr("Requested nodes are busy"));
 }
 
-TEST(AtOnce, OneThatDoesNotAnswerIsToldToGiveBackWhatItGets) {
+TEST(ImmediateAllocation, OneThatDoesNotAnswerIsToldToGiveBackWhatItGets) {
   const TempDir dir = TempDir::Create().value();
   const auto at_once =
       AllocateBy(dir, "trap 'echo revoked >&2; exit 1' TERM; while :; do sleep 0.02; done",
@@ -395,47 +396,47 @@ class JobViewTest : public testing::Test {
   void Begin(const Allocation& allocation) {
     DesiredJob job = JobOf({Task("coordinator", 0), Task("worker", 0)});
     job.job_dir = dir_.path();
-    view_ = JobView::Make(job.job_id, job.job_dir).value();
-    Orders rest;
+    view_ = SlurmJob::Make(job.job_id, job.job_dir).value();
+    DesiredState rest;
     rest.program = "/opt/shoal";
     ASSERT_TRUE(view_->Order(job, PlanComponents(job).value(), rest).ok());
     ASSERT_TRUE(view_->Submitted(allocation).ok());
-    Say(Sign::kBegun);
+    Say(EventKind::kAgentStarted);
   }
-  void Say(Sign sign) {
-    std::string text = ReadFile(LinesPath(dir_.path()), 1 << 20).value_or("");
-    text += EncodeLine({sign, {}, 1, ""});
-    ASSERT_TRUE(WriteFileAtomically(LinesPath(dir_.path()), text, 0600, false).ok());
+  void Say(EventKind sign) {
+    std::string text = ReadFile(AgentEventsPath(dir_.path()), 1 << 20).value_or("");
+    text += EncodeAgentEvent({sign, {}, 1, ""});
+    ASSERT_TRUE(WriteFileAtomically(AgentEventsPath(dir_.path()), text, 0600, false).ok());
     (void)view_->Read();
   }
 
   TempDir dir_ = TempDir::Create().value();
-  std::unique_ptr<JobView> view_;
+  std::unique_ptr<SlurmJob> view_;
 };
 
 TEST_F(JobViewTest, AnAttendedJobThatSavedIsToBeSubmittedWhenItsAgentHasEnded) {
   Begin({7, true});
   EXPECT_FALSE(view_->waits());
-  Say(Sign::kAnother);
+  Say(EventKind::kNeedsNewAllocation);
   EXPECT_FALSE(view_->wants_another());  // it may still run tasks
   EXPECT_FALSE(view_->closed());
-  Say(Sign::kClosed);
+  Say(EventKind::kAgentExited);
   EXPECT_TRUE(view_->wants_another());
   EXPECT_FALSE(view_->closed());  // a stop must still look for it
   ASSERT_TRUE(view_->Submitted({8, false}).ok());
   EXPECT_FALSE(view_->wants_another());
   EXPECT_TRUE(view_->waits());
   EXPECT_FALSE(view_->closed());
-  Say(Sign::kBegun);
+  Say(EventKind::kAgentStarted);
   EXPECT_FALSE(view_->waits());
-  Say(Sign::kClosed);
+  Say(EventKind::kAgentExited);
   EXPECT_TRUE(view_->closed());
-  EXPECT_EQ(JobView::Find("job-1", dir_.path()).value()->number(), 8);
+  EXPECT_EQ(SlurmJob::Find("job-1", dir_.path()).value()->number(), 8);
 }
 
 TEST_F(JobViewTest, WhatSlurmItselfEndsGoesOnOnlyWhereItMayBeRequeued) {
-  EXPECT_TRUE(IsSlurmsOwnEnd("PREEMPTED"));
-  EXPECT_FALSE(IsSlurmsOwnEnd("CANCELLED"));
+  EXPECT_TRUE(IsEndedBySlurm("PREEMPTED"));
+  EXPECT_FALSE(IsEndedBySlurm("CANCELLED"));
   Begin({7, true});
   EXPECT_FALSE(view_->wants_another());
   view_->WantAnother();
@@ -454,16 +455,16 @@ TEST(Queue, IsReadLineByLine) {
       "garbage\n0|RUNNING|None|N/A|n1|n1|/|c\n9_4|RUNNING|None|N/A|n1|n1|/|c\n"
       "8|RUNNING|None|2026|n[1-3]|n1|/|a|b");
   ASSERT_EQ(jobs.size(), 2u);
-  EXPECT_EQ(JobOfComment(jobs[0].comment), "x-1");
+  EXPECT_EQ(JobIdOfComment(jobs[0].comment), "x-1");
   EXPECT_EQ(jobs[0].work_dir, "/home/a/jobs/x");
   EXPECT_EQ(DescribeWait(jobs[0]),
             "waits in Slurm's queue (job 7): Resources, what it asks for is in use by other jobs; "
             "expected to start at 2026-11-22T11:06:57");
   EXPECT_EQ(jobs[1].comment, "a|b");
-  EXPECT_EQ(JobOfComment("shoal:../x"), "");
-  EXPECT_FALSE(LostItsHead(jobs[0]));
-  EXPECT_FALSE(LostItsHead(jobs[1]));
-  EXPECT_TRUE(LostItsHead(ParseQueue("8|RUNNING|None|2026|n[2-3]|n1|/|c").at(0)));
+  EXPECT_EQ(JobIdOfComment("shoal:../x"), "");
+  EXPECT_FALSE(HasLostBatchNode(jobs[0]));
+  EXPECT_FALSE(HasLostBatchNode(jobs[1]));
+  EXPECT_TRUE(HasLostBatchNode(ParseQueue("8|RUNNING|None|2026|n[2-3]|n1|/|c").at(0)));
   EXPECT_TRUE(IsPending("PENDING"));
   EXPECT_TRUE(IsActive("COMPLETING"));
   EXPECT_FALSE(IsActive("CANCELLED"));
@@ -537,10 +538,10 @@ TEST(Queue, OnlyANodeThatWasTheJobsOwnCanBeLost) {
   // On a front end the batch script's host is never among the allocation's.
   for (const std::string began : {"n1", ""}) {
     TempDir dir = std::move(TempDir::Create("slurm-head").value());
-    auto view = JobView::Make("job-1", dir.path());
+    auto view = SlurmJob::Make("job-1", dir.path());
     ASSERT_TRUE(view.ok()) << view.status().message();
-    const Line line{Sign::kBegun, {}, 1, began};
-    ASSERT_TRUE(WriteFileAtomically(LinesPath(dir.path()), EncodeLine(line)).ok());
+    const AgentEvent line{EventKind::kAgentStarted, {}, 1, began};
+    ASSERT_TRUE(WriteFileAtomically(AgentEventsPath(dir.path()), EncodeAgentEvent(line)).ok());
     EXPECT_TRUE((*view)->Read().empty());
     (void)(*view)->Look(&headless, TimePoint());
     EXPECT_EQ((*view)->wants_requeue(), began == "n1");
@@ -576,7 +577,7 @@ Status SubmitWith(const std::string& directory) {
   (void)::signal(SIGPIPE, SIG_IGN);  // as our programs do: an sbatch that refuses reads nothing
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", directory.c_str(), 1);
-  const auto number = Commands({"PATH=" + directory}).Submit("#!/bin/sh\n");
+  const auto number = SlurmCommands({"PATH=" + directory}).Submit("#!/bin/sh\n");
   ::setenv("PATH", path.c_str(), 1);
   return number.status();
 }
@@ -603,7 +604,7 @@ TEST(CommandsTest, WithoutAConfigurationTheSentenceSaysWhereItIsLookedFor) {
 }
 
 TEST(ChildTest, OutputIsBoundedInTimeAndBytes) {
-  RunLimits limits;
+  CommandLimits limits;
   limits.time = milliseconds(50);
   EXPECT_EQ(RunCommand({"sleep", "10"}, {}, "", limits).status().code(), Code::kDeadlineExceeded);
   limits = {};
@@ -619,24 +620,24 @@ TEST(ChildTest, OutputIsBoundedInTimeAndBytes) {
 // ---- what the two write for each other ----
 
 TEST(StepLines, GoThroughTextUnchanged) {
-  StepLine line{Word::kEnded, 3, {}};
+  StepEvent line{StepEventKind::kEnded, 3, {}};
   line.end.signal = 9;
-  const std::string text = EncodeStepLine(line);
+  const std::string text = EncodeStepEvent(line);
   for (const std::string& label : {std::string(), std::string("  3: ")}) {
-    const auto read = DecodeStepLine(label + text);
+    const auto read = DecodeStepEvent(label + text);
     ASSERT_TRUE(read.ok());
-    EXPECT_EQ(read->word, Word::kEnded);
+    EXPECT_EQ(read->word, StepEventKind::kEnded);
     EXPECT_EQ(read->task, 3);
     EXPECT_EQ(read->end.signal, 9);
   }
-  EXPECT_FALSE(DecodeStepLine("3: hello").ok());
-  EXPECT_FALSE(DecodeStepLine(R"({"task":-1,"word":"started"})").ok());
-  EXPECT_FALSE(DecodeStepLine(std::string(5000, 'x')).ok());
-  const auto order = DecodeStepOrder("usr1 4");
+  EXPECT_FALSE(DecodeStepEvent("3: hello").ok());
+  EXPECT_FALSE(DecodeStepEvent(R"({"task":-1,"word":"started"})").ok());
+  EXPECT_FALSE(DecodeStepEvent(std::string(5000, 'x')).ok());
+  const auto order = DecodeStepSignal("usr1 4");
   ASSERT_TRUE(order);
   EXPECT_EQ(order->signal, SIGUSR1);
   EXPECT_EQ(order->task, 4);
-  EXPECT_FALSE(DecodeStepOrder("hup 4"));
+  EXPECT_FALSE(DecodeStepSignal("hup 4"));
   EXPECT_EQ(FailedNodes("srun: error: Node failure on n[2-3]"), "n[2-3]");
   EXPECT_EQ(FailedNodes("1: Node failure on n2"), "");
 }
@@ -651,15 +652,15 @@ TEST(Environment, HasNothingOfSlurmsOwn) {
 
 class TaskTableTest : public testing::Test {
  protected:
-  Orders OrdersOf(int64_t number, std::vector<OrderedTask> tasks) {
-    Orders orders;
+  DesiredState OrdersOf(int64_t number, std::vector<AgentTask> tasks) {
+    DesiredState orders;
     orders.job_id = "job-1";
     orders.number = number;
     orders.restart.first = milliseconds(100);
     orders.tasks = std::move(tasks);
     return orders;
   }
-  TaskTable::Life Life(int incarnation) { return {{"worker", 0}, incarnation}; }
+  TaskTable::Incarnation Incarnation(int incarnation) { return {{"worker", 0}, incarnation}; }
   std::vector<TaskPhase> Told() {
     std::vector<TaskPhase> phases;
     for (const TaskEvent& event : table_.TakeEvents()) phases.push_back(event.phase);
@@ -667,21 +668,21 @@ class TaskTableTest : public testing::Test {
   }
   TaskTable table_{"job-1"};
   TimePoint now_{std::chrono::seconds(100)};
-  const OrderedTask task_{Task("worker", 0), 0, 1, false};
+  const AgentTask task_{Task("worker", 0), 0, 1, false};
 };
 
 TEST_F(TaskTableTest, ALostTaskIsStartedAgainAfterAPause) {
   table_.Take(OrdersOf(1, {task_}), now_);
-  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(0)));
-  table_.Started(Life(0), now_);
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(0)));
+  table_.Started(Incarnation(0), now_);
   TaskEnd end;
   end.signal = 9;
-  table_.Ended(Life(0), now_, end, "");
+  table_.Ended(Incarnation(0), now_, end, "");
   EXPECT_TRUE(table_.Step(now_).start.empty());
-  EXPECT_THAT(table_.Step(now_ + milliseconds(100)).start, ElementsAre(Life(1)));
+  EXPECT_THAT(table_.Step(now_ + milliseconds(100)).start, ElementsAre(Incarnation(1)));
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost,
                                   TaskPhase::kStarting));
-  table_.Ended(Life(0), now_, end, "");  // of an earlier life: means nothing
+  table_.Ended(Incarnation(0), now_, end, "");  // of an earlier life: means nothing
   EXPECT_TRUE(table_.AnyAlive());
 }
 
@@ -690,25 +691,25 @@ TEST_F(TaskTableTest, OneThatIsNotNamedIsToldToEndAsSoonAsItRuns) {
   (void)table_.Step(now_);
   table_.Take(OrdersOf(2, {}), now_);
   EXPECT_TRUE(table_.Step(now_).term.empty());
-  table_.Started(Life(0), now_);
-  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
-  EXPECT_THAT(table_.Step(now_ + milliseconds(10'000)).kill, ElementsAre(Life(0)));
-  table_.Ended(Life(0), now_, {}, "");
+  table_.Started(Incarnation(0), now_);
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
+  EXPECT_THAT(table_.Step(now_ + milliseconds(10'000)).kill, ElementsAre(Incarnation(0)));
+  table_.Ended(Incarnation(0), now_, {}, "");
   EXPECT_FALSE(table_.AnyAlive());
 }
 
 TEST_F(TaskTableTest, NamedAgainInAnotherRoundItLivesAgain) {
   table_.Take(OrdersOf(1, {task_}), now_);
   (void)table_.Step(now_);
-  table_.Started(Life(0), now_);
-  OrderedTask again = task_;
+  table_.Started(Incarnation(0), now_);
+  AgentTask again = task_;
   again.round = 1;  // the orders between were not seen
   table_.Take(OrdersOf(3, {again}), now_);
-  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
   TaskEnd end;
   end.signal = 15;
-  table_.Ended(Life(0), now_, end, "");
-  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(1)));
+  table_.Ended(Incarnation(0), now_, end, "");
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(1)));
 }
 
 TEST_F(TaskTableTest, AnotherAgentMakesGoodWhatWasLostWithTheAllocation) {
@@ -716,10 +717,10 @@ TEST_F(TaskTableTest, AnotherAgentMakesGoodWhatWasLostWithTheAllocation) {
   table_.Replay({"job-1", "worker", 1, 0, TaskPhase::kEnded, {}});
   table_.BeginAgain(now_, "was lost with its allocation");
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kLost));
-  OrderedTask other = task_;
+  AgentTask other = task_;
   other.task.index = 1;
   table_.Take(OrdersOf(1, {task_, other}), now_);
-  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(3)));
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(3)));
 }
 
 TEST_F(TaskTableTest, AfterASaveAllAreStartedAnew) {
@@ -727,16 +728,16 @@ TEST_F(TaskTableTest, AfterASaveAllAreStartedAnew) {
   table_.Forget();
   table_.BeginAgain(now_, "");
   table_.Take(OrdersOf(1, {task_}), now_);
-  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Life(3)));
+  EXPECT_THAT(table_.Step(now_).start, ElementsAre(Incarnation(3)));
 }
 
 TEST_F(TaskTableTest, WhatSlurmEndsIsLostAndNotEnded) {
   table_.Take(OrdersOf(1, {task_}), now_);
   (void)table_.Step(now_);
-  table_.Started(Life(0), now_);
+  table_.Started(Incarnation(0), now_);
   table_.StopAll(now_ + milliseconds(500), true);
-  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Life(0)));
-  table_.Ended(Life(0), now_, {}, "");
+  EXPECT_THAT(table_.Step(now_).term, ElementsAre(Incarnation(0)));
+  table_.Ended(Incarnation(0), now_, {}, "");
   EXPECT_THAT(Told(), ElementsAre(TaskPhase::kStarting, TaskPhase::kRunning, TaskPhase::kLost));
   EXPECT_TRUE(table_.Step(now_ + std::chrono::hours(1)).start.empty());
 }

@@ -15,12 +15,12 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "engine/child.h"
-#include "engine/records.h"
-#include "engine/slurm/inside.h"
-#include "engine/slurm/step_line.h"
-#include "engine/spawn.h"
-#include "engine/task_process.h"
+#include "engine/local/job_records.h"
+#include "engine/process/child_process.h"
+#include "engine/process/spawn.h"
+#include "engine/process/task_process.h"
+#include "engine/slurm/slurm_helper.h"
+#include "engine/slurm/step_protocol.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -29,7 +29,7 @@ constexpr size_t kMaxFile = 64 << 20;
 constexpr int kOrphanGrace_ms = 10'000;   // to end in order, when the agent is gone
 constexpr int kHearPatience_ms = 30'000;  // until the agent has heard of an end
 
-void Say(const StepLine& line) { (void)WriteAll(STDOUT_FILENO, EncodeStepLine(line)); }
+void Say(const StepEvent& line) { (void)WriteAll(STDOUT_FILENO, EncodeStepEvent(line)); }
 
 // Which task of the step we are.
 int OwnNumber() {
@@ -38,7 +38,7 @@ int OwnNumber() {
 }
 
 // From here on they are read, not obeyed. Programs start without this.
-UniqueFd TakeSignals() {
+UniqueFd ReadSignals() {
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
@@ -105,7 +105,7 @@ class StepTask {
     if (got == 0) return false;
     heard_.append(block, static_cast<size_t>(got));
     for (size_t end = heard_.find('\n'); end != std::string::npos; end = heard_.find('\n')) {
-      const auto order = DecodeStepOrder(std::string_view(heard_).substr(0, end));
+      const auto order = DecodeStepSignal(std::string_view(heard_).substr(0, end));
       if (order && order->task == number_) Obey(order->signal);
       heard_.erase(0, end + 1);
     }
@@ -116,7 +116,7 @@ class StepTask {
   void TellEnd() {
     int status = -1;
     (void)ReadEnd(spawned_.pidfd.get(), spawned_.pid, spawned_.start_ticks, &status);
-    Say({Word::kEnded, number_, EndOf(status)});
+    Say({StepEventKind::kEnded, number_, DecodeWaitStatus(status)});
   }
 
   const int number_;
@@ -127,17 +127,17 @@ class StepTask {
 };
 
 void GiveBack(const std::string& number) {
-  const auto ran = RunCommand({"scancel", "--quiet", number}, OwnEnvironment());
+  const auto ran = RunCommand({"scancel", "--quiet", number}, CurrentEnvironment());
   if (!ran.ok()) LogWarning("{}", ran.status().message());
 }
 
 }  // namespace
 
 Result<int> RunStepTask(const std::string& file, const std::string& allocation) {
-  const UniqueFd signals = TakeSignals();
+  const UniqueFd signals = ReadSignals();
   const int number = OwnNumber();
   const auto refuse = [&](const std::string& reason) {
-    StepLine line{Word::kRefused, number, {}};
+    StepEvent line{StepEventKind::kRefused, number, {}};
     line.end.reason = reason;
     Say(line);
     return 0;
@@ -155,19 +155,19 @@ Result<int> RunStepTask(const std::string& file, const std::string& allocation) 
     return refuse(file + " has no task " + std::to_string(number));
   const TaskRecord& record = step->tasks[static_cast<size_t>(number)];
   const std::string job_dir = std::filesystem::path(file).parent_path().parent_path();
-  const TaskPlace place{step->job_id, job_dir, record.desired.role, record.desired.index,
-                        record.incarnation};
-  std::vector<std::string> env = WithoutSlurm(OwnEnvironment());
-  env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/prepare.cc)
+  const TaskIdentity place{step->job_id, job_dir, record.desired.role, record.desired.index,
+                           record.incarnation};
+  std::vector<std::string> env = WithoutSlurm(CurrentEnvironment());
+  env.emplace_back("SHOAL_GPUS_GIVEN=1");  // Slurm leases them (cli/internal/prepare.cc)
   if (const char* const node = std::getenv("SLURMD_NODENAME"); node != nullptr)
     env.emplace_back(std::string(kNodeVariable) + "=" + node);
-  SpawnSpec spec = SpawnSpecOf(place, record.desired, std::move(env));
+  SpawnSpec spec = MakeSpawnSpec(place, record.desired, std::move(env));
   // Where Slurm tracks processes by their parents, one that is started while its step is killed
   // would be missed.
   spec.ends_with_us = true;
   auto spawned = Spawn(spec);
   if (!spawned.ok()) return refuse(spawned.status().message());
-  Say({Word::kStarted, number, {}});
+  Say({StepEventKind::kStarted, number, {}});
   if (!StepTask(number, std::move(*spawned)).Run(signals, !allocation.empty()))
     GiveBack(allocation);
   return 0;

@@ -1,7 +1,7 @@
 #include "learn/ffm/params.h"
 
-#include "learn/fields.h"
 #include "learn/fm/factor_fields.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::ffm {
 namespace {
@@ -15,7 +15,7 @@ constexpr fm::FactorDefaults kDefaults = {
     .init = "0.2",
 };
 
-std::vector<FieldOf<Params>> OwnFields() {
+std::vector<ParamField<Params>> OwnFields() {
   auto fields = fm::FactorFields<Params>(kDefaults);
   fields.push_back(
       {{"fields", "", ParamType::kInt, 0, 65536, false, "", "0",
@@ -36,7 +36,7 @@ Params::Params() {
   factor_init = 0.2;
 }
 
-std::span<const FieldOf<Params>> Params::Fields() {
+std::span<const ParamField<Params>> Params::Fields() {
   static const auto fields = sparse::WithCommonFields<Params>(OwnFields(), "4");
   return fields;
 }

@@ -5,15 +5,15 @@
 #include <span>
 #include <string_view>
 
-#include "learn/fields.h"
 #include "learn/fm/params.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::ffm {
 
 // Plain data; `factors` are those of one vector, of which a feature has one for each field.
 struct Params : fm::Params {
   static constexpr std::string_view kName = "ffm";
-  static std::span<const FieldOf<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
 
   Params();
 };

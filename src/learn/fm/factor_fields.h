@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "learn/fields.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::fm {
 
@@ -21,7 +21,7 @@ struct FactorDefaults {
 };
 
 template <typename Params>
-std::vector<FieldOf<Params>> FactorFields(const FactorDefaults& defaults) {
+std::vector<ParamField<Params>> FactorFields(const FactorDefaults& defaults) {
   using enum ParamType;
   return {
       {{"factors", "rank dim", kInt, 1, 256, false, "", defaults.factors, defaults.factors_doc},

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "learn/fields.h"
+#include "learn/params/param_fields.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::fm {
@@ -13,7 +13,7 @@ namespace shoal::learn::fm {
 // Plain data. alpha, beta, l1 and l2 are those of the weights, as in logistic regression.
 struct Params : sparse::CommonParams {
   static constexpr std::string_view kName = "fm";
-  static std::span<const FieldOf<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
 
   int64_t factors = 8;
   double alpha = 0.7;

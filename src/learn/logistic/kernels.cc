@@ -17,7 +17,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "learn/simd_choice.h"
+#include "learn/simd/kernel_dispatch.h"
 
 #if SHOAL_TARGET_HAS_KERNELS
 

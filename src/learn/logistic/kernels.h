@@ -6,7 +6,7 @@
 //            g = (p − y)·x;  z += g − (√(n + g²) − √n)/α · w;  n += g²
 //   adagrad  [w, n]   g = (p − y)·x + λ₂·w;  n += g²;  η = α / (β + √n)
 //            w −= η·g, then moved towards 0 by η·λ₁, not beyond       (Duchi et al. 2011, §1.1, §5)
-// How several workers' states are merged: learn/sparse/replay.h.
+// How several workers' states are merged: learn/sparse/exchange/replay.h.
 //
 // One source compiled for several instruction sets (Highway), chosen at run time. The trainer's
 // threads call these; nothing here knows of files or servers.

@@ -1,10 +1,10 @@
 #include "learn/logistic/params.h"
 
-#include "learn/fields.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::logistic {
 
-std::span<const FieldOf<Params>> Params::Fields() {
+std::span<const ParamField<Params>> Params::Fields() {
   using enum ParamType;
   static const auto fields = sparse::WithCommonFields<Params>(
       {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "learn/fields.h"
+#include "learn/params/param_fields.h"
 #include "learn/sparse/params.h"
 
 namespace shoal::learn::logistic {
@@ -14,7 +14,7 @@ namespace shoal::learn::logistic {
 // Defaults are those of `ftrl` on rows of unit length. Plain data.
 struct Params : sparse::CommonParams {
   static constexpr std::string_view kName = "logistic";
-  static std::span<const FieldOf<Params>> Fields();  // constant, lives for ever
+  static std::span<const ParamField<Params>> Fields();  // constant, lives for ever
 
   std::string optimizer = "ftrl";
   double alpha = 0.7;

@@ -9,10 +9,10 @@
 
 #include "base/status.h"
 #include "learn/algorithm.h"
-#include "learn/fields.h"
-#include "learn/parameter_server.h"
+#include "learn/params/param_fields.h"
 #include "learn/sparse/job.h"
-#include "learn/task.h"
+#include "learn/task/parameter_server.h"
+#include "learn/task/task.h"
 
 namespace shoal::learn::sparse {
 
@@ -30,7 +30,7 @@ struct AlgorithmOf {
     return params;
   }
 
-  static Status Validate(const job::Job& job, DataIs data) {
+  static Status Validate(const job::Job& job, DataLocation data) {
     TRY_ASSIGN(const Params params, Parse(job.learn, job.file));
     return ValidateJob(job, params, Params::kName, data);
   }
@@ -46,7 +46,7 @@ struct AlgorithmOf {
 // `doc` and `formats` as in Algorithm, literals. One call a type: the table lives for ever.
 template <typename Params, typename Learner>
 Algorithm MakeAlgorithm(std::string_view doc, std::string_view formats) {
-  static const std::vector<Param> table = TableOf(Params::Fields());
+  static const std::vector<Param> table = ParamsOf(Params::Fields());
   using Made = AlgorithmOf<Params, Learner>;
   return {Params::kName,      doc,         table,   Made::Validate,
           RunParameterServer, Made::Train, formats, true};

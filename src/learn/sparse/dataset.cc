@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "learn/memory.h"
+#include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
 
@@ -44,7 +44,7 @@ Result<std::vector<LoadedShard>> LoadShards(const data::Corpus& corpus, uint64_t
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
-      const Result<data::Shard> shard = corpus.CutWithin(part, parts, i, threads);
+      const Result<data::Shard> shard = corpus.MakeShardWithin(part, parts, i, threads);
       read[i] = shard.ok() ? data::ReadExamples(corpus, *shard, options)
                            : Result<data::ExampleSet>(shard.status());
       if (!read[i]->ok()) return;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "learn/sparse/learner.h"
 
 namespace shoal::learn::sparse {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/shard.h"
-#include "learn/parameter_server.h"
+#include "data/corpus/corpus.h"
 #include "learn/sparse/worker.h"
-#include "model/save.h"
+#include "learn/task/parameter_server.h"
+#include "model/save_model.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -35,10 +35,10 @@ Result<Files> FilesOf(const std::vector<job::DataSource>& entries) {
   return files;
 }
 
-Status ValidateData(const Files& files, const CommonParams& params, DataIs where) {
+Status ValidateData(const Files& files, const CommonParams& params, DataLocation where) {
   TRY_ASSIGN(const data::ExampleFormat format, FormatOf(files.format));
   for (const auto* paths : {&files.train, &files.held_out}) {
-    if (paths->empty() || where == DataIs::kElsewhere) continue;
+    if (paths->empty() || where == DataLocation::kRemote) continue;
     TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(*paths));
     TRY(OptionsOf(params, format, corpus, true).status());
   }
@@ -53,7 +53,7 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
                       {"output", task.output.string()},
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
-  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
+  for (const auto& [name, value] : TrainedCountMetadata(outcome.job)) result[name] = value;
   if (!held_out) return result;
   result["log_loss"] = outcome.held_out.log_loss;
   result["accuracy"] = outcome.held_out.accuracy;
@@ -64,10 +64,10 @@ json::object ResultOf(const Task& task, const WorkerOutcome& outcome) {
 }  // namespace
 
 Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,
-                   DataIs data) {
+                   DataLocation data) {
   TRY(ValidateRoles(job, algorithm));
   const auto output = job.outputs.find("model");
-  if (output == job.outputs.end() || output->second.empty()) return MissingOutput("model");
+  if (output == job.outputs.end() || output->second.empty()) return MissingOutputError("model");
   for (const job::DataSource& entry : job.data) {
     if (entry.name != kTrain && entry.name != kHeldOut) {
       return InvalidArgument(
@@ -97,9 +97,9 @@ Status TrainAsWorker(Task& task, const Trainer& trainer) {
   setup.index = task.index;
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
-  setup.own_threads = task.OwnThreads();
+  setup.default_threads = task.DefaultThreads();
   setup.sources = files.train;
-  setup.near = task.near;
+  setup.data_cache = task.data_cache;
   setup.held_out = files.held_out;
   setup.output = task.output;
   setup.checkpoints = !task.checkpoint_dir.empty();

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "job/job.h"
+#include "job/spec/job.h"
 #include "learn/algorithm.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
-#include "learn/task.h"
+#include "learn/task/task.h"
 
 namespace shoal::learn::sparse {
 
@@ -21,7 +21,7 @@ inline constexpr const char* kHeldOut = "test";
 
 // Roles, data and output of a job of `algorithm`. InvalidArgument and the like, one sentence.
 Status ValidateJob(const job::Job& job, const CommonParams& params, std::string_view algorithm,
-                   DataIs data);
+                   DataLocation data);
 
 // What an algorithm brings to its workers.
 struct Trainer {

@@ -14,16 +14,16 @@
 #include <tuple>
 
 #include "base/file.h"
-#include "data/test_text.h"
+#include "data/text/test_text.h"
 #include "learn/ffm/learner.h"
 #include "learn/fm/learner.h"
 #include "learn/logistic/learner.h"
-#include "learn/parameter_server.h"
 #include "learn/sparse/position.h"
 #include "learn/sparse/predict.h"
 #include "learn/sparse/worker.h"
-#include "model/save.h"
-#include "ps/server.h"
+#include "learn/task/parameter_server.h"
+#include "model/save_model.h"
+#include "ps/server/server.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -195,7 +195,7 @@ class SparseJob : public testing::Test {
       return ended_;
     };
     setup.look = look_;
-    setup.near.keep = cache_data_;
+    setup.data_cache.keep = cache_data_;
     setup.restarted_servers = &restarted;
     return RunWorker(setup);
   }
@@ -214,22 +214,22 @@ class SparseJob : public testing::Test {
     auto client = ConnectAs(index);
     const data::Corpus corpus = data::Corpus::Open(sources_).value();
     const auto part = static_cast<uint64_t>(index);
-    const Share share = {corpus.fingerprint(),
-                         1,
-                         part,
-                         2,
-                         corpus.BeginOf(part, 2).value(),
-                         corpus.BeginOf(part + 1, 2).value(),
-                         40,
-                         {301, 0}};
-    EXPECT_TRUE(client->PutBlob(fmt::format("share/{}", index), EncodeShare(share)).ok());
+    const PartSummary share = {corpus.fingerprint(),
+                               1,
+                               part,
+                               2,
+                               corpus.FindBoundary(part, 2).value(),
+                               corpus.FindBoundary(part + 1, 2).value(),
+                               40,
+                               {301, 0}};
+    EXPECT_TRUE(client->PutBlob(fmt::format("share/{}", index), EncodePartSummary(share)).ok());
     return client;
   }
 
   Result<Predictions> PredictTest() {
     TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(dir_.path() / "model"));
-    TRY_ASSIGN(const json::object facts, model::ReadModelFacts(dir_.path() / "model"));
-    return Predict(model, facts, {test_.string()}, {"", 3});
+    TRY_ASSIGN(const json::object metadata, model::ReadModelMetadata(dir_.path() / "model"));
+    return Predict(model, metadata, {test_.string()}, {"", 3});
   }
 
   TempDir dir_ = TempDir::Create().value();
@@ -251,7 +251,7 @@ class SparseJob : public testing::Test {
   std::vector<std::vector<std::string>> sources_of_;
   std::vector<int64_t> threads_of_;
   std::array<std::atomic<bool>, 8> stops_{};
-  CacheData cache_data_ = CacheData::kAuto;
+  CacheMode cache_data_ = CacheMode::kAuto;
   Duration look_ = std::chrono::seconds(10);
   std::mutex ended_mu_;
   std::vector<int> ended_;  // guarded by ended_mu_; as the coordinator says
@@ -571,7 +571,7 @@ TEST_F(SparseJob, ASlowWorkerIsWaitedForWhileItLives) {
 // It has trained its part and waits for the first worker to hear so.
 TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
   over_tcp_ = true;
-  cache_data_ = CacheData::kOff;  // each has the part of its own number
+  cache_data_ = CacheMode::kOff;  // each has the part of its own number
   StartServers(1, 2);
   const auto first = Played(0);
   auto waits = std::async(std::launch::async, [&] { return One(1, "model"); });
@@ -587,7 +587,8 @@ TEST_F(SparseJob, AWorkerThatWaitsTellsAServerThatCameBack) {
     return trained();
   };
   ASSERT_GT(await(1), 0u);
-  const uint64_t all = 3 * DecodeShare(first->GetBlob("share/1").value(), "").value().examples;
+  const uint64_t all =
+      3 * DecodePartSummary(first->GetBlob("share/1").value(), "").value().examples;
   ASSERT_EQ(await(all), all);
   StartServer(0);  // knows nothing
   EXPECT_EQ(await(all), all);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "model/factors.h"
+#include "model/factor_model.h"
 
 namespace shoal::learn::sparse {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/examples.h"
-#include "learn/fields.h"
+#include "data/examples/examples.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::sparse {
 
@@ -50,7 +50,7 @@ Result<data::ExampleOptions> OptionsOf(const CommonParams& params, data::Example
 
 // The table's entries, where an algorithm's own default for `epochs` is the number in `epochs`.
 template <typename Params>
-std::vector<FieldOf<Params>> CommonFields(std::string_view epochs) {
+std::vector<ParamField<Params>> CommonFields(std::string_view epochs) {
   using enum ParamType;
   return {
       {{"epochs", "", kInt, 1, 100000, false, "", epochs, "Passes over the data."},
@@ -97,8 +97,8 @@ std::vector<FieldOf<Params>> CommonFields(std::string_view epochs) {
 
 // `own`, then those of all.
 template <typename Params>
-std::vector<FieldOf<Params>> WithCommonFields(std::vector<FieldOf<Params>> own,
-                                              std::string_view epochs) {
+std::vector<ParamField<Params>> WithCommonFields(std::vector<ParamField<Params>> own,
+                                                 std::string_view epochs) {
   for (auto& field : CommonFields<Params>(epochs)) own.push_back(std::move(field));
   return own;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "learn/sparse/csv_facts.h"
+#include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/params.h"
 
@@ -44,9 +44,9 @@ bool MakeBinary(std::vector<Scored>& scored) {
 }
 
 // How the training data was read, as model.json has it.
-CommonParams ParamsOf(const json::object& facts) {
+CommonParams ParamsOf(const json::object& metadata) {
   CommonParams params;
-  const json::value* const found = facts.if_contains("parameters");
+  const json::value* const found = metadata.if_contains("parameters");
   if (found == nullptr || !found->is_object()) return params;
   const json::object& given = found->as_object();
   params.label = GetStringOr(given, "label", "");
@@ -56,8 +56,8 @@ CommonParams ParamsOf(const json::object& facts) {
   return params;
 }
 
-std::string FormatIn(const json::object& facts) {
-  const json::value* const found = facts.if_contains("data");
+std::string FormatIn(const json::object& metadata) {
+  const json::value* const found = metadata.if_contains("data");
   if (found == nullptr || !found->is_object()) return "libsvm";
   return GetStringOr(found->as_object(), "format", "libsvm");
 }
@@ -74,15 +74,15 @@ std::vector<std::string> MissingColumns(const data::CsvSchema& trained,
 
 }  // namespace
 
-Result<Predictions> Predict(const model::FactorModel& model, const json::object& facts,
+Result<Predictions> Predict(const model::FactorModel& model, const json::object& metadata,
                             const std::vector<std::string>& sources,
                             const PredictOptions& options) {
   TRY_ASSIGN(const data::Corpus corpus, data::Corpus::Open(sources));
   TRY_ASSIGN(const data::ExampleFormat format,
-             FormatOf(options.format.empty() ? FormatIn(facts) : options.format));
-  CommonParams params = ParamsOf(facts);
+             FormatOf(options.format.empty() ? FormatIn(metadata) : options.format));
+  CommonParams params = ParamsOf(metadata);
   if (format == data::ExampleFormat::kCsv) {
-    TRY_ASSIGN(params.trained, CsvSchemaIn(facts));
+    TRY_ASSIGN(params.trained, CsvSchemaFromJson(metadata));
   }
   params.hash_bits = model.linear.hash_bits;
   params.keep_fields = model.fields > 0;
@@ -92,7 +92,7 @@ Result<Predictions> Predict(const model::FactorModel& model, const json::object&
   std::vector<std::thread> running;
   for (uint64_t i = 0; i < options.threads; ++i) {
     running.emplace_back([&, i] {
-      const Result<data::Shard> shard = corpus.Cut(i, options.threads);
+      const Result<data::Shard> shard = corpus.MakeShard(i, options.threads);
       parts[i].status =
           shard.ok() ? PredictShard(model, corpus, *shard, reading, &parts[i]) : shard.status();
     });

@@ -1,5 +1,5 @@
 // Predictions of a saved model for the examples of files, and how good they are. Called by
-// src/cli/predict.cc; needs no servers.
+// src/cli/commands/predict.cc; needs no servers.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "data/examples.h"
+#include "data/examples/examples.h"
 #include "learn/sparse/quality.h"
-#include "model/factors.h"
+#include "model/factor_model.h"
 
 namespace shoal::learn::sparse {
 
@@ -29,10 +29,10 @@ struct PredictOptions {
   uint64_t threads = 1;
 };
 
-// Reads and predicts; takes 12 bytes of memory an example. `facts` is the model's model.json, which
-// says what CSV's columns are; it may be empty. Errors as data::Corpus::Open and
+// Reads and predicts; takes 12 bytes of memory an example. `metadata` is the model's model.json,
+// which says what CSV's columns are; it may be empty. Errors as data::Corpus::Open and
 // data::ExampleReader.
-Result<Predictions> Predict(const model::FactorModel& model, const json::object& facts,
+Result<Predictions> Predict(const model::FactorModel& model, const json::object& metadata,
                             const std::vector<std::string>& sources, const PredictOptions& options);
 
 }  // namespace shoal::learn::sparse

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/log.h"
-#include "learn/memory.h"
+#include "learn/task/memory.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -23,7 +23,7 @@ constexpr uint64_t kClocks = 8;  // of an epoch, where rounds are as many as the
 constexpr uint64_t kRoundExamples = 32;
 constexpr uint64_t kSharedRoundExamples = 1024;
 // ADR 186. A worker exchanges before what nobody has met is this part of what somebody has,
-constexpr uint64_t kUnmetPart = 2;
+constexpr uint64_t kUnexchangedPart = 2;
 constexpr int kTrainedTimes = 4;          // and earlier where it takes at most a fifth of its time.
 constexpr uint64_t kReplayedShare = 16;   // of the examples since the last exchange,
 constexpr uint64_t kReplayedLeast = 128;  // or so many of a worker
@@ -81,18 +81,18 @@ Training::Training(const WorkerSetup& setup, const std::vector<LoadedShard>& tra
       train_(train),
       held_out_(held_out),
       table_(table),
-      turn_(setup.client, RealClock::Get()),
+      exchange_lock_(setup.client, RealClock::Get()),
       rounds_(Rounds()),
-      clocks_(Paced() ? kClocks : rounds_),
+      clocks_(IsPaced() ? kClocks : rounds_),
       own_total_(ExamplesOf(train) * static_cast<uint64_t>(setup.params.epochs)),
       begun_(RealClock::Get()->Now()),
-      meeting_(train.size()) {}
+      barrier_(train.size()) {}
 
-// Of an epoch; the same in every worker unless Paced().
+// Of an epoch; the same in every worker unless IsPaced().
 uint64_t Training::Rounds() const {
   if (setup_.params.rounds > 0) return static_cast<uint64_t>(setup_.params.rounds);
   uint64_t most = 0;
-  if (Paced()) {
+  if (IsPaced()) {
     for (const LoadedShard& shard : train_) most = std::max<uint64_t>(most, shard.set.size());
     return most / (train_.size() > 1 ? kSharedRoundExamples : kRoundExamples) + 1;
   }
@@ -102,7 +102,7 @@ uint64_t Training::Rounds() const {
 }
 
 // The epoch's order of the thread's examples: a function of seed, epoch and shard (Fisher–Yates).
-void Training::Order(Thread& thread) {
+void Training::ShuffleExamples(Thread& thread) {
   const size_t size = train_[thread.index].set.size();
   const uint64_t shard = static_cast<uint64_t>(setup_.index) * threads_.size() + thread.index;
   uint64_t random = Mix(Mix(static_cast<uint64_t>(setup_.params.seed) + Mix(shard)) + epoch_);
@@ -121,7 +121,7 @@ void Training::TrainRound(Thread& thread) {
   const LoadedShard& shard = train_[thread.index];
   const uint64_t end = shard.set.size() * (round_ + 1) / rounds_;
   if (thread.at.epoch > epoch_ || thread.at.example >= end) return;  // of an earlier life
-  if (thread.ordered_epoch != epoch_) Order(thread);
+  if (thread.ordered_epoch != epoch_) ShuffleExamples(thread);
   const Learner& learner = *setup_.learner;
   float* const state = table_->state();
   float* const bias = setup_.params.bias ? table_->bias() : nullptr;
@@ -136,7 +136,7 @@ void Training::TrainRound(Thread& thread) {
       thread.loss += static_cast<double>(LogLoss(margin, label));
     }
     thread.losses += stop - begin;
-    thread.unmet += stop - begin;
+    thread.unexchanged += stop - begin;
     thread.at.example = stop;
     thread.at.trained += stop - begin;
     trained_.fetch_add(stop - begin, std::memory_order_relaxed);
@@ -151,38 +151,39 @@ void Training::EndRound() {
           (round_ + 1 == rounds_ && epoch_ + 1 == static_cast<uint64_t>(setup_.params.epochs));
   exchange_ = false;
   if (failed_.load() || !Exchanges()) return;
-  exchange_ = WantsExchange(RealClock::Get()->Now()) && HasTurn();
+  exchange_ = IsExchangeDue(RealClock::Get()->Now()) && TryExchangeLock();
   if (!exchange_) return;
   began_ = RealClock::Get()->Now();
-  tries_ = 0;
+  exchange_tries_ = 0;
   if (!table_->connected()) {
     if (const Status status = table_->Connect(); !status.ok()) Fail(status);
   }
   if (const Status status = RepairServers(); !status.ok()) Fail(status);
 }
 
-bool Training::WantsExchange(TimePoint now) {
+bool Training::IsExchangeDue(TimePoint now) {
   if (exchanged_ == TimePoint{}) exchanged_ = begun_;
   if (setup_.workers == 1) return !last_ && now - exchanged_ >= kCheckpointable;
-  const uint64_t unmet = UnmetExamples();
-  must_ = !Paced() || last_ ||
-          unmet >= std::max(kRoundExamples, (TrainedBy(Positions()) - unmet) / kUnmetPart);
+  const uint64_t unexchanged = UnexchangedExamples();
+  must_exchange_ = !IsPaced() || last_ ||
+                   unexchanged >= std::max(kRoundExamples, (TrainedBy(Positions()) - unexchanged) /
+                                                               kUnexchangedPart);
   // A ticket is used, so that others do not wait for nothing.
-  return must_ || turn_.waits() || now - exchanged_ >= kTrainedTimes * cost_;
+  return must_exchange_ || exchange_lock_.has_ticket() || now - exchanged_ >= kTrainedTimes * cost_;
 }
 
 // Whether the exchange can be now; where it must not be later, it is waited for. Deterministic jobs
 // have turns of their own.
-bool Training::HasTurn() {
+bool Training::TryExchangeLock() {
   if (setup_.workers == 1 || setup_.params.deterministic) return true;
   while (!failed_.load()) {
-    if (RealClock::Get()->Now() >= turn_.next_look()) {
-      const Result<bool> mine = turn_.Try(cost_);
+    if (RealClock::Get()->Now() >= exchange_lock_.next_attempt()) {
+      const Result<bool> mine = exchange_lock_.TryAcquire(cost_);
       if (!mine.ok()) Fail(mine.status());
       if (mine.ok() && *mine) return true;
     }
-    if (!must_) return false;
-    std::this_thread::sleep_until(turn_.next_look());
+    if (!must_exchange_) return false;
+    std::this_thread::sleep_until(exchange_lock_.next_attempt());
   }
   return false;
 }
@@ -201,22 +202,22 @@ Status Training::RepairServers() {
   return Status::Ok();
 }
 
-uint64_t Training::UnmetExamples() const {
-  uint64_t unmet = 0;
-  for (const Thread& thread : threads_) unmet += thread.unmet;
-  return unmet;
+uint64_t Training::UnexchangedExamples() const {
+  uint64_t unexchanged = 0;
+  for (const Thread& thread : threads_) unexchanged += thread.unexchanged;
+  return unexchanged;
 }
 
 // With a sample of what the thread has trained since the last exchange, the latest first.
 void Training::Replay(Thread& thread) const {
-  if (setup_.workers == 1 || thread.unmet == 0 || thread.ordered_epoch != epoch_) return;
+  if (setup_.workers == 1 || thread.unexchanged == 0 || thread.ordered_epoch != epoch_) return;
   const LoadedShard& shard = train_[thread.index];
   const uint64_t now = thread.at.epoch == epoch_ ? thread.at.example : shard.set.size();
-  const uint64_t count = std::min(thread.unmet, now + thread.before.size());
+  const uint64_t count = std::min(thread.unexchanged, now + thread.before.size());
   const uint64_t least = kReplayedLeast / threads_.size() + 1;
   const uint64_t step = std::max<uint64_t>(1, count / std::max(least, count / kReplayedShare));
   const uint64_t samples = (count + step - 1) / step;
-  const float weight = static_cast<float>(thread.unmet) / static_cast<float>(samples);
+  const float weight = static_cast<float>(thread.unexchanged) / static_cast<float>(samples);
   for (uint64_t back = 1; back <= count; back += step) {
     const uint32_t example =
         back <= now ? thread.order[now - back] : thread.before[thread.before.size() + now - back];
@@ -226,18 +227,18 @@ void Training::Replay(Thread& thread) const {
 
 Status Training::ExchangeInTurn(Thread& thread) {
   const auto exchange = [&]() -> Status {
-    TRY(table_->Pull(0, 1, StateTable::Of::kUsed));
+    TRY(table_->Pull(0, 1, StateTable::RowSet::kUsed));
     Replay(thread);
     return table_->Push(0, 1);
   };
   for (int turn = 0; turn < setup_.workers; ++turn) {
     if (turn == setup_.index) TRY(exchange());
-    TRY(setup_.client->Barrier("turn", kWhileTheyLive));
+    TRY(setup_.client->Barrier("turn", kNoTimeout));
   }
   // What those behind it have pushed; nobody pushes anew until everybody has seen that.
-  thread.unmet = 0;
+  thread.unexchanged = 0;
   TRY(exchange());
-  return setup_.client->Barrier("seen", kWhileTheyLive);
+  return setup_.client->Barrier("seen", kNoTimeout);
 }
 
 void Training::Exchange(Thread& thread) {
@@ -249,29 +250,30 @@ void Training::Exchange(Thread& thread) {
     return attempt([&] { return ExchangeInTurn(thread); });
   if (setup_.workers == 1)
     return attempt([&] { return table_->Store(thread.index, threads_.size()); });
-  const auto which = tries_ == 0 ? StateTable::Of::kUsed : StateTable::Of::kChanged;
+  const auto which =
+      exchange_tries_ == 0 ? StateTable::RowSet::kUsed : StateTable::RowSet::kChanged;
   attempt([&] { return table_->Pull(thread.index, threads_.size(), which); });
-  meeting_.Meet([] {});
+  barrier_.ArriveAndWait([] {});
   if (!failed_.load()) WithinMemory([&] { Replay(thread); });
-  meeting_.Meet([] {});
+  barrier_.ArriveAndWait([] {});
   attempt([&] { return table_->Push(thread.index, threads_.size()); });
 }
 
 // After all parts were exchanged: where the threads are, and how far the epoch is. What was not
 // taken of this worker's changes comes with its next exchange; if there is none, with another now.
-Status Training::Told() {
-  const uint64_t overtaken = table_->TakeOvertaken();
-  again_ = overtaken > 0 && last_ && ++tries_ < kTries;
-  if (again_) return Status::Ok();
+Status Training::CheckPushed() {
+  const uint64_t overtaken = table_->TakePartialPushCount();
+  exchange_again_ = overtaken > 0 && last_ && ++exchange_tries_ < kTries;
+  if (exchange_again_) return Status::Ok();
   if (overtaken > 0 && last_) {
     LogWarning(
         "the servers have taken only a part of what was learnt of {} rows of the state in "
         "{} last exchanges: other workers overtook each of them",
-        overtaken, tries_);
+        overtaken, exchange_tries_);
   }
-  for (Thread& thread : threads_) thread.unmet = 0;
+  for (Thread& thread : threads_) thread.unexchanged = 0;
   TRY(setup_.client->SetProgress(EncodePositions(Positions())));
-  TRY(turn_.End());
+  TRY(exchange_lock_.Release());
   exchanged_ = RealClock::Get()->Now();
   cost_ = exchanged_ - began_;
   return Status::Ok();
@@ -279,12 +281,13 @@ Status Training::Told() {
 
 // After a round: how far it is, where the others are to hear that, and as long as they are far
 // behind.
-Status Training::TellClock() {
+Status Training::PublishClock() {
   const uint64_t clock = epoch_ * clocks_ + (round_ + 1) * clocks_ / rounds_;
-  if (setup_.workers == 1 || ended_ || turn_.waits() || clock <= clock_) return Status::Ok();
+  if (setup_.workers == 1 || ended_ || exchange_lock_.has_ticket() || clock <= clock_)
+    return Status::Ok();
   clock_ = clock;
   const TimePoint now = RealClock::Get()->Now();
-  TRY(AwaitSlower(clock));
+  TRY(AwaitStragglers(clock));
   exchanged_ += RealClock::Get()->Now() - now;
   return Status::Ok();
 }
@@ -296,7 +299,7 @@ std::vector<Position> Training::Positions() const {
 }
 
 // As long as they live, unless this worker is to stop.
-Status Training::AwaitSlower(uint64_t clock) {
+Status Training::AwaitStragglers(uint64_t clock) {
   for (;;) {
     const Status met = setup_.client->Clock(clock, setup_.look);
     if (met.code() != Code::kDeadlineExceeded || setup_.stop->load())
@@ -305,9 +308,9 @@ Status Training::AwaitSlower(uint64_t clock) {
 }
 
 // Goes on to the next round; runs while all threads meet.
-void Training::Plan() {
+void Training::PlanRound() {
   if (!failed_.load()) {
-    if (const Status status = TellClock(); !status.ok()) Fail(status);
+    if (const Status status = PublishClock(); !status.ok()) Fail(status);
   }
   ended_ = ended_ || failed_.load();
   if (ended_) return;
@@ -322,7 +325,7 @@ void Training::Plan() {
 }
 
 Status Training::CheckEpochs(uint64_t epochs) const {
-  return CheckConservation({TrainedBy(Positions()), setup_.share.examples, epochs, "examples"},
+  return CheckTrainedCount({TrainedBy(Positions()), setup_.share.examples, epochs, "examples"},
                            fmt::format("worker {}", setup_.index));
 }
 
@@ -373,16 +376,16 @@ void Training::WithinMemory(const Work& work) {
 void Training::RunThread(Thread& thread) {
   while (!ended_) {
     WithinMemory([&] { TrainRound(thread); });
-    meeting_.Meet([this] { WithinMemory([this] { EndRound(); }); });
-    for (bool exchange = exchange_; exchange; exchange = again_) {
+    barrier_.ArriveAndWait([this] { WithinMemory([this] { EndRound(); }); });
+    for (bool exchange = exchange_; exchange; exchange = exchange_again_) {
       Exchange(thread);
-      meeting_.Meet([this] {
-        again_ = false;
+      barrier_.ArriveAndWait([this] {
+        exchange_again_ = false;
         if (failed_.load()) return;
-        if (const Status status = Told(); !status.ok()) Fail(status);
+        if (const Status status = CheckPushed(); !status.ok()) Fail(status);
       });
     }
-    meeting_.Meet([this] { WithinMemory([this] { Plan(); }); });
+    barrier_.ArriveAndWait([this] { WithinMemory([this] { PlanRound(); }); });
   }
   const std::lock_guard lock(mu_);
   if (--running_ == 0) done_.notify_all();
@@ -470,10 +473,10 @@ Status Training::Run(std::vector<Position> from) {
   TRY(CheckStart());
   ended_ = epoch_ >= static_cast<uint64_t>(setup_.params.epochs);
   if (setup_.workers > 1 && !table_->connected()) TRY(table_->Connect());
-  if (setup_.workers > 1) TRY(turn_.Connect());
+  if (setup_.workers > 1) TRY(exchange_lock_.Connect());
   // Nobody pushes before everybody has begun from the same state.
   if (setup_.workers > 1 && setup_.params.deterministic)
-    TRY(setup_.client->Barrier("begin", kWhileTheyLive));
+    TRY(setup_.client->Barrier("begin", kNoTimeout));
   running_ = threads_.size();
   std::vector<std::thread> threads;
   for (Thread& thread : threads_) threads.emplace_back([this, &thread] { RunThread(thread); });

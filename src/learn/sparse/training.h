@@ -15,11 +15,11 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "learn/sparse/dataset.h"
-#include "learn/sparse/meeting.h"
+#include "learn/sparse/exchange/state_table.h"
+#include "learn/sparse/exchange/thread_barrier.h"
+#include "learn/sparse/exchange/ticket_lock.h"
 #include "learn/sparse/position.h"
 #include "learn/sparse/quality.h"
-#include "learn/sparse/state_table.h"
-#include "learn/sparse/turn.h"
 #include "learn/sparse/worker.h"
 
 namespace shoal::learn::sparse {
@@ -68,7 +68,7 @@ class Training {
     Scratch scratch;
     double loss = 0;  // since the epoch began
     uint64_t losses = 0;
-    uint64_t unmet = 0;  // examples since the last exchange
+    uint64_t unexchanged = 0;  // examples since the last exchange
     std::vector<float> replay;
     Status status;
   };
@@ -76,32 +76,32 @@ class Training {
   uint64_t Rounds() const;
   bool Exchanges() const { return setup_.workers > 1 || setup_.checkpoints; }
   // Whether it is measured when exchanges are worth their time; else one follows every round.
-  bool Paced() const {
+  bool IsPaced() const {
     return setup_.workers > 1 && setup_.params.rounds == 0 && !setup_.params.deterministic;
   }
-  void Order(Thread& thread);
+  void ShuffleExamples(Thread& thread);
   void RunThread(Thread& thread);
   // A want of memory in it fails the training.
   template <typename Work>
   void WithinMemory(const Work& work);
   void TrainRound(Thread& thread);
-  void Plan();
+  void PlanRound();
   void EndRound();
-  bool WantsExchange(TimePoint now);
-  bool HasTurn();
+  bool IsExchangeDue(TimePoint now);
+  bool TryExchangeLock();
   Status RepairServers();
-  uint64_t UnmetExamples() const;
+  uint64_t UnexchangedExamples() const;
   void Replay(Thread& thread) const;
   Status ExchangeInTurn(Thread& thread);
   void Exchange(Thread& thread);
-  Status Told();
-  Status TellClock();
+  Status CheckPushed();
+  Status PublishClock();
   void EndEpoch();
   // That the threads have trained each of their examples once an epoch, so many epochs long.
   Status CheckEpochs(uint64_t epochs) const;
   // That positions of an earlier life are of the shards at hand.
   Status CheckStart() const;
-  Status AwaitSlower(uint64_t clock);
+  Status AwaitStragglers(uint64_t clock);
   void Fail(const Status& status);
   void Report(bool last);
   Status Monitor();
@@ -110,14 +110,14 @@ class Training {
   const std::vector<LoadedShard>& train_;
   const std::vector<LoadedShard>& held_out_;
   StateTable* const table_;
-  Turn turn_;
+  TicketLock exchange_lock_;
   const uint64_t rounds_;
   const uint64_t clocks_;     // of an epoch: how often the others hear how far this worker is
   const uint64_t own_total_;  // examples over all epochs
   const TimePoint begun_;
 
   std::vector<Thread> threads_;
-  Meeting meeting_;
+  ThreadBarrier barrier_;
   std::atomic<uint64_t> trained_{0};
   std::atomic<bool> failed_{false};
 
@@ -127,10 +127,10 @@ class Training {
   bool exchange_ = false;
   bool ended_ = false;
   bool drained_ = false;
-  bool must_ = false;  // the exchange must not be later
+  bool must_exchange_ = false;  // the exchange must not be later
   bool last_ = false;
-  bool again_ = false;
-  int tries_ = 0;
+  bool exchange_again_ = false;
+  int exchange_tries_ = 0;
   uint64_t clock_ = 0;
   TimePoint began_{};      // the exchange under way
   TimePoint exchanged_{};  // the end of the last one, without what was waited since

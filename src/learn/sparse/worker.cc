@@ -11,12 +11,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "learn/memory.h"
 #include "learn/preflight.h"
-#include "learn/sparse/csv_facts.h"
+#include "learn/sparse/csv_schema_json.h"
 #include "learn/sparse/dataset.h"
 #include "learn/sparse/training.h"
-#include "model/factors.h"
+#include "learn/task/memory.h"
+#include "model/factor_model.h"
 
 namespace shoal::learn::sparse {
 namespace {
@@ -24,10 +24,10 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(1);
 constexpr auto kSlowPoll = std::chrono::milliseconds(20);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
-constexpr auto kDrainPatience = std::chrono::seconds(4);
+constexpr auto kDrainTimeout = std::chrono::seconds(4);
 
-constexpr auto kLook = std::chrono::milliseconds(50);  // whether a server came back
-constexpr int kLooksUntilTold = 20;
+constexpr auto kPollInterval = std::chrono::milliseconds(50);  // whether a server came back
+constexpr int kPollsBetweenPublishes = 20;
 constexpr uint64_t kPage = 4096;
 
 // The examples of this worker and, for worker 0, those held out.
@@ -37,21 +37,21 @@ struct Data {
 };
 
 // What parameters say, whatever was seen.
-Extent Given(const CommonParams& params, Extent seen) {
+FeatureExtent WithDefaults(const CommonParams& params, FeatureExtent seen) {
   if (params.hash_bits > 0) seen.features = uint64_t{1} << params.hash_bits;
   if (params.fields > 0) seen.fields = static_cast<uint32_t>(params.fields);
   return seen;
 }
 
-Result<Share> ShareOf(const data::Corpus& corpus, uint64_t part, uint64_t parts,
-                      const std::vector<LoadedShard>& shards) {
-  Share share;
+Result<PartSummary> SummarizePart(const data::Corpus& corpus, uint64_t part, uint64_t parts,
+                                  const std::vector<LoadedShard>& shards) {
+  PartSummary share;
   share.corpus = corpus.fingerprint();
   share.files = corpus.files().size();
   share.part = part;
   share.parts = parts;
-  TRY_ASSIGN(share.begin, corpus.BeginOf(part, parts));
-  TRY_ASSIGN(share.end, corpus.BeginOf(part + 1, parts));
+  TRY_ASSIGN(share.begin, corpus.FindBoundary(part, parts));
+  TRY_ASSIGN(share.end, corpus.FindBoundary(part + 1, parts));
   for (const LoadedShard& shard : shards) {
     share.examples += shard.set.size();
     share.extent.features = std::max(share.extent.features, shard.set.feature_end);
@@ -65,18 +65,18 @@ Result<Data> ReadData(WorkerSetup& setup) {
   const auto threads = static_cast<uint64_t>(setup.params.threads);
   const auto workers = static_cast<uint64_t>(setup.workers);
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
-  TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
-                                      .workers = setup.workers,
-                                      .fixed = setup.params.deterministic,
-                                      .near = &setup.near,
-                                      .client = setup.client,
-                                      .agreements = setup.agreements,
-                                      .stop = setup.stop},
-                                     whole));
+  TRY_ASSIGN(setup.part, AgreeOnParts({.index = setup.index,
+                                       .workers = setup.workers,
+                                       .fixed = setup.params.deterministic,
+                                       .data_cache = &setup.data_cache,
+                                       .client = setup.client,
+                                       .shared_blobs = setup.shared_blobs,
+                                       .stop = setup.stop},
+                                      whole));
   const uint64_t part = setup.part.own;
-  TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
-                           setup.near, *setup.reporter));
+  TRY_ASSIGN(const CachedCorpus near,
+             CacheWorkerPart(whole, {static_cast<uint64_t>(setup.index), part, 1, workers},
+                             setup.data_cache, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::ExampleOptions options,
              OptionsOf(setup.params, setup.format, corpus, true));
@@ -84,7 +84,7 @@ Result<Data> ReadData(WorkerSetup& setup) {
   Data data;
   TRY_ASSIGN(data.train,
              LoadShards(corpus, part, workers, threads, options, setup.params.normalize));
-  TRY_ASSIGN(setup.share, ShareOf(whole, part, workers, data.train));
+  TRY_ASSIGN(setup.share, SummarizePart(whole, part, workers, data.train));
   if (setup.index != 0 || setup.held_out.empty()) return data;
   TRY_ASSIGN(const data::Corpus held_out, data::Corpus::Open(setup.held_out));
   CommonParams as_trained = setup.params;
@@ -114,103 +114,106 @@ bool IsResumed(const std::vector<Position>& from) {
                      [](const Position& at) { return !(at == Position{}); });
 }
 
-json::object QualityFacts(const Quality& quality) {
-  json::object facts{{"log_loss", quality.log_loss},
-                     {"accuracy", quality.accuracy},
-                     {"examples", quality.examples},
-                     {"positives", quality.positives}};
-  if (std::isfinite(quality.auc)) facts["auc"] = quality.auc;
-  return facts;
+json::object QualityMetadata(const Quality& quality) {
+  json::object metadata{{"log_loss", quality.log_loss},
+                        {"accuracy", quality.accuracy},
+                        {"examples", quality.examples},
+                        {"positives", quality.positives}};
+  if (std::isfinite(quality.auc)) metadata["auc"] = quality.auc;
+  return metadata;
 }
 
-json::object FactsOf(const WorkerSetup& setup, const Training& training,
-                     const WorkerOutcome& outcome, const model::FactorModel& model) {
+json::object MetadataOf(const WorkerSetup& setup, const Training& training,
+                        const WorkerOutcome& outcome, const model::FactorModel& model) {
   json::object parameters;
   for (const auto& [name, text] : setup.parameters) parameters[name] = text;
   json::array epochs;
   for (const EpochQuality& quality : training.curve()) {
     json::object epoch{{"epoch", quality.epoch}, {"train_loss", quality.train_loss}};
-    if (quality.held_out.examples > 0) epoch["held_out"] = QualityFacts(quality.held_out);
+    if (quality.held_out.examples > 0) epoch["held_out"] = QualityMetadata(quality.held_out);
     epochs.push_back(std::move(epoch));
   }
   json::array files;
   for (const std::string& source : setup.sources) files.emplace_back(source);
   uint64_t nonzero = 0;
   for (const float weight : model.linear.weights) nonzero += weight != 0;
-  json::object facts{{"algorithm", setup.algorithm},
-                     {"parameters", std::move(parameters)},
-                     {"weights",
-                      {{"features", model.linear.weights.size()},
-                       {"nonzero", nonzero},
-                       {"bias", model.linear.bias},
-                       {"hash_bits", model.linear.hash_bits},
-                       {"normalize", model.linear.normalize},
-                       {"factors", model.factors},
-                       {"fields", model.fields}}},
-                     {"epochs", std::move(epochs)},
-                     {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
-                     {"training",
-                      {{"examples_per_second", outcome.examples_per_second},
-                       {"examples", outcome.job.counted},
-                       {"examples_trained", outcome.job.trained},
-                       {"workers", setup.workers},
-                       {"servers", setup.servers},
-                       {"threads", setup.params.threads},
-                       {"drained", outcome.drained}}}};
-  if (setup.columns) facts["data"].as_object()["columns"] = ToJson(*setup.columns);
-  if (outcome.held_out.examples > 0) facts["held_out"] = QualityFacts(outcome.held_out);
-  return facts;
+  json::object metadata{{"algorithm", setup.algorithm},
+                        {"parameters", std::move(parameters)},
+                        {"weights",
+                         {{"features", model.linear.weights.size()},
+                          {"nonzero", nonzero},
+                          {"bias", model.linear.bias},
+                          {"hash_bits", model.linear.hash_bits},
+                          {"normalize", model.linear.normalize},
+                          {"factors", model.factors},
+                          {"fields", model.fields}}},
+                        {"epochs", std::move(epochs)},
+                        {"data", {{"files", std::move(files)}, {"format", NameOf(setup.format)}}},
+                        {"training",
+                         {{"examples_per_second", outcome.examples_per_second},
+                          {"examples", outcome.job.counted},
+                          {"examples_trained", outcome.job.trained},
+                          {"workers", setup.workers},
+                          {"servers", setup.servers},
+                          {"threads", setup.params.threads},
+                          {"drained", outcome.drained}}}};
+  if (setup.columns) metadata["data"].as_object()["columns"] = ToJson(*setup.columns);
+  if (outcome.held_out.examples > 0) metadata["held_out"] = QualityMetadata(outcome.held_out);
+  return metadata;
 }
 
 // Worker 0, after everybody has trained.
 Status Save(const WorkerSetup& setup, const Training& training, const model::FactorModel& model,
             WorkerOutcome* outcome) {
   setup.reporter->Progress({{"phase", "save"}, {"unit", "examples"}});
-  TRY_ASSIGN(const model::SavedModel saved,
-             model::SaveFactorModel(setup.output, model, FactsOf(setup, training, *outcome, model),
-                                    setup.params.text));
+  TRY_ASSIGN(
+      const model::SavedModel saved,
+      model::SaveFactorModel(setup.output, model, MetadataOf(setup, training, *outcome, model),
+                             setup.params.text));
   outcome->digest = saved.digest;
   return Status::Ok();
 }
 
 // What all workers have trained, as worker 0 hears it from the servers. A worker that was told to
 // end early comes again, and is waited for; one that ended for good without its part is an error.
-class TrainedByAll {
+class JobProgress {
  public:
-  TrainedByAll(const WorkerSetup& setup, const Agreement& all)
+  JobProgress(const WorkerSetup& setup, const DatasetSummary& all)
       : setup_(setup),
         epochs_(static_cast<uint64_t>(setup.params.epochs)),
         examples_(all.examples),
-        heard_(all.examples.size()) {}
+        trained_(all.examples.size()) {}
 
-  uint64_t trained() const { return std::accumulate(heard_.begin(), heard_.end(), uint64_t{0}); }
+  uint64_t trained() const {
+    return std::accumulate(trained_.begin(), trained_.end(), uint64_t{0});
+  }
 
   // False as long as a worker has not told that it has trained all of its part.
   Result<bool> Complete() {
     const std::vector<int> ended = setup_.ended ? setup_.ended() : std::vector<int>{};
-    TRY(Hear());
+    TRY(ReadProgress());
     bool complete = true;
-    for (size_t worker = 0; worker < heard_.size(); ++worker) {
-      const Conservation numbers{heard_[worker], examples_[worker], epochs_, "examples"};
+    for (size_t worker = 0; worker < trained_.size(); ++worker) {
+      const TrainedCount numbers{trained_[worker], examples_[worker], epochs_, "examples"};
       if (numbers.trained >= numbers.expected()) continue;
       complete = false;
       if (std::find(ended.begin(), ended.end(), static_cast<int>(worker)) != ended.end())
-        return CheckConservation(numbers, fmt::format("worker {} has ended and", worker));
+        return CheckTrainedCount(numbers, fmt::format("worker {} has ended and", worker));
     }
     return complete;
   }
   // Asks about those who have not trained all of their part.
-  Status Hear() {
-    for (size_t worker = 0; worker < heard_.size(); ++worker) {
-      if (heard_[worker] >= examples_[worker] * epochs_) continue;
-      TRY_ASSIGN(heard_[worker], Ask(static_cast<int>(worker), heard_[worker]));
+  Status ReadProgress() {
+    for (size_t worker = 0; worker < trained_.size(); ++worker) {
+      if (trained_[worker] >= examples_[worker] * epochs_) continue;
+      TRY_ASSIGN(trained_[worker], ReadWorkerProgress(static_cast<int>(worker), trained_[worker]));
     }
     return Status::Ok();
   }
 
  private:
   // A server that came back may know less than was heard before.
-  Result<uint64_t> Ask(int worker, uint64_t before) const {
+  Result<uint64_t> ReadWorkerProgress(int worker, uint64_t before) const {
     const Result<std::string> bytes = setup_.client->GetProgress(worker);
     if (bytes.status().code() == Code::kNotFound || (bytes.ok() && bytes->empty())) return before;
     TRY(bytes.status());
@@ -221,15 +224,15 @@ class TrainedByAll {
   const WorkerSetup& setup_;
   const uint64_t epochs_;
   const std::vector<uint64_t> examples_;  // of one pass, by worker
-  std::vector<uint64_t> heard_;
+  std::vector<uint64_t> trained_;
 };
 
 // Tells the servers where a worker that waits has come to, again whenever one came back, which may
 // have forgotten it, and every second: it is a notice, which is lost with a connection. Until
 // destroyed, in a thread of its own.
-class ProgressTeller {
+class ProgressPublisher {
  public:
-  ProgressTeller(ps::Client* client, std::string progress)
+  ProgressPublisher(ps::Client* client, std::string progress)
       : thread_([client, progress = std::move(progress)](const std::stop_token& stop) {
           std::mutex mu;
           std::condition_variable_any stopped;
@@ -237,9 +240,9 @@ class ProgressTeller {
           int64_t told = -1;  // at how many restarts
           for (int look = 0; !stop.stop_requested(); ++look) {
             const int64_t now = client->server_restarts();
-            const bool due = told != now || look % kLooksUntilTold == 0;
+            const bool due = told != now || look % kPollsBetweenPublishes == 0;
             if (due && client->SetProgress(progress).ok()) told = now;
-            stopped.wait_for(lock, stop, kLook, [] { return false; });
+            stopped.wait_for(lock, stop, kPollInterval, [] { return false; });
           }
         }) {}
 
@@ -250,9 +253,9 @@ class ProgressTeller {
 // Until all workers' changes are with the servers, or, where the job is to stop, for a while. The
 // first worker then knows what all have trained; the others stay until it does.
 Status AwaitOthers(const WorkerSetup& setup, bool drained, const std::vector<Position>& at,
-                   TrainedByAll* all) {
+                   JobProgress* all) {
   if (setup.workers == 1 || (drained && setup.index != 0)) return Status::Ok();
-  const ProgressTeller teller(setup.client, EncodePositions(at));
+  const ProgressPublisher teller(setup.client, EncodePositions(at));
   bool complete = drained || setup.index != 0;
   for (auto pause = kPoll; !complete && !setup.stop->load();
        pause = std::min(pause * 2, kSlowPoll)) {
@@ -261,14 +264,14 @@ Status AwaitOthers(const WorkerSetup& setup, bool drained, const std::vector<Pos
   }
   const bool stops = drained || !complete;
   const Status met =
-      setup.client->Barrier("trained", stops ? Duration(kDrainPatience) : Duration(kWhileTheyLive));
+      setup.client->Barrier("trained", stops ? Duration(kDrainTimeout) : Duration(kNoTimeout));
   if (!stops) return met;
   if (met.code() != Code::kDeadlineExceeded) TRY(met);
   if (!met.ok()) {
     LogWarning("other workers have not drained within {}; saving without their last examples",
-               FormatDuration(kDrainPatience));
+               FormatDuration(kDrainTimeout));
   }
-  return all->Hear();
+  return all->ReadProgress();
 }
 
 Status CheckFinite(const model::FactorModel& model) {
@@ -284,7 +287,7 @@ Status CheckFinite(const model::FactorModel& model) {
 Status FinishModel(const WorkerSetup& setup, Data& data, const Training& training,
                    StateTable* table, WorkerOutcome* outcome) {
   if (setup.workers > 1) {
-    TRY(table->Pull(0, 1, StateTable::Of::kAll));
+    TRY(table->Pull(0, 1, StateTable::RowSet::kAll));
     TRY(table->Push(0, 1));
   }
   const model::FactorModel model = training.Model();
@@ -338,8 +341,8 @@ Status CheckFits(const WorkerSetup& setup, const Data& data) {
   return CheckMemory(copies * written + written / 2 + weights, free, advice);
 }
 
-Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& agreed, Data& data,
-                                   std::vector<Position> from) {
+Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const DatasetSummary& agreed,
+                                   Data& data, std::vector<Position> from) {
   const uint64_t features = setup.share.extent.features;
   TRY(CheckFits(setup, data));
   TRY_ASSIGN(const std::unique_ptr<StateTable> table,
@@ -359,7 +362,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
   if (!training.curve().empty()) outcome.train_loss = training.curve().back().train_loss;
   const double all = static_cast<double>(outcome.examples) * setup.workers;  // taken to be alike
   outcome.examples_per_second = seconds > 0 ? all / seconds : 0;
-  TrainedByAll heard(setup, agreed);
+  JobProgress heard(setup, agreed);
   TRY(AwaitOthers(setup, outcome.drained, training.Positions(), &heard));
   if (setup.index != 0) return outcome;
   // An older model is better than one that has seen nothing.
@@ -369,7 +372,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
   outcome.job.trained = setup.workers == 1 ? training.trained() : heard.trained();
   outcome.job.epochs = static_cast<uint64_t>(setup.params.epochs);
   outcome.job.counted = agreed.total();
-  const Status conserved = CheckConservation(outcome.job, "the job");
+  const Status conserved = CheckTrainedCount(outcome.job, "the job");
   outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
   if (!outcome.drained) TRY(conserved);
   TRY(FinishModel(setup, data, training, table.get(), &outcome));
@@ -381,9 +384,9 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const Agreement& ag
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(CheckOutput(*setup.client, setup.index, setup.output));
-  Agreements agreements(setup.client);
-  setup.agreements = &agreements;
-  if (setup.params.threads == 0) setup.params.threads = setup.own_threads;
+  SharedBlobs shared_blobs(setup.client);
+  setup.shared_blobs = &shared_blobs;
+  if (setup.params.threads == 0) setup.params.threads = setup.default_threads;
   if (setup.params.deterministic) setup.params.threads = 1;
   if (setup.format == data::ExampleFormat::kCsv && setup.params.hash_bits == 0)
     setup.params.hash_bits = kCsvHashBits;
@@ -391,8 +394,8 @@ Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   // A life that goes on keeps the number of threads it began with: the shards depend on it.
   setup.params.threads = static_cast<int64_t>(from.size());
   TRY_ASSIGN(Data data, ReadData(setup));
-  TRY_ASSIGN(const Agreement agreed, AgreeOnShares(setup, IsResumed(from)));
-  setup.share.extent = Given(setup.params, agreed.extent);
+  TRY_ASSIGN(const DatasetSummary agreed, CollectPartSummaries(setup, IsResumed(from)));
+  setup.share.extent = WithDefaults(setup.params, agreed.extent);
   if (setup.share.extent.features == 0 || agreed.total() == 0) {
     return InvalidArgument(
         "the training data holds no example with a feature; libsvm has lines of `LABEL "

@@ -12,14 +12,14 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/conservation.h"
-#include "learn/part.h"
+#include "learn/coordination/trained_count.h"
+#include "learn/data_locality/part_assignment.h"
+#include "learn/sparse/exchange/part_summary.h"
 #include "learn/sparse/learner.h"
 #include "learn/sparse/params.h"
 #include "learn/sparse/quality.h"
-#include "learn/sparse/share.h"
-#include "learn/task.h"
-#include "ps/client.h"
+#include "learn/task/task.h"
+#include "ps/client/client.h"
 
 namespace shoal::learn::sparse {
 
@@ -32,17 +32,17 @@ struct WorkerSetup {
   std::map<std::string, std::string> parameters;  // likewise: all of them, as text
   const Learner* learner = nullptr;               // not owned
   data::ExampleFormat format = data::ExampleFormat::kLibsvm;
-  int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
+  int64_t default_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
-  NearOptions near;
-  DataPart part;                            // set by RunWorker, as the next
-  Share share;                              // what this worker has of the data
+  DataCacheOptions data_cache;
+  PartAssignment part;                      // set by RunWorker, as the next
+  PartSummary share;                        // what this worker has of the data
   std::optional<data::CsvSchema> columns;   // likewise, for csv
   std::vector<std::string> held_out;        // read by worker 0; may be empty
   std::filesystem::path output;             // used by worker 0
   bool checkpoints = false;                 // the job takes some, so states must reach the servers
   ps::Client* client = nullptr;             // not owned
-  Agreements* agreements = nullptr;         // set by RunWorker
+  SharedBlobs* shared_blobs = nullptr;      // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
@@ -54,7 +54,7 @@ struct WorkerSetup {
 
 struct WorkerOutcome {
   uint64_t examples = 0;  // trained by this worker in this life
-  Conservation job;       // worker 0: of all workers in all lives
+  TrainedCount job;       // worker 0: of all workers in all lives
   double examples_per_second = 0;
   double train_loss = 0;  // of the last epoch, each example before it was learnt from
   Quality held_out;       // worker 0; examples 0: there are none
@@ -64,7 +64,7 @@ struct WorkerOutcome {
 
 // For waits that end when the others come: workers that are lost are not waited for, and the job's
 // deadline is for those that are stuck. About ten years.
-inline constexpr auto kWhileTheyLive = std::chrono::hours(24 * 365 * 10);
+inline constexpr auto kNoTimeout = std::chrono::hours(24 * 365 * 10);
 
 // How far a worker may run ahead of the slowest, in rounds.
 inline constexpr uint32_t kStaleness = 2;

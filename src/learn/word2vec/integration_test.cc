@@ -6,16 +6,16 @@
 #include <thread>
 
 #include "base/file.h"
-#include "learn/parameter_server.h"
-#include "learn/word2vec/job_progress.h"
-#include "learn/word2vec/planted.h"
-#include "learn/word2vec/row_cache.h"
+#include "learn/task/parameter_server.h"
+#include "learn/word2vec/exchange/job_progress.h"
+#include "learn/word2vec/exchange/row_cache.h"
 #include "learn/word2vec/test_job.h"
+#include "learn/word2vec/trainer/planted_text.h"
 #include "learn/word2vec/worker.h"
-#include "model/save.h"
+#include "model/save_model.h"
 #include "model/vectors.h"
-#include "ps/admin.h"
-#include "ps/server.h"
+#include "ps/client/admin.h"
+#include "ps/server/server.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -69,12 +69,12 @@ TEST_P(WholeJob, LearnsThePlantedStructure) {
   }
   EXPECT_EQ(words, 4000u * 12 * 10);
   ExpectGoodModel(job);
-  const auto facts = model::ReadModelFacts(job.output);
-  ASSERT_TRUE(facts.ok());
-  EXPECT_EQ(facts->at("parameters").at("dim").as_string(), "24");
-  EXPECT_EQ(facts->at("data").at("words").to_number<uint64_t>(), 4000u * 12);
-  EXPECT_EQ(facts->at("training").at("words").to_number<uint64_t>(), words);
-  const json::array& curve = facts->at("loss").as_array();
+  const auto metadata = model::ReadModelMetadata(job.output);
+  ASSERT_TRUE(metadata.ok());
+  EXPECT_EQ(metadata->at("parameters").at("dim").as_string(), "24");
+  EXPECT_EQ(metadata->at("data").at("words").to_number<uint64_t>(), 4000u * 12);
+  EXPECT_EQ(metadata->at("training").at("words").to_number<uint64_t>(), words);
+  const json::array& curve = metadata->at("loss").as_array();
   ASSERT_GE(curve.size(), 1u);
 }
 
@@ -88,8 +88,8 @@ TEST(Worker, PartsFollowTheHostsThatHoldThem) {
     TestJob job(1, 2, false);
     job.params = SmallParams();
     job.sources = {data.path() / "a.txt", data.path() / "b.txt"};
-    job.near_of = [&](int index) {
-      NearOptions near;
+    job.data_cache_of = [&](int index) {
+      DataCacheOptions near;
       near.cache = hosts.path() / ((index == 1) != swapped ? "y" : "x");
       near.on_network = [](const std::filesystem::path&) { return true; };
       return near;
@@ -226,9 +226,9 @@ TEST(Worker, ADrainedJobSavesWhatItHas) {
     ASSERT_TRUE(outcome.ok()) << outcome.status().message();
     EXPECT_TRUE(outcome->drained);
   }
-  const auto facts = model::ReadModelFacts(job.output);
-  ASSERT_TRUE(facts.ok());
-  EXPECT_TRUE(facts->at("training").at("drained").as_bool());
+  const auto metadata = model::ReadModelMetadata(job.output);
+  ASSERT_TRUE(metadata.ok());
+  EXPECT_TRUE(metadata->at("training").at("drained").as_bool());
 }
 
 TEST(Worker, AStopBeforeTheFirstWordLeavesTheOldModel) {
@@ -275,10 +275,10 @@ TEST(Worker, ALostWorkerGoesOnWhereItWas) {
   EXPECT_FALSE(second->drained);
   EXPECT_EQ(second->words, 2000u * 12 * 40);  // all of them, those of the first life included
   ExpectGoodModel(job);
-  const auto facts = model::ReadModelFacts(job.output);
-  ASSERT_TRUE(facts.ok());
+  const auto metadata = model::ReadModelMetadata(job.output);
+  ASSERT_TRUE(metadata.ok());
   // The speed is of the second life alone.
-  EXPECT_NEAR(second->words_per_second * facts->at("training").at("seconds").to_number<double>(),
+  EXPECT_NEAR(second->words_per_second * metadata->at("training").at("seconds").to_number<double>(),
               static_cast<double>(second->words - first->words), 1);
 }
 
@@ -288,12 +288,12 @@ TEST(Worker, WhoHasEndedStaysEndedWhenAServerForgetsIt) {
   const auto mine = *JobProgress::Make(first.get(), 0, 2);
   {
     const auto theirs = *JobProgress::Make(second.get(), 1, 2);
-    JobProgress::Mine ended;
+    JobProgress::WorkerTotals ended;
     ended.words = 1000;
     ended.state = WorkerState::kFinished;
     ASSERT_TRUE(theirs->Exchange(ended).ok());
   }
-  JobProgress::Mine running;
+  JobProgress::WorkerTotals running;
   running.words = 10;
   auto all = mine->Exchange(running);
   ASSERT_TRUE(all.ok());

@@ -4,12 +4,12 @@
 
 #include <array>
 
-#include "learn/fields.h"
+#include "learn/params/param_fields.h"
 
 namespace shoal::learn::word2vec {
 namespace {
 
-using Field = FieldOf<Params>;
+using Field = ParamField<Params>;
 
 constexpr auto kInt = ParamType::kInt;
 constexpr auto kReal = ParamType::kReal;
@@ -99,7 +99,7 @@ ps::Wire WireOf(const Params& params, int workers) {
 
 std::span<const Param> ParamTable() {
   static const std::vector<Param> table = [] {
-    std::vector<Param> all = TableOf<Params>(kFields);
+    std::vector<Param> all = ParamsOf<Params>(kFields);
     all.insert(all.end(), kRetired.begin(), kRetired.end());
     return all;
   }();
@@ -108,19 +108,19 @@ std::span<const Param> ParamTable() {
 
 Result<Params> Parse(const std::map<std::string, job::LearnValue>& learn, std::string_view file) {
   Params params;
-  TRY(RefuseRetired(kRetired, learn, file));
+  TRY(CheckNoRetiredParams(kRetired, learn, file));
   TRY(ParseFields<Params>(kFields, learn, file, &params));
   if (params.cbow && !learn.contains("alpha")) params.alpha = 0.05;
   if (!learn.contains("min_alpha")) params.min_alpha = params.alpha * 1e-4;
   if (const auto noise = learn.find("negative"); params.hs && noise != learn.end()) {
-    return InvalidArgument(Place(file, noise->second, "negative") +
+    return InvalidArgument(FormatPlace(file, noise->second, "negative") +
                            "hs has no noise words; leave out one of the two");
   }
   if (params.min_alpha > params.alpha) {
     const auto given = learn.find("min_alpha");
     return InvalidArgument(fmt::format(
         "{}got {}, expected a number not above alpha ({})",
-        given == learn.end() ? "learn.min_alpha: " : Place(file, given->second, "min_alpha"),
+        given == learn.end() ? "learn.min_alpha: " : FormatPlace(file, given->second, "min_alpha"),
         params.min_alpha, params.alpha));
   }
   TRY(OneThreadIfDeterministic(params, learn, file));

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "job/job.h"
-#include "learn/params.h"
+#include "job/spec/job.h"
+#include "learn/params/params.h"
 #include "ps/types.h"
 
 namespace shoal::learn::word2vec {

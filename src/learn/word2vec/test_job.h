@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "base/file.h"
-#include "learn/parameter_server.h"
+#include "learn/task/parameter_server.h"
 #include "learn/word2vec/worker.h"
-#include "ps/admin.h"
-#include "ps/server.h"
+#include "ps/client/admin.h"
+#include "ps/server/server.h"
 
 namespace shoal::learn::word2vec {
 
@@ -87,7 +87,7 @@ class TestJob {
     options.shards = kShards;
     options.checkpoint_dir = checkpoint_dir;
     options.members = &members_;
-    options.life = ++lives_;
+    options.incarnation = ++lives_;
     if (!tcp_) {
       options.listen_host.clear();
       options.hub = hub_;
@@ -140,7 +140,7 @@ class TestJob {
     setup.output = output;
     setup.scratch = dir.path();
     setup.checkpoints = checkpoints;
-    if (near_of) setup.near = near_of(index);
+    if (data_cache_of) setup.data_cache = data_cache_of(index);
     setup.client = client.get();
     setup.reporter = &reporter_;
     setup.ended = [this] {
@@ -184,7 +184,7 @@ class TestJob {
   std::vector<std::string> sources;
   Params params;
   bool checkpoints = false;
-  std::function<NearOptions(int index)> near_of;
+  std::function<DataCacheOptions(int index)> data_cache_of;
 
  private:
   const int servers_;

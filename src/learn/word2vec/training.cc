@@ -168,7 +168,7 @@ void Training::Sweep(Thread& thread) {
     for (const TableKind table : {kInput, kOutput}) {
       // A lone worker does not count uses; it exchanges rarely enough for all rows.
       bool used = setup_.workers == 1;
-      for (Thread& other : threads_) used |= other.trainer->uses(table).Take(thread.sweep_row);
+      for (Thread& other : threads_) used |= other.trainer->uses(table).TakeUsed(thread.sweep_row);
       if (used) thread.trainer->due(table).push_back(thread.sweep_row);
     }
   }
@@ -191,7 +191,7 @@ Status Training::Issue(Thread& thread) {
   TRY(thread.exchange->Issue(trainer.due(kInput), trainer.due(kOutput),
                              all ? nullptr : &thread.small));
   for (const TableKind table : {kInput, kOutput}) {
-    for (const uint32_t row : thread.small[table]) trainer.uses(table).Keep(row);
+    for (const uint32_t row : thread.small[table]) trainer.uses(table).MarkUsed(row);
     thread.small[table].clear();
   }
   // What is under way in another thread's request stays in the list, and goes with the next one.
@@ -305,9 +305,9 @@ void Training::Fail(const Status& status) {
   failed_.store(true);
 }
 
-Status Training::Tell(WorkerState state) {
+Status Training::PublishProgress(WorkerState state) {
   TRY(RepairServers());
-  JobProgress::Mine mine;
+  JobProgress::WorkerTotals mine;
   mine.words = words_.load();
   mine.state = state;
   mine.rounds = own_total_ / between_workers_.round_words() + 1;
@@ -390,7 +390,8 @@ Status Training::Monitor() {
   while (!ended_.wait_for(lock, kMonitor, [this] { return running_ == 0; })) {
     lock.unlock();
     Status status = RepairServers();
-    if (status.ok() && !setup_.params.deterministic) status = Tell(WorkerState::kRunning);
+    if (status.ok() && !setup_.params.deterministic)
+      status = PublishProgress(WorkerState::kRunning);
     if (!status.ok()) Fail(status);
     ReportProgress(false);
     lock.lock();
@@ -411,11 +412,11 @@ Status Training::FlushInTurn() {
 Status Training::Run(std::vector<Position> from) {
   TRY(Prepare(std::move(from)));
   bytes_before_ = reported_bytes_ = WireBytes();
-  TRY(Tell(WorkerState::kRunning));
+  TRY(PublishProgress(WorkerState::kRunning));
   words_before_ = all_.words;
   if (setup_.params.deterministic && setup_.workers > 1) {
     TRY(setup_.client->Barrier("planned"));
-    TRY(Tell(WorkerState::kRunning));
+    TRY(PublishProgress(WorkerState::kRunning));
     rounds_ = all_.rounds;
   }
   running_ = threads_.size();
@@ -429,14 +430,14 @@ Status Training::Run(std::vector<Position> from) {
   drained_ = setup_.stop->load() && words_.load() < own_total_;
   if (!drained_ && words_.load() != own_total_) {
     const auto epochs = static_cast<uint64_t>(setup_.params.epochs);
-    return CheckConservation({words_.load(), own_total_ / epochs, epochs, "words"},
+    return CheckTrainedCount({words_.load(), own_total_ / epochs, epochs, "words"},
                              fmt::format("worker {}", setup_.index));
   }
   TRY(RepairServers());
   TRY(FlushInTurn());
   std::vector<Position> at = positions_->current();
   if (Exchanges()) TRY(setup_.client->SetProgress(EncodePositions(at)));
-  TRY(Tell(drained_ ? WorkerState::kDrained : WorkerState::kFinished));
+  TRY(PublishProgress(drained_ ? WorkerState::kDrained : WorkerState::kFinished));
   ReportProgress(true);
   return Status::Ok();
 }

@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/encoder.h"
-#include "data/vocabulary.h"
-#include "host/cache_domains.h"
-#include "learn/word2vec/domain_copies.h"
-#include "learn/word2vec/exchange_policy.h"
-#include "learn/word2vec/job_progress.h"
-#include "learn/word2vec/positions.h"
-#include "learn/word2vec/row_cache.h"
-#include "learn/word2vec/sampler.h"
-#include "learn/word2vec/trainer.h"
+#include "data/text/encoder.h"
+#include "data/text/vocabulary.h"
+#include "host/machine/cache_domains.h"
+#include "learn/word2vec/exchange/domain_copies.h"
+#include "learn/word2vec/exchange/exchange_policy.h"
+#include "learn/word2vec/exchange/job_progress.h"
+#include "learn/word2vec/exchange/positions.h"
+#include "learn/word2vec/exchange/row_cache.h"
+#include "learn/word2vec/trainer/sampler.h"
+#include "learn/word2vec/trainer/trainer.h"
 #include "learn/word2vec/worker.h"
 
 namespace shoal::learn::word2vec {
@@ -48,11 +48,11 @@ class Training {
   uint64_t words() const { return words_.load(); }
   const LossCurve& loss_curve() const { return curve_; }
   // Of the whole job, as last heard.
-  const JobProgress::All& all() const { return all_; }
+  const JobProgress::Totals& all() const { return all_; }
   // What of all().words had been trained before Run began, by earlier lives and by other workers.
   uint64_t words_before() const { return words_before_; }
   // Tells the servers where this worker is and hears of the others.
-  Status Tell(WorkerState state);
+  Status PublishProgress(WorkerState state);
 
  private:
   // What one thread has at hand.
@@ -138,7 +138,7 @@ class Training {
   double pairs_ = 0;    // guarded by mu_
 
   // Owned by the thread that calls Run.
-  JobProgress::All all_;
+  JobProgress::Totals all_;
   LossCurve curve_;
   double curve_loss_ = 0;
   double curve_pairs_ = 0;

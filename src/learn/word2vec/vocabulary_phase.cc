@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "data/counts.h"
+#include "data/text/word_counts.h"
 
 namespace shoal::learn::word2vec {
 namespace {
@@ -30,10 +30,10 @@ std::vector<int> EndedOf(const WorkerSetup& setup) {
   return setup.ended ? setup.ended() : std::vector<int>();
 }
 
-bool MayDecide(const WorkerSetup& setup, const char* prefix,
+bool CanDecide(const WorkerSetup& setup, const char* prefix,
                const std::vector<std::string>& names) {
   const std::vector<int> ended = EndedOf(setup);
-  return Decides(setup.index, ended) && AllAsk(prefix, names, setup.workers, ended);
+  return DecidesForAll(setup.index, ended) && AllHaveAsked(prefix, names, setup.workers, ended);
 }
 
 Result<std::string> CountPart(const WorkerSetup& setup, const data::Corpus& corpus, int worker) {
@@ -77,7 +77,7 @@ Status Merge(const WorkerSetup& setup) {
         "lower min_count or give more text",
         setup.params.min_count));
   }
-  TRY(setup.agreements->Tell(kVocabulary, vocabulary.Encode()));
+  TRY(setup.shared_blobs->Publish(kVocabulary, vocabulary.Encode()));
   for (int worker = 0; worker < setup.workers; ++worker)
     TRY(setup.client->DeleteBlob(PartName(worker)));
   return Status::Ok();
@@ -90,17 +90,17 @@ Result<int64_t> AgreeOnThreads(const WorkerSetup& setup) {
   if (setup.params.threads > 0) return setup.params.threads;
   const std::string ask = kAsksThreads + std::to_string(setup.index);
   for (int attempt = 0;; ++attempt) {
-    const Result<std::string> agreed = setup.agreements->Learn(kThreads);
+    const Result<std::string> agreed = setup.shared_blobs->Read(kThreads);
     if (agreed.ok()) return std::clamp<int64_t>(std::atoll(agreed->c_str()), 1, 1024);
     if (agreed.status().code() != Code::kNotFound) return agreed.status();
     if (setup.stop->load()) return Cancelled("stopped before the training began");
     TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kAsksThreads));
     if (std::find(names.begin(), names.end(), ask) == names.end()) {
       TRY(setup.client->PutBlob(ask, ""));
-    } else if (MayDecide(setup, kAsksThreads, names)) {
-      TRY(setup.agreements->Tell(kThreads, std::to_string(setup.own_threads)));
+    } else if (CanDecide(setup, kAsksThreads, names)) {
+      TRY(setup.shared_blobs->Publish(kThreads, std::to_string(setup.default_threads)));
       for (const std::string& name : names) TRY(setup.client->DeleteBlob(name));
-      return setup.own_threads;
+      return setup.default_threads;
     } else {
       Pause(attempt);
     }
@@ -110,7 +110,7 @@ Result<int64_t> AgreeOnThreads(const WorkerSetup& setup) {
 Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data::Corpus& corpus) {
   std::string own;
   for (int attempt = 0;; ++attempt) {
-    const Result<std::string> agreed = setup.agreements->Learn(kVocabulary);
+    const Result<std::string> agreed = setup.shared_blobs->Read(kVocabulary);
     if (agreed.ok()) return data::Vocabulary::Decode(*agreed);
     if (agreed.status().code() != Code::kNotFound) return agreed.status();
     if (setup.stop->load()) return Cancelled("stopped before the training began");
@@ -124,7 +124,7 @@ Result<data::Vocabulary> AgreeOnVocabulary(const WorkerSetup& setup, const data:
       TRY(setup.client->PutBlob(PartName(setup.index), own));
       continue;
     }
-    if (MayDecide(setup, kPrefix, names)) {
+    if (CanDecide(setup, kPrefix, names)) {
       TRY(CountForEnded(setup, corpus, names));
       const Status merged = Merge(setup);
       if (!merged.ok() && merged.code() != Code::kNotFound) return merged;

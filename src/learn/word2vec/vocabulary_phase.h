@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/status.h"
-#include "data/shard.h"
-#include "data/vocabulary.h"
+#include "data/corpus/corpus.h"
+#include "data/text/vocabulary.h"
 #include "learn/word2vec/worker.h"
 
 namespace shoal::learn::word2vec {

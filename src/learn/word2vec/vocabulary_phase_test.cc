@@ -8,14 +8,14 @@
 #include <future>
 
 #include "base/clock.h"
-#include "data/counts.h"
-#include "learn/word2vec/planted.h"
+#include "data/text/word_counts.h"
 #include "learn/word2vec/test_job.h"
+#include "learn/word2vec/trainer/planted_text.h"
 
 namespace shoal::learn::word2vec {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kTimeout = std::chrono::seconds(30);
 
 void Prepare(TestJob* job) {
   job->params = SmallParams();
@@ -30,7 +30,7 @@ std::future<Result<WorkerOutcome>> Begin(TestJob* job, int worker) {
 }
 
 Result<WorkerOutcome> End(TestJob* job, int worker, std::future<Result<WorkerOutcome>>* run) {
-  if (run->wait_for(kPatience) != std::future_status::ready) {
+  if (run->wait_for(kTimeout) != std::future_status::ready) {
     ADD_FAILURE() << "worker " << worker << " waits for ever";
     job->Stop(worker);
   }
@@ -38,7 +38,7 @@ Result<WorkerOutcome> End(TestJob* job, int worker, std::future<Result<WorkerOut
 }
 
 bool Await(const std::function<bool()>& done) {
-  const TimePoint deadline = RealClock::Get()->Now() + kPatience;
+  const TimePoint deadline = RealClock::Get()->Now() + kTimeout;
   while (!done()) {
     if (RealClock::Get()->Now() > deadline) return false;
     std::this_thread::yield();

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
-#include "data/shard.h"
-#include "learn/parameter_server.h"
-#include "learn/task.h"
+#include "data/corpus/corpus.h"
+#include "learn/task/parameter_server.h"
+#include "learn/task/task.h"
 #include "learn/word2vec/params.h"
 #include "learn/word2vec/worker.h"
-#include "model/save.h"
+#include "model/save_model.h"
 
 namespace shoal::learn::word2vec {
 namespace {
 
-Status ValidateData(const job::Job& job, DataIs where) {
+Status ValidateData(const job::Job& job, DataLocation where) {
   std::vector<std::string> sources;
   for (const job::DataSource& data : job.data) {
     if (data.name != "train") {
@@ -32,14 +32,14 @@ Status ValidateData(const job::Job& job, DataIs where) {
   if (sources.empty())
     return InvalidArgument(
         "data: missing; word2vec needs at least one text file, such as data: {train: text.txt}");
-  return where == DataIs::kHere ? data::Corpus::Open(sources).status() : Status::Ok();
+  return where == DataLocation::kLocal ? data::Corpus::Open(sources).status() : Status::Ok();
 }
 
-Status Validate(const job::Job& job, DataIs data) {
+Status Validate(const job::Job& job, DataLocation data) {
   TRY(Parse(job.learn, job.file).status());
   TRY(ValidateRoles(job, "word2vec"));
   const auto output = job.outputs.find("model");
-  if (output == job.outputs.end() || output->second.empty()) return MissingOutput("vectors");
+  if (output == job.outputs.end() || output->second.empty()) return MissingOutputError("vectors");
   TRY(ValidateData(job, data));
   return model::CheckModelOutput(output->second);
 }
@@ -51,9 +51,9 @@ Status TrainAsWorker(Task& task) {
   setup.workers = task.workers;
   setup.servers = std::max(1, task.servers);
   setup.server_inside = task.servers == 0;
-  setup.own_threads = task.OwnThreads();
+  setup.default_threads = task.DefaultThreads();
   setup.sources = task.sources;
-  setup.near = task.near;
+  setup.data_cache = task.data_cache;
   setup.output = task.output;
   setup.scratch = task.scratch;
   setup.checkpoints = !task.checkpoint_dir.empty();
@@ -74,7 +74,7 @@ Status TrainAsWorker(Task& task) {
                       {"output", task.output.string()},
                       {"digest", outcome.digest},
                       {"drained", outcome.drained}};
-  for (const auto& [name, value] : ConservationFacts(outcome.job)) result[name] = value;
+  for (const auto& [name, value] : TrainedCountMetadata(outcome.job)) result[name] = value;
   task.reporter().Result(result);
   return Status::Ok();
 }

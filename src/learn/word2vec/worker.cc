@@ -8,19 +8,19 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "data/encoder.h"
-#include "learn/memory.h"
+#include "data/text/encoder.h"
 #include "learn/preflight.h"
+#include "learn/task/memory.h"
 #include "learn/word2vec/training.h"
 #include "learn/word2vec/vocabulary_phase.h"
-#include "model/save.h"
+#include "model/save_model.h"
 
 namespace shoal::learn::word2vec {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(5);
 // How long the first worker of a drained job waits for the others; SIGKILL comes after 10 s.
-constexpr auto kDrainPatience = std::chrono::seconds(4);
+constexpr auto kDrainTimeout = std::chrono::seconds(4);
 
 ps::TableSpec SpecOf(TableKind kind, const Params& params, uint64_t rows) {
   ps::TableSpec spec;
@@ -68,7 +68,7 @@ Result<std::vector<data::EncodedShard>> EncodeShards(const WorkerSetup& setup,
   for (uint64_t i = 0; i < threads; ++i) {
     running.emplace_back([&, i] {
       const uint64_t index = setup.part.own * threads + i;
-      const Result<data::Shard> shard = corpus.Cut(index, count);
+      const Result<data::Shard> shard = corpus.MakeShard(index, count);
       encoded[i] = shard.ok() ? data::EncodedShard::Make(corpus, *shard, vocabulary, setup.scratch)
                               : Result<data::EncodedShard>(shard.status());
     });
@@ -97,13 +97,13 @@ Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState sta
   while (training.all().running > 0 || (training.all().to_come > 0 && !setup.stop->load())) {
     const TimePoint now = RealClock::Get()->Now();
     if (setup.stop->load() && stopped == TimePoint{}) stopped = now;
-    if (stopped != TimePoint{} && now - stopped > kDrainPatience) {
+    if (stopped != TimePoint{} && now - stopped > kDrainTimeout) {
       LogWarning("{} workers have not drained within {}; saving without their last words",
-                 training.all().running, FormatDuration(kDrainPatience));
+                 training.all().running, FormatDuration(kDrainTimeout));
       return Status::Ok();
     }
     std::this_thread::sleep_for(kPoll);
-    TRY(training.Tell(state));
+    TRY(training.PublishProgress(state));
     if (now - begin > std::chrono::seconds(1)) {
       setup.reporter->Progress(
           {{"phase", "wait"}, {"step", training.all().words}, {"unit", "words"}});
@@ -112,8 +112,8 @@ Status AwaitOthers(const WorkerSetup& setup, Training& training, WorkerState sta
   return Status::Ok();
 }
 
-json::object FactsOf(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
-                     const Training& training, double seconds, double rate) {
+json::object MetadataOf(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
+                        const Training& training, double seconds, double rate) {
   json::object parameters;
   for (const auto& [name, text] : ToText(setup.params)) parameters[name] = text;
   json::array curve;
@@ -140,7 +140,7 @@ json::object FactsOf(const WorkerSetup& setup, const data::Vocabulary& vocabular
 }
 
 Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary& vocabulary,
-                               const ps::TableRef& input, json::object facts) {
+                               const ps::TableRef& input, json::object metadata) {
   setup.reporter->Progress({{"phase", "save"}, {"unit", "words"}});
   const auto dim = static_cast<uint64_t>(setup.params.dim);
   model::ModelContent content;
@@ -148,12 +148,12 @@ Result<model::SavedModel> Save(const WorkerSetup& setup, const data::Vocabulary&
   content.vectors.dim = dim;
   content.vectors.word = [&](uint64_t row) { return vocabulary.word(static_cast<uint32_t>(row)); };
   content.vectors.read = [&](uint64_t first, uint64_t rows, float* to) {
-    TRY(setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerPatience));
+    TRY(setup.client->PullRange(input, first, rows, ps::Rows(to, dim), kServerRestartTimeout));
     const bool finite = std::all_of(to, to + rows * dim, [](float x) { return std::isfinite(x); });
     return finite ? Status::Ok() : Diverged("a vector");
   };
   content.count = [&](uint64_t row) { return vocabulary.count(static_cast<uint32_t>(row)); };
-  content.facts = std::move(facts);
+  content.metadata = std::move(metadata);
   return model::SaveModel(setup.output, content);
 }
 
@@ -174,8 +174,9 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   TRY_ASSIGN(const Kernels* kernels, KernelsFor(setup.params));
   ps::TableRef tables[kTables];
   for (const TableKind kind : {kInput, kOutput}) {
-    TRY_ASSIGN(tables[kind], setup.client->CreateTable(
-                                 SpecOf(kind, setup.params, vocabulary.size()), kServerPatience));
+    TRY_ASSIGN(tables[kind],
+               setup.client->CreateTable(SpecOf(kind, setup.params, vocabulary.size()),
+                                         kServerRestartTimeout));
   }
   TRY_ASSIGN(const std::unique_ptr<JobProgress> progress,
              JobProgress::Make(setup.client, setup.index, setup.workers, setup.ended));
@@ -201,7 +202,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   const uint64_t trained = all - std::min(all, training.words_before());
   outcome.words_per_second = seconds > 0 ? static_cast<double>(trained) / seconds : 0;
   outcome.job = {all, vocabulary.words(), static_cast<uint64_t>(setup.params.epochs), "words"};
-  const Status conserved = CheckConservation(outcome.job, "the job");
+  const Status conserved = CheckTrainedCount(outcome.job, "the job");
   outcome.drained = outcome.drained || (setup.stop->load() && !conserved.ok());
   if (!outcome.drained) TRY(conserved);
   outcome.exchanged_bytes = training.all().bytes;
@@ -212,7 +213,7 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
   if (!std::isfinite(outcome.loss)) return Diverged("the loss");
   TRY_ASSIGN(const model::SavedModel saved,
              Save(setup, vocabulary, tables[kInput],
-                  FactsOf(setup, vocabulary, training, seconds, outcome.words_per_second)));
+                  MetadataOf(setup, vocabulary, training, seconds, outcome.words_per_second)));
   outcome.digest = saved.digest;
   return outcome;
 }
@@ -222,25 +223,25 @@ Result<WorkerOutcome> TrainAndSave(const WorkerSetup& setup, const data::Corpus&
 Result<WorkerOutcome> RunWorker(const WorkerSetup& given) {
   WorkerSetup setup = given;
   if (setup.index == 0) TRY(CheckOutput(*setup.client, setup.index, setup.output));
-  Agreements agreements(setup.client);
-  setup.agreements = &agreements;
+  SharedBlobs shared_blobs(setup.client);
+  setup.shared_blobs = &shared_blobs;
   TRY_ASSIGN(const data::Corpus whole, data::Corpus::Open(setup.sources));
-  TRY_ASSIGN(setup.part, AgreeOnPart({.index = setup.index,
-                                      .workers = setup.workers,
-                                      .fixed = setup.params.deterministic,
-                                      .near = &setup.near,
-                                      .client = setup.client,
-                                      .agreements = setup.agreements,
-                                      .stop = setup.stop,
-                                      .ended = setup.ended},
-                                     whole));
+  TRY_ASSIGN(setup.part, AgreeOnParts({.index = setup.index,
+                                       .workers = setup.workers,
+                                       .fixed = setup.params.deterministic,
+                                       .data_cache = &setup.data_cache,
+                                       .client = setup.client,
+                                       .shared_blobs = setup.shared_blobs,
+                                       .stop = setup.stop,
+                                       .ended = setup.ended},
+                                      whole));
   TRY_ASSIGN(setup.params.threads, AgreeOnThreads(setup));
-  TRY_ASSIGN(const NearCorpus near,
-             BringPartNear(whole,
-                           {static_cast<uint64_t>(setup.index), setup.part.own,
-                            static_cast<uint64_t>(setup.params.threads),
-                            static_cast<uint64_t>(setup.workers)},
-                           setup.near, *setup.reporter));
+  TRY_ASSIGN(const CachedCorpus near,
+             CacheWorkerPart(whole,
+                             {static_cast<uint64_t>(setup.index), setup.part.own,
+                              static_cast<uint64_t>(setup.params.threads),
+                              static_cast<uint64_t>(setup.workers)},
+                             setup.data_cache, *setup.reporter));
   const data::Corpus& corpus = near.corpus;
   TRY_ASSIGN(const data::Vocabulary vocabulary, AgreeOnVocabulary(setup, corpus));
   TRY_ASSIGN(std::vector<Position> from, StartingPositions(setup));

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/status.h"
-#include "learn/conservation.h"
-#include "learn/part.h"
-#include "learn/task.h"
+#include "learn/coordination/trained_count.h"
+#include "learn/data_locality/part_assignment.h"
+#include "learn/task/task.h"
 #include "learn/word2vec/params.h"
-#include "ps/client.h"
+#include "ps/client/client.h"
 
 namespace shoal::learn::word2vec {
 
@@ -25,15 +25,15 @@ struct WorkerSetup {
   int servers = 1;
   bool server_inside = false;  // of this process
   Params params;
-  int64_t own_threads = 1;  // what this machine allows, where params.threads is 0
+  int64_t default_threads = 1;  // what this machine allows, where params.threads is 0
   std::vector<std::string> sources;
-  NearOptions near;
-  DataPart part;                            // set by RunWorker
+  DataCacheOptions data_cache;
+  PartAssignment part;                      // set by RunWorker
   std::filesystem::path output;             // used by worker 0
   std::filesystem::path scratch;            // an existing directory
   bool checkpoints = false;                 // the job takes some, so rows must reach the servers
   ps::Client* client = nullptr;             // not owned
-  Agreements* agreements = nullptr;         // set by RunWorker
+  SharedBlobs* shared_blobs = nullptr;      // set by RunWorker
   const Reporter* reporter = nullptr;       // not owned
   const std::atomic<bool>* stop = nullptr;  // not owned; drain
   std::function<std::vector<int>()> ended;  // workers that have, as the coordinator says; or empty
@@ -46,7 +46,7 @@ struct WorkerOutcome {
   double words_per_second = 0;  // of the whole job, training only; worker 0
   double loss = 0;              // of the whole job, last part; worker 0
   double exchanged_bytes = 0;   // rows and keys of all workers while they trained; worker 0
-  Conservation job;             // of all workers in all lives; worker 0
+  TrainedCount job;             // of all workers in all lives; worker 0
   bool drained = false;
   std::string digest;  // of vectors.bin; worker 0
 };

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <shoal/lite/logging.h>
+#include <shoal/ps_lite_api/logging.h>
 
 namespace dmlc {
 

@@ -1,0 +1,61 @@
+// What a Shoal job tells its tasks (SHOAL_…), as the doors need it: who the servers are, who I am.
+//
+// Used by ps.cc (FromEnvironment). Tests give a map instead of the real environment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "framework/cluster.h"
+
+namespace shoal::bindings {
+
+using Environment = std::map<std::string, std::string>;
+
+// This process's variables whose names begin with SHOAL_ or DMLC_.
+Environment ProcessEnvironment();
+// "" if there is none.
+std::string EnvironmentVariable(const Environment& env, const std::string& name);
+
+// One task's task in its job.
+struct TaskIdentity {
+  std::string role;
+  int index = 0;
+  uint16_t port = 0;  // 0: its role has none
+  std::string host;   // of this task, as others reach it
+  std::string token;
+  framework::ClusterDescription cluster;
+};
+
+// The secret in a file (SHOAL_TOKEN_FILE), without line ends. InvalidArgument if there is none.
+Result<std::string> ReadToken(const std::string& file);
+
+// FailedPrecondition outside a job; InvalidArgument names the variable that is malformed.
+Result<TaskIdentity> ReadTaskIdentity(const Environment& env);
+
+// The addresses of a role's first ports, index 0 first. FailedPrecondition names the roles there
+// are, or says that this one has no port.
+Result<std::vector<std::string>> AddressesOf(const framework::ClusterDescription& cluster,
+                                             std::string_view role);
+// How many tasks a role has; 0 if there is no such role.
+int TaskCount(const framework::ClusterDescription& cluster, std::string_view role);
+
+// The addresses of a role over the life of the job: SHOAL_CLUSTER_FILE is read again when it has
+// changed. Thread-safe.
+class RoleAddresses {
+ public:
+  RoleAddresses(const Environment& env, std::string role, std::vector<std::string> first);
+  ~RoleAddresses();
+  std::vector<std::string> Current();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal::bindings

@@ -1,0 +1,57 @@
+// The subcommands' registrations: each file of this folder that brings one defines its function,
+// commands.cc lists them.
+#pragma once
+
+#include "cli/command.h"
+
+namespace shoal::cli {
+
+void AddTrain(CLI::App& app, Run* chosen);
+void AddRun(CLI::App& app, Run* chosen);
+void AddPlan(CLI::App& app, Run* chosen);
+void AddSchedule(CLI::App& app, Run* chosen);
+void AddImport(CLI::App& app, Run* chosen);
+void AddSubmitDmlc(CLI::App& app, Run* chosen);
+int CountDmlcOwnArgs(int argc, const char* const* argv);
+
+void AddJobs(CLI::App& app, Run* chosen);
+void AddShow(CLI::App& app, Run* chosen);
+void AddLogs(CLI::App& app, Run* chosen);
+void AddStop(CLI::App& app, Run* chosen);
+void AddSuspend(CLI::App& app, Run* chosen);
+void AddResume(CLI::App& app, Run* chosen);
+void AddScale(CLI::App& app, Run* chosen);
+void AddOutputs(CLI::App& app, Run* chosen);
+void AddExec(CLI::App& app, Run* chosen);
+void AddForward(CLI::App& app, Run* chosen);
+void AddTables(CLI::App& app, Run* chosen);
+void AddPsServer(CLI::App& app, Run* chosen);
+void AddRabitTracker(CLI::App& app, Run* chosen);
+void AddHorovodRendezvous(CLI::App& app, Run* chosen);
+
+void AddNearest(CLI::App& app, Run* chosen);
+void AddAnalogy(CLI::App& app, Run* chosen);
+void AddEvaluate(CLI::App& app, Run* chosen);
+void AddPredict(CLI::App& app, Run* chosen);
+
+void AddDoctor(CLI::App& app, Run* chosen);
+void AddCompletion(CLI::App& app, Run* chosen);
+void AddVersion(CLI::App& app, Run* chosen);
+
+// Started by Shoal itself; not shown by --help.
+void AddCoordinator(CLI::App& app, Run* chosen);
+void AddTask(CLI::App& app, Run* chosen);
+void AddPrepare(CLI::App& app, Run* chosen);
+void AddSlurm(CLI::App& app, Run* chosen);
+void AddMarathon(CLI::App& app, Run* chosen);
+void AddMpiWorker(CLI::App& app, Run* chosen);
+void AddMpiAgent(CLI::App& app, Run* chosen);
+
+void AddEnter(CLI::App& app, Run* chosen);
+void AddInstall(CLI::App& app, Run* chosen);
+
+// Own words of a command line that goes on with another program's: up to and with "--".
+int CountArgsBeforeCommand(int argc, const char* const* argv);
+void AddLearn(CLI::App& app, Run* chosen);
+
+}  // namespace shoal::cli

@@ -1,0 +1,96 @@
+// `shoal import FILE`: a foreign job description as a job file, with a comment on every loss.
+#include "cli/commands/import.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/load_job.h"
+#include "cli/terminal/report.h"
+#include "job/execution/plan.h"
+#include "job/spec/json.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> set;
+  std::string document;
+};
+
+json::object ToJson(const importer::ImportedJob& imported) {
+  json::array losses;
+  for (const importer::ImportLoss& loss : imported.losses) {
+    losses.push_back(json::object{{"line", loss.place.line},
+                                  {"column", loss.place.column},
+                                  {"field", loss.field},
+                                  {"sentence", loss.sentence},
+                                  {"at", loss.at},
+                                  {"kept_for", loss.engine},
+                                  {"minor", loss.minor}});
+  }
+  return {{"dialect", imported.dialect},
+          {"file", imported.file},
+          {"job", job::ToJson(imported.job)},
+          {"losses", std::move(losses)}};
+}
+
+int ImportFile(const Context& context, const Arguments& arguments) {
+  Result<importer::ImportedJob> imported =
+      importer::LoadJobFile(arguments.file, arguments.set, arguments.document);
+  if (!imported.ok()) return PrintError(imported.status());
+  if (imported->dialect.empty()) PrintNote(imported->file + " is a job file already");
+  return PrintResult(context.json ? JsonLine(ToJson(*imported))
+                                  : importer::WriteImported(*imported));
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal import tfjob.yaml > job.yaml       the same job, as a file of your own
+  shoal import word2vec.json --set roles.worker.replicas=8
+  shoal import pytorchjob.yaml --json | jq '.losses[] | select(.minor | not)'
+  shoal import train.sbatch                a batch script of Slurm
+  shoal run tfjob.yaml                     runs it without a file between
+
+Knows TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow, Volcano's Job,
+the Job of batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
+file's own shape. Each thing that is not kept is said in a comment at its place: field, line, what it
+meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
+
+}  // namespace
+
+void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
+  if (imported.dialect.empty()) return;
+  size_t minor = 0;
+  for (const importer::ImportLoss& loss : imported.losses) {
+    if (loss.engine == engine) continue;
+    if (loss.at == "image") continue;  // of the local engine: UnusedFields says it where it holds
+    minor += loss.minor ? 1 : 0;
+    if (!loss.minor) PrintNote("note: " + FormatLoss(imported, loss));
+  }
+  if (minor > 0) {
+    PrintNote("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") +
+              " in " + imported.file + " that programs do not notice " +
+              (minor == 1 ? "is" : "are") + " not kept either; `shoal import` names " +
+              (minor == 1 ? "it" : "them"));
+  }
+}
+
+void AddImport(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub =
+      app.add_subcommand("import", "Print a foreign job description as a job file of Shoal");
+  sub->add_option("FILE", arguments->file, "TFJob, Volcano, Marathon, a script for sbatch …")
+      ->required();
+  sub->add_option("--set", arguments->set,
+                  "Change a field of the job file: PATH=VALUE (may be given often)")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  AddDocumentOption(sub, &arguments->document);
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ImportFile(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,119 @@
+// `shoal jobs`: what runs and what has run.
+
+#include <CLI/CLI.hpp>
+#include <climits>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/job_json.h"
+#include "cli/jobs/session.h"
+#include "cli/terminal/report.h"
+#include "controller/recovery/prune.h"
+#include "job/text/units.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  bool all = false;
+  bool ids = false;
+  std::string prune;  // an age
+};
+
+constexpr int kEndedShown = 20;
+constexpr const char* kUnreadable = "unreadable";
+
+Result<std::vector<controller::JobRecord>> Find(Session& session, const Arguments& arguments) {
+  if (arguments.all || arguments.ids) return session.store().ListJobs({.limit = INT_MAX});
+  TRY_ASSIGN(std::vector<controller::JobRecord> jobs,
+             session.store().ListJobs({.ended = false, .limit = INT_MAX}));
+  TRY_ASSIGN(std::vector<controller::JobRecord> ended,
+             session.store().ListJobs({.unfinished = false, .limit = kEndedShown}));
+  for (controller::JobRecord& job : ended) jobs.push_back(std::move(job));
+  return jobs;
+}
+
+int PrintTable(const std::vector<controller::JobRecord>& jobs, Session& session) {
+  if (jobs.empty()) {
+    PrintNote("there are no jobs yet; `shoal run FILE` makes one");
+    return 0;
+  }
+  const WallTime now = RealClock::Get()->Wall();
+  std::vector<std::vector<std::string>> rows = {{"JOB", "STATE", "SUBMITTED", "RAN", "REASON"}};
+  for (const controller::JobRecord& job : jobs) {
+    const bool say_why = job.state != job::JobState::kSucceeded;
+    const std::string why = say_why ? job.reason : "";
+    const std::string joint = why.empty() || job.damage.empty() ? "" : "; ";
+    rows.push_back({job.id, StateText(job, session.unattended(job.id)), Ago(job.submitted, now),
+                    RunTime(job, now, TimeSuspended(session, job.id)), why + joint + job.damage});
+  }
+  return PrintResult(Table(rows));
+}
+
+int PruneJobs(const Context& context, Session& session, const std::string& text) {
+  const auto age = job::ParseDurationMs(text);
+  if (!age && text != kUnreadable) {
+    return PrintError(InvalidArgument("got --prune " + text +
+                                      ", expected an age such as 7d, 12h or 0, or " + kUnreadable));
+  }
+  const auto gone =
+      age ? controller::Prune(&session.store(), session.home(), RealClock::Get()->Wall(),
+                              std::chrono::milliseconds(*age))
+          : controller::PruneUnreadable(&session.store(), session.home());
+  if (!gone.ok()) return PrintError(gone.status());
+  std::string out;
+  for (const std::string& id : *gone) {
+    out += context.json ? ToText(json::object{{"removed", id}}) : id + " removed";
+    out += "\n";
+  }
+  if (gone->empty() && !context.json)
+    PrintNote(age ? "no job ended that long ago" : "every job that has ended can be read");
+  return PrintResult(out);
+}
+
+int ListJobs(const Context& context, const Arguments& arguments) {
+  const Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return PrintError(session.status());
+  if (!arguments.prune.empty()) return PruneJobs(context, **session, arguments.prune);
+  const Result<std::vector<controller::JobRecord>> jobs = Find(**session, arguments);
+  if (!jobs.ok()) return PrintError(jobs.status());
+  if (arguments.ids || context.json) {
+    std::string out;
+    for (const controller::JobRecord& job : *jobs) {
+      out += arguments.ids ? job.id : ToText(JobToJson(job, (*session)->unattended(job.id)));
+      out += "\n";
+    }
+    return PrintResult(out);
+  }
+  return PrintTable(*jobs, **session);
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal jobs
+  shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
+  shoal jobs --prune 30d     removes records, logs and directories of jobs that ended that long ago
+  shoal jobs --prune unreadable     ... of jobs that have ended and whose records are damaged
+
+Shown are the jobs that have not ended and the last 20 that have, newest first; with --json one
+object a line. A job "(unattended)" runs on though the command that started it is gone. What a job
+file says in 'limits: keep_records' is pruned by itself.)help";
+
+}  // namespace
+
+void AddJobs(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
+  sub->add_flag("-a,--all", arguments->all, "All that were ever submitted");
+  sub->add_option(
+         "--prune", arguments->prune,
+         "Instead remove the jobs that ended so long ago (or whose records cannot be read: "
+         "unreadable), with their logs")
+      ->type_name("AGE");
+  sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ListJobs(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,172 @@
+// `shoal logs JOB [TASK]`: what tasks printed, also while they do.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <map>
+#include <memory>
+
+#include "base/output_file.h"
+#include "base/utf8.h"
+#include "cli/commands/commands.h"
+#include "cli/jobs/session.h"
+#include "cli/terminal/line_splitter.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/stop_signals.h"
+#include "controller/files/log_store.h"
+#include "net/event_loop.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::LogInfo;
+using controller::LogKey;
+using controller::LogSelection;
+using controller::LogStore;
+
+struct Arguments {
+  std::string job;
+  std::string task;
+  bool follow = false;
+  int lines = -1;   // all
+  int attempt = 0;  // 1-based; 0: the latest
+};
+
+constexpr size_t kPiece = size_t{256} << 10;
+
+// Prints bytes of several tasks: exactly as they are if there is but one, else line by line with
+// the task's name before each; as JSON one object a line.
+class Printer {
+ public:
+  Printer(bool json, bool single)
+      : json_(json), single_(single), splitter_([this](const LogKey& key, const std::string& line) {
+          out_ += json_ ? ToText(json::object{{"role", key.role},
+                                              {"index", key.index},
+                                              {"attempt", key.attempt},
+                                              {"text", ValidUtf8(line)}})
+                        : fmt::format("{}-{} | {}", key.role, key.index, line);
+          out_ += '\n';
+        }) {}
+  // False once printing more is in vain: nobody reads, or it cannot be written.
+  bool Add(const LogKey& key, std::string_view bytes) {
+    if (single_ && !json_) return printed_.Write(bytes);
+    splitter_.Add(key, bytes);
+    return Flush();
+  }
+  // The rest; whether all could be written.
+  Status Finish() {
+    splitter_.Finish();
+    Flush();
+    return printed_.status();
+  }
+
+ private:
+  bool Flush() {
+    const bool more = printed_.Write(out_);
+    out_.clear();
+    return more;
+  }
+  const bool json_;
+  const bool single_;
+  LineSplitter splitter_;
+  std::string out_;
+  OutputStream printed_{STDOUT_FILENO};
+};
+
+Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
+                 const std::map<LogKey, int64_t>& from, Printer* printer) {
+  for (const LogInfo& log : chosen) {
+    int64_t offset = from.at(log.key);
+    while (true) {
+      TRY_ASSIGN(const std::string bytes, logs.Read(log.key, offset, kPiece));
+      if (bytes.empty()) break;
+      if (!printer->Add(log.key, bytes)) return printer->Finish();
+      offset += static_cast<int64_t>(bytes.size());
+    }
+  }
+  return printer->Finish();
+}
+
+// Until the job has ended, or Ctrl-C.
+Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
+                  const LogSelection& selection, std::map<LogKey, int64_t> from, Printer* printer) {
+  net::Loop loop;
+  for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
+    loop.WatchSignal(signal, [&loop] { loop.Stop(); });
+  TRY_ASSIGN(const auto follower,
+             logs.Follow(&loop, selection, std::move(from),
+                         [&](const LogKey& key, int64_t, std::string_view bytes) {
+                           if (!printer->Add(key, bytes)) loop.Stop();
+                         }));
+  const auto look = [&] {
+    const Result<controller::JobRecord> job = session->store().GetJob(id);
+    if (job.ok() && !job::IsFinal(job->state)) return;
+    follower->Drain();
+    loop.Stop();
+  };
+  TRY_ASSIGN(const auto watch, session->store().Watch([&] { loop.Post(look); }));
+  loop.Post(look);
+  loop.Run();
+  return printer->Finish();
+}
+
+Status PrintLogs(const Context& context, const Arguments& arguments) {
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
+  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
+  const LogStore logs(session->home().job_dir(job.id));
+  LogSelection selection;
+  if (!arguments.task.empty()) {
+    TRY_ASSIGN(selection, controller::ParseLogSelection(arguments.task));
+  }
+  if (arguments.attempt > 0) selection.attempt = arguments.attempt - 1;
+  const bool ended = job::IsFinal(job.state);
+  Result<std::vector<LogInfo>> chosen = logs.Select(selection);
+  if (!chosen.ok() && (ended || !arguments.follow)) return chosen.status();
+  std::map<LogKey, int64_t> from;
+  for (const LogInfo& log : chosen.ok() ? *chosen : std::vector<LogInfo>{}) {
+    int64_t& offset = from[log.key];
+    if (arguments.lines >= 0) {
+      TRY_ASSIGN(offset, logs.TailOffset(log.key, arguments.lines));
+    }
+  }
+  Printer printer(context.json, selection.index.has_value());
+  if (arguments.follow && !ended)
+    return FollowLogs(session.get(), job.id, logs, selection, std::move(from), &printer);
+  return PrintOnce(logs, *chosen, from, &printer);
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal logs mnist-7f3a9c                 every task, each line with its task's name
+  shoal logs mnist worker-0               one task, byte for byte
+  shoal logs -f -n 20 mnist worker        the workers' last 20 lines, then what follows
+  shoal logs mnist worker-1 --attempt 1   the first attempt of a task that was started again
+
+Logs outlive their tasks and the job. -f ends with the job.)help";
+
+}  // namespace
+
+void AddLogs(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("logs", "Print what the tasks of a job have printed");
+  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
+  sub->add_option("TASK", arguments->task, "A task (worker-0) or a role (worker); all if left out");
+  sub->add_flag("-f,--follow", arguments->follow, "Go on with what is printed until the job ends");
+  sub->add_option("-n,--lines", arguments->lines, "Begin with the last N lines of each task")
+      ->check(CLI::Range(0, 1'000'000'000).description(""))
+      ->type_name("N");
+  sub->add_option("--attempt", arguments->attempt, "The K-th attempt instead of the latest")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("K");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) {
+      const Status status = PrintLogs(context, *arguments);
+      return status.ok() ? 0 : PrintError(status);
+    };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,86 @@
+// `shoal nearest`: which words a model thinks are like a word.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/json.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/neighbours.h"
+#include "cli/terminal/report.h"
+#include "model/vector_index.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> words;
+  size_t k = 10;
+  bool mean = false;
+};
+
+// Each word by itself, or all as one.
+std::vector<std::vector<std::string>> QuestionsOf(const Arguments& arguments) {
+  if (arguments.mean) return {arguments.words};
+  std::vector<std::vector<std::string>> questions;
+  for (const std::string& word : arguments.words) questions.push_back({word});
+  return questions;
+}
+
+Status PrintNearest(const Context& context, const Arguments& arguments) {
+  TRY_ASSIGN(model::Vectors vectors, model::ReadVectors(arguments.model));
+  const model::VectorIndex index(std::move(vectors));
+  std::string out;
+  for (const auto& words : QuestionsOf(arguments)) {
+    TRY_ASSIGN(const auto near, model::NearestWords(index, words, arguments.k));
+    if (context.json) {
+      json::object line;
+      if (arguments.mean) {
+        line["words"] = json::array(words.begin(), words.end());
+      } else {
+        line["word"] = words.front();
+      }
+      line["neighbours"] = NeighboursJson(index, near);
+      out += JsonLine(line);
+    } else {
+      out += fmt::format("{}\n{}", fmt::join(words, " + "), NeighboursText(index, near));
+    }
+  }
+  return PrintOut(out);
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal nearest vectors king
+  shoal nearest vectors.bin king sea bread -k 5
+  shoal nearest vectors paris --mean london --json | jq -r '.neighbours[].word'
+
+MODEL is a directory that `shoal train` made, or a file in word2vec's text or binary format. Numbers
+are cosines of the angle between the vectors: 1 is the same direction. A word that the model does
+not know ends the command with exit code 4 and the nearest spelling.)help";
+
+}  // namespace
+
+void AddNearest(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("nearest", "Show the words that are most like given ones");
+  sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
+      ->required()
+      ->type_name("");
+  sub->add_option("WORD", arguments->words, "Words of the model")->required()->type_name("");
+  sub->add_option("-k,--count", arguments->k, "How many to show")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  sub->add_flag("--mean", arguments->mean, "Those nearest to all the words together");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) {
+      const Status status = PrintNearest(context, *arguments);
+      return status.ok() ? 0 : PrintError(status);
+    };
+  });
+}
+
+}  // namespace shoal::cli

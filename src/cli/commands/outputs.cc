@@ -1,0 +1,122 @@
+// `shoal outputs JOB`: what its tasks wrote to $SHOAL_OUTPUT, by attempt; and copies of it.
+
+#include "controller/files/outputs.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/job_json.h"
+#include "cli/jobs/session.h"
+#include "cli/terminal/report.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string job;
+  std::string task;
+  std::string to;
+};
+
+struct Found {
+  std::filesystem::path dir;
+  json::object declared;  // the job's own `outputs`: name → directory
+  std::vector<controller::OutputFile> files;
+};
+
+// NotFound with the job's tasks if it has had none of that name.
+Status CheckTask(controller::Store& store, const std::string& id, const std::string& wanted) {
+  TRY_ASSIGN(const std::vector<controller::TaskRecord> tasks, store.ListTasks(id));
+  std::vector<std::string> names;
+  for (const controller::TaskRecord& task : tasks)
+    names.push_back(task.role + "-" + std::to_string(task.index));
+  if (names.empty() || std::find(names.begin(), names.end(), wanted) != names.end())
+    return Status::Ok();
+  const std::string nearest = NearestName(wanted, names);
+  return NotFound("job " + id + " has no task " + wanted +
+                  (nearest.empty() ? "" : "; did you mean " + nearest + "?") + " `shoal show " +
+                  id + "` lists its tasks");
+}
+
+Result<Found> Find(const Context& context, const Arguments& arguments) {
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
+  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
+  Found found;
+  found.dir = session->home().job_dir(job.id);
+  if (const json::value* outputs = job.job.if_contains("outputs");
+      outputs != nullptr && outputs->is_object())
+    found.declared = outputs->get_object();
+  TRY_ASSIGN(found.files, controller::ListOutputs(found.dir));
+  if (!arguments.task.empty()) {
+    TRY(CheckTask(session->store(), job.id, arguments.task));
+    std::erase_if(found.files, [&](const auto& file) { return file.task != arguments.task; });
+  }
+  return found;
+}
+
+int PrintText(const Found& found) {
+  std::vector<std::vector<std::string>> rows = {{"TASK", "ATTEMPT", "BYTES", "FILE"}};
+  for (const controller::OutputFile& file : found.files)
+    rows.push_back({file.task, std::to_string(file.attempt + 1),
+                    file.link ? "link" : std::to_string(file.bytes), file.path});
+  std::string out = rows.size() > 1 ? Table(rows) : "";
+  for (const auto& field : found.declared) {
+    const std::string where =
+        field.value().is_string() ? std::string(field.value().get_string()) : "";
+    out += std::string(field.key()) + ": " + where + "\n";
+  }
+  if (out.empty()) PrintNote("no task of this job has written anything to $SHOAL_OUTPUT");
+  return PrintResult(out);
+}
+
+int PrintJson(const Found& found) {
+  json::array files;
+  for (const controller::OutputFile& file : found.files) {
+    files.push_back({{"task", file.task},
+                     {"attempt", file.attempt},
+                     {"path", file.path},
+                     {"bytes", file.bytes},
+                     {"link", file.link}});
+  }
+  const json::object out{{"directory", (found.dir / "outputs").string()},
+                         {"declared", found.declared},
+                         {"files", std::move(files)}};
+  return PrintResult(JsonLines(out));
+}
+
+int Outputs(const Context& context, const Arguments& arguments) {
+  const Result<Found> found = Find(context, arguments);
+  if (!found.ok()) return PrintError(found.status());
+  if (!arguments.to.empty()) {
+    if (const Status copied = controller::CopyOutputs(found->dir, found->files, arguments.to);
+        !copied.ok())
+      return PrintError(copied);
+  }
+  return context.json ? PrintJson(*found) : PrintText(*found);
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal outputs mnist-7f3a9c
+  shoal outputs mnist --task worker-0 --to results      copies to results/worker-0.0/…
+
+Attempts are counted from 1 in the table, from 0 in directories and in --json.)help";
+
+}  // namespace
+
+void AddOutputs(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub =
+      app.add_subcommand("outputs", "List what a job's tasks wrote to $SHOAL_OUTPUT, or copy it");
+  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
+  sub->add_option("--task", arguments->task, "Of this task only, such as worker-0")
+      ->type_name("TASK");
+  sub->add_option("--to", arguments->to, "Copy the files to this directory")->type_name("DIR");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return Outputs(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,157 @@
+// `shoal predict`: what a linear model or factorization machine says of examples, and how right it
+// is.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "base/json.h"
+#include "base/output_file.h"
+#include "cli/commands/commands.h"
+#include "cli/terminal/report.h"
+#include "learn/sparse/predict.h"
+#include "model/factor_model.h"
+#include "model/save_model.h"
+
+namespace shoal::cli {
+namespace {
+
+using learn::sparse::Predictions;
+
+struct Arguments {
+  std::string model;
+  std::vector<std::string> data;
+  std::string output;
+  std::string format;
+  int64_t threads = 0;
+};
+
+Result<Predictions> Predict(const Arguments& arguments) {
+  TRY_ASSIGN(const model::FactorModel model, model::ReadFactorModel(arguments.model));
+  learn::sparse::PredictOptions options;
+  options.format = arguments.format;
+  options.threads = arguments.threads > 0
+                        ? static_cast<uint64_t>(arguments.threads)
+                        : std::max<uint64_t>(1, std::thread::hardware_concurrency());
+  // A weights.bin alone says nothing of how its data was read.
+  Result<json::object> metadata = model::ReadModelMetadata(arguments.model);
+  if (!metadata.ok()) {
+    if (std::filesystem::is_directory(arguments.model)) return metadata.status();
+    metadata = json::object();
+  }
+  return learn::sparse::Predict(model, *metadata, arguments.data, options);
+}
+
+// Predictions in the place of what they were made from would cost the person that.
+Status CheckOutputIsNoInput(const Arguments& arguments) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;  // what does not exist is no input
+  if (!fs::is_regular_file(arguments.output, ignored)) return Status::Ok();
+  const auto refuse = [&](const std::string& what) {
+    return InvalidArgument("--output: " + arguments.output + " is " + what +
+                           "; name another file for the probabilities");
+  };
+  for (const std::string& data : arguments.data) {
+    if (fs::equivalent(arguments.output, data, ignored)) return refuse("one of the data files");
+  }
+  if (fs::equivalent(arguments.output, arguments.model, ignored)) return refuse("the model");
+  for (const auto& entry : fs::directory_iterator(arguments.model, ignored)) {
+    if (fs::equivalent(arguments.output, entry.path(), ignored))
+      return refuse("a file of the model " + arguments.model);
+  }
+  return Status::Ok();
+}
+
+std::string LinesOf(const Predictions& predictions) {
+  std::string lines;
+  for (const float probability : predictions.probabilities)
+    fmt::format_to(std::back_inserter(lines), "{:.6g}\n", probability);
+  return lines;
+}
+
+std::string SummaryOf(const Predictions& predictions, const Arguments& arguments, bool as_json) {
+  const auto& quality = predictions.quality;
+  const bool ranked = quality.has_value() && std::isfinite(quality->auc);
+  if (as_json) {
+    json::object line{{"model", arguments.model}, {"examples", predictions.probabilities.size()}};
+    line["auc"] = ranked ? json::value(quality->auc) : json::value(nullptr);
+    line["log_loss"] = quality ? json::value(quality->log_loss) : json::value(nullptr);
+    line["accuracy"] = quality ? json::value(quality->accuracy) : json::value(nullptr);
+    if (quality) line["positives"] = quality->positives;
+    if (!arguments.output.empty()) line["output"] = arguments.output;
+    return JsonLine(line);
+  }
+  std::string text = fmt::format("{} examples", predictions.probabilities.size());
+  if (ranked) text += fmt::format(", AUC {:.4f}", quality->auc);
+  if (quality) {
+    text += fmt::format(", log-loss {:.4f}, accuracy {:.2f} %", quality->log_loss,
+                        100 * quality->accuracy);
+  }
+  if (!arguments.output.empty()) text += "; the probabilities are in " + arguments.output;
+  return text + "\n";
+}
+
+int PrintPredictions(const Context& context, const Arguments& arguments) {
+  if (const Status place = CheckOutputIsNoInput(arguments); !place.ok()) return PrintError(place);
+  const Result<Predictions> predictions = Predict(arguments);
+  if (!predictions.ok()) return PrintError(predictions.status());
+  if (const auto& missing = predictions->missing_columns; !missing.empty()) {
+    PrintNote(fmt::format(
+        "the data lacks {} of the columns that the model was trained on, and is predicted "
+        "as if their cells were empty: {}",
+        missing.size(), fmt::join(missing, ", ")));
+  }
+  if (arguments.output == "-") return PrintResult(LinesOf(*predictions));
+  if (!arguments.output.empty()) {
+    const Status written = WriteOutputFile(arguments.output, LinesOf(*predictions));
+    if (!written.ok()) return PrintError(written);
+  }
+  return PrintResult(SummaryOf(*predictions, arguments, context.json));
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal predict model --data test.svm
+  shoal predict model --data test.svm --output probabilities.txt
+  shoal predict model --data new.svm.zst --output -
+
+MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
+that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
+were in training, and the label's may be missing: then no quality is told. The output has the probability of label 1 of every
+example, one a line. A file that is there already keeps owner and mode; links are followed, devices
+and FIFOs written to. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
+
+}  // namespace
+
+void AddPredict(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand(
+      "predict", "Predict examples with a linear model or factorization machine");
+  sub->add_option("MODEL", arguments->model, "Model directory")->required()->type_name("");
+  sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
+  sub->add_option("-o,--output", arguments->output,
+                  "File that gets the probabilities; -: standard output, and nothing else there")
+      ->check(CLI::Validator(
+          [](const std::string& name) {
+            return name.empty() ? "got an empty name, expected a file or -" : "";
+          },
+          ""))
+      ->type_name("FILE");
+  sub->add_option("--format", arguments->format,
+                  "What the files are: libsvm, libffm, csv [as the training data]")
+      ->check(CLI::IsMember({"libsvm", "libffm", "csv"}).description(""))
+      ->type_name("");
+  sub->add_option("--threads", arguments->threads, "Threads [the machine's cores]")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N");
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return PrintPredictions(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

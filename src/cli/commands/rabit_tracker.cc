@@ -1,0 +1,42 @@
+// `shoal rabit-tracker`: what role `tracker` of a job of framework rabit runs. By itself it serves
+// programs that were started by hand.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/log.h"
+#include "cli/commands/commands.h"
+#include "rendezvous/framework_services/rabit_tracker_server.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal rabit-tracker --workers 2 --host 127.0.0.1 --port 9091
+
+A job of framework rabit has one as its role tracker (docs/frameworks.md). For workers that are
+started by hand: it ends when all of them have ended.)help";
+
+}  // namespace
+
+void AddRabitTracker(CLI::App& app, Run* chosen) {
+  CLI::App* const sub =
+      app.add_subcommand("rabit-tracker", "Be the tracker of rabit's and XGBoost's workers");
+  const auto options = std::make_shared<rendezvous::RabitTrackerOptions>();
+  sub->add_option("--workers", options->workers, "How many there are")
+      ->envname("DMLC_NUM_WORKER")
+      ->required();
+  sub->add_option("--host", options->host, "Numeric address to listen at")
+      ->envname("DMLC_TRACKER_URI");
+  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+      ->envname("DMLC_TRACKER_PORT");
+  sub->footer(kFooter);
+  sub->callback([chosen, options] {
+    *chosen = [options](const Context& /*context*/) {
+      const Status status = rendezvous::RunRabitTracker(*options);
+      if (!status.ok()) LogError("the tracker cannot go on: {}", status.message());
+      return ExitCodeOf(status.code());
+    };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,130 @@
+// `shoal scale JOB ROLE=N`: makes an elastic role of a running job larger or smaller.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/session.h"
+#include "cli/terminal/report.h"
+#include "net/event_loop.h"
+#include "rendezvous/protocol/coordinator_client.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::string job;
+  std::string request;
+};
+
+struct ScaleRequest {
+  std::string role;
+  int replicas = 0;
+};
+
+constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
+
+Result<ScaleRequest> ParseScaleRequest(const std::string& text) {
+  const size_t equals = text.find('=');
+  ScaleRequest request;
+  if (equals != std::string::npos && equals > 0) {
+    request.role = text.substr(0, equals);
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + equals + 1, end, request.replicas);
+    if (error == std::errc() && rest == end && request.replicas >= 0) return request;
+  }
+  return InvalidArgument("got '" + text + "', expected ROLE=NUMBER, such as worker=8");
+}
+
+// The coordinator's answer: OK once it has taken the request for its own.
+Status SendScaleRequest(rendezvous::CoordinatorClientOptions options, const ScaleRequest& request) {
+  using Type = rendezvous::JobEvent::Type;
+  net::Loop loop;
+  Status answer = Unavailable("the job's coordinator did not answer within 10 s");
+  const auto finish = [&](Status status) {
+    answer = std::move(status);
+    loop.Stop();
+  };
+  // Tells its own answer from those that others got earlier, which are told first.
+  const std::string reason = "asked for by `shoal scale`, process " + std::to_string(::getpid());
+  options.give_up_after = kAnswerTimeout;
+  std::unique_ptr<rendezvous::CoordinatorClient> client;
+  rendezvous::CoordinatorClientCallbacks callbacks;
+  callbacks.on_event = [&](const rendezvous::JobEvent& event) {
+    const bool mine = event.text.find(reason) != std::string::npos;
+    if (event.type == Type::kScaled && mine) finish(Status::Ok());
+    const std::string refused = rendezvous::kNotScaled + request.role + ": ";
+    if (event.type == Type::kNote && event.text.starts_with(refused)) {
+      finish(FailedPrecondition(event.text));
+    }
+    if (event.type == Type::kVerdict) finish(FailedPrecondition("the job has ended"));
+  };
+  callbacks.on_closed = [&](const Status& status) {
+    finish(status.ok() ? FailedPrecondition("the job has ended") : status);
+  };
+  client = rendezvous::CoordinatorClient::Connect(&loop, std::move(options), std::move(callbacks));
+  client->Scale(request.role, request.replicas, reason);
+  const net::Loop::Id timer = loop.After(kAnswerTimeout, [&] { loop.Stop(); });
+  loop.Run();
+  loop.Cancel(timer);
+  client.reset();
+  return answer;
+}
+
+Status ScaleJob(const Context& context, const Arguments& arguments, std::string* id) {
+  TRY_ASSIGN(const ScaleRequest request, ParseScaleRequest(arguments.request));
+  TRY_ASSIGN(const std::unique_ptr<Session> session, Session::Open(context));
+  TRY_ASSIGN(const controller::JobRecord job, session->store().FindJob(arguments.job));
+  *id = job.id;
+  if (job::IsFinal(job.state)) {
+    return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)));
+  }
+  if (job.state == job::JobState::kSuspended) {
+    return FailedPrecondition("job " + job.id + " is suspended; `shoal resume` it first");
+  }
+  if (job.state == job::JobState::kPending) {
+    const Status waiting =
+        session->controller().ScaleWaiting(job.id, request.role, request.replicas);
+    TRY_ASSIGN(const controller::JobRecord now, session->store().GetJob(job.id));
+    if (waiting.ok() || now.state == job::JobState::kPending) return waiting.With("job " + job.id);
+  }
+  TRY_ASSIGN(rendezvous::CoordinatorClientOptions options, session->ObserverClientOptions(job));
+  return SendScaleRequest(std::move(options), request).With("job " + job.id);
+}
+
+int ScaleRole(const Context& context, const Arguments& arguments) {
+  std::string id;
+  const Status done = ScaleJob(context, arguments, &id);
+  if (!done.ok()) return PrintError(done);
+  return PrintResult((context.json
+                          ? ToText(json::object{{"job", id}, {"scaled", arguments.request}})
+                          : id + " " + arguments.request) +
+                     "\n");
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal scale mnist-7f3a9c worker=8       tasks are made until there are 8
+  shoal scale word server=1               the highest indices are asked to end (SIGTERM)
+
+The role must be elastic: its job file gives it a 'min' or a 'max'. A job that waits for its turn is
+weighed anew with that number, and starts with it. Returns when the job's coordinator
+has taken the number; `shoal show` says who has come and gone.)help";
+
+}  // namespace
+
+void AddScale(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("scale", "Make a role of a running job larger or smaller");
+  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
+  sub->add_option("ROLE=N", arguments->request, "The role, and how many tasks it shall have")
+      ->required();
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return ScaleRole(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,222 @@
+// `shoal schedule FILE`: a job that a cluster runs again and again, at the times of its file's
+// block `schedule`; which there are, and their end.
+#include "cli/commands/schedule.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "cli/commands/commands.h"
+#include "cli/jobs/engines.h"
+#include "cli/jobs/job_json.h"
+#include "cli/jobs/load_job.h"
+#include "cli/terminal/report.h"
+#include "job/file/parse.h"
+#include "job/file/write_yaml.h"
+
+namespace shoal::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string file;
+  std::vector<std::string> set;
+  std::string name;
+  std::string engine;
+  bool list = false;
+  std::string remove;
+  bool now = false;
+  std::string run;
+};
+
+std::string WorkingDirectory() {
+  std::error_code error;
+  return fs::current_path(error).string();
+}
+
+fs::path StoredJobPath(const controller::StateHome& home, const std::string& name) {
+  return home.root() / "schedules" / (name + ".yaml");
+}
+
+// The text that each run reads. It may hold what only its owner may read.
+Status StoreJobFile(const fs::path& path, job::Job job) {
+  job.schedule = {};  // that is the scheduler's now
+  for (job::DataSource& data : job.data) {
+    // What the parser has filled in would be refused where it was written (RefuseUnusedFields).
+    if (job.framework != job::Framework::kShoal) data.shard_by.clear();
+  }
+  TRY(MakeDirectories(path.parent_path(), 0700));
+  return WriteFileAtomically(
+      path, "# Kept by `shoal schedule` for the runs of this job.\n" + job::WriteYaml(job), 0600);
+}
+
+// As it was before.
+void RestoreJobFile(const fs::path& path, const Result<std::string>& before) {
+  std::error_code error;
+  if (before.ok()) {
+    (void)WriteFileAtomically(path, *before, 0600);
+  } else {
+    fs::remove(path, error);
+  }
+}
+
+Status ScheduleFile(const Context& context, const Arguments& arguments) {
+  std::vector<std::string> overrides = arguments.set;
+  if (!arguments.name.empty()) overrides.push_back("name=" + arguments.name);
+  TRY_ASSIGN(const LoadedJob loaded, LoadJob(arguments.file, overrides));
+  const job::Job& job = loaded.job();
+  TRY(CheckJob(job, learn::DataLocation::kRemote, loaded.imported.places));
+  PrintUnusedFields(loaded, arguments.engine);
+  if (job.schedule.cron.empty())
+    return InvalidArgument(arguments.file +
+                           " has no schedule; write schedule: {cron: 30 2 * * *}, or add --set "
+                           "'schedule.cron=30 2 * * *'");
+  const auto schedules = MakeSchedules(arguments.engine, job.marathon);
+  if (!schedules.ok())
+    return NoSchedules(arguments.engine, arguments.file, job.schedule, schedules.status());
+  TRY_ASSIGN(const fs::path root, controller::FindStateHome());
+  const controller::StateHome home(fs::absolute(root));
+  const fs::path kept = StoredJobPath(home, job.name);
+  const Result<std::string> before = ReadFile(kept, job::kMaxFileBytes);
+  TRY(StoreJobFile(kept, job));
+  const Result<bool> fresh = (*schedules)->Put(job, ScheduledRunOf(job, home, loaded.folder));
+  if (!fresh.ok()) {
+    RestoreJobFile(kept, before);
+    return fresh.status();
+  }
+  const std::string text = job.schedule.cron + ", " + job.schedule.time_zone;
+  return PrintOut(
+      context.json
+          ? ToText(json::object{{"name", job.name}, {"new", *fresh}, {"cron", job.schedule.cron}}) +
+                "\n"
+          : job.name + (*fresh ? " is scheduled: " : " is scheduled anew: ") + text +
+                (job.schedule.enabled ? "" : ", but not enabled") + "\n");
+}
+
+json::object ToJson(const engine::ScheduleStatus& one) {
+  return {{"name", one.name},
+          {"cron", one.cron},
+          {"time_zone", one.time_zone},
+          {"enabled", one.enabled},
+          {"next", one.next},
+          {"active", json::array(one.active.begin(), one.active.end())},
+          {"successes", one.successes},
+          {"failures", one.failures},
+          {"last_success", one.last_success},
+          {"last_failure", one.last_failure}};
+}
+
+Status List(const Context& context, engine::Schedules* schedules) {
+  TRY_ASSIGN(const std::vector<engine::ScheduleStatus> list, schedules->List());
+  if (context.json) {
+    std::string out;
+    for (const engine::ScheduleStatus& one : list) out += ToText(ToJson(one)) + "\n";
+    return PrintOut(out);
+  }
+  if (list.empty()) {
+    PrintNote("no job is scheduled; `shoal schedule FILE` does it");
+    return Status::Ok();
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"JOB", "TIMES", "ZONE", "NEXT", "RUNS", "GOOD", "FAILED", "LAST GOOD", "LAST FAILED"}};
+  for (const engine::ScheduleStatus& one : list) {
+    rows.push_back({one.name, one.cron.empty() ? "none" : one.cron, one.time_zone,
+                    one.enabled ? one.next : "not enabled", std::to_string(one.active.size()),
+                    std::to_string(one.successes), std::to_string(one.failures), one.last_success,
+                    one.last_failure});
+  }
+  return PrintOut(Table(rows));
+}
+
+Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
+  TRY(schedules->Remove(arguments.remove, arguments.now));
+  TRY_ASSIGN(const fs::path root, controller::FindStateHome());
+  std::error_code error;
+  fs::remove(StoredJobPath(controller::StateHome(root), arguments.remove), error);
+  return PrintOut(arguments.remove + " is scheduled no more\n");
+}
+
+Status RunNow(const Context& context, const Arguments& arguments, engine::Schedules* schedules) {
+  TRY_ASSIGN(const std::string run, schedules->RunNow(arguments.run));
+  return PrintOut(context.json ? ToText(json::object{{"name", arguments.run}, {"run", run}}) + "\n"
+                               : arguments.run + " is run now, as run " + run +
+                                     "; `shoal jobs` shows it when it has begun\n");
+}
+
+Status Schedule(const Context& context, const Arguments& arguments) {
+  const int wishes = (arguments.file.empty() ? 0 : 1) + (arguments.list ? 1 : 0) +
+                     (arguments.remove.empty() ? 0 : 1) + (arguments.run.empty() ? 0 : 1);
+  if (wishes != 1)
+    return InvalidArgument("got " + std::to_string(wishes) +
+                           " of FILE, --list, --remove and --run, expected exactly one; see `shoal "
+                           "schedule --help`");
+  if (arguments.now && arguments.remove.empty())
+    return InvalidArgument("got --now without --remove, whose runs it ends");
+  if (!arguments.file.empty()) return ScheduleFile(context, arguments);
+  TRY_ASSIGN(const auto schedules, MakeSchedules(arguments.engine, {}));
+  if (arguments.list) return List(context, schedules.get());
+  if (!arguments.remove.empty()) return Remove(arguments, schedules.get());
+  return RunNow(context, arguments, schedules.get());
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal schedule nightly.yaml --engine marathon    its block 'schedule' says when; again: replaces it
+  shoal schedule job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'
+  shoal plan nightly.yaml --engine marathon        what would be sent, without secrets
+  shoal schedule --list --engine marathon
+  shoal schedule --run nightly --engine marathon
+  shoal schedule --remove nightly --engine marathon
+
+The cluster's scheduler (Metronome, beside Marathon) runs `shoal run` of the job, as it is now, at
+its times; `shoal jobs`, logs and the like show those runs as any others. Environment:
+SHOAL_METRONOME_URL; SHOAL_MARATHON_URL and its credentials as for `shoal run`.)help";
+
+}  // namespace
+
+engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home,
+                                    const std::string& folder) {
+  return {StoredJobPath(home, job.name).string(), home.root().string(), folder};
+}
+
+Status NoSchedules(const std::string& engine, const std::string& file,
+                   const job::Schedule& schedule, const Status& why) {
+  if (why.code() != Code::kUnimplemented) return why;
+  std::error_code error;
+  std::string line = schedule.cron + " cd '" + WorkingDirectory() + "' && '" +
+                     fs::read_symlink("/proc/self/exe", error).string() +
+                     "' run --quiet --engine " + engine + " '" + file + "'";
+  for (size_t at = line.find('%'); at != std::string::npos; at = line.find('%', at + 2))
+    line.insert(at, "\\");  // cron's end of a line
+  return Unimplemented(why.message() +
+                       ", here by the line (crontab -e, in the machine's time zone)\n" + line);
+}
+
+void AddSchedule(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub =
+      app.add_subcommand("schedule", "Have a cluster run a job again and again, at its times");
+  sub->add_option("FILE", arguments->file, "Job file with a block 'schedule'");
+  sub->add_option("--set", arguments->set,
+                  "Change a field of the file: PATH=VALUE (may be given often)")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  sub->add_flag("--list", arguments->list, "Show what is scheduled instead");
+  sub->add_option("--remove", arguments->remove, "Take a job's schedule away instead")
+      ->type_name("NAME");
+  sub->add_flag("--now", arguments->now, "With --remove: runs that are not over save and end");
+  sub->add_option("--run", arguments->run, "Start a run of a scheduled job now instead")
+      ->type_name("NAME");
+  AddEngineOption(sub, &arguments->engine);
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) {
+      const Status done = Schedule(context, *arguments);
+      return done.ok() ? 0 : PrintError(done);
+    };
+  });
+}
+
+}  // namespace shoal::cli

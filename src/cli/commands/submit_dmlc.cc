@@ -1,0 +1,80 @@
+// `shoal submit-dmlc …`: dmlc-submit's command line, run by Shoal.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/engines.h"
+#include "cli/jobs/job_runner.h"
+#include "cli/jobs/load_job.h"
+#include "cli/terminal/report.h"
+#include "import/dmlc_submit.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::map<std::string, std::vector<std::string>> flags;
+  bool print = false;
+  std::string engine;
+};
+
+int Submit(const Context& context, const Arguments& arguments) {
+  std::map<std::string, std::vector<std::string>> given;
+  for (const auto& [name, values] : arguments.flags) {
+    if (!values.empty()) given[name] = values;
+  }
+  std::vector<std::string> command = context.passthrough_args;
+  if (!command.empty() && command[0] == "--") command.erase(command.begin());
+  Result<importer::ImportedJob> imported = importer::ImportDmlcSubmit(given, command);
+  if (imported.ok()) imported = importer::FinishImport(std::move(*imported), {});
+  if (!imported.ok()) return PrintError(imported.status());
+  if (arguments.print) return PrintResult(importer::WriteImported(*imported));
+  PrintUnusedFields({*imported, ""}, arguments.engine);
+  return RunJob(context, std::move(imported->job), {.engine = arguments.engine});
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal submit-dmlc --cluster local --num-workers 2 --num-servers 1 -- python train.py --kv-store dist_sync
+  shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
+  shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
+
+The program behind the flags runs as scheduler, servers and workers alike; all that follows its name
+is its own. What dmlc-submit did otherwise on its clusters is told before the start.)help";
+
+}  // namespace
+
+// Flags with their values, up to the first other word or "--".
+int CountDmlcOwnArgs(int argc, const char* const* argv) {
+  int at = 2;
+  while (at < argc) {
+    const std::string word = argv[at];
+    if (!word.starts_with("-") || word == "--") break;
+    const bool whole = word.find('=') != std::string::npos || !word.starts_with("--") ||
+                       word == "--print-job" || word == "--json" || word == "--help";
+    at += whole ? 1 : 2;
+  }
+  return std::min(at, argc);
+}
+
+void AddSubmitDmlc(CLI::App& app, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = app.add_subcommand("submit-dmlc", "Run a job as dmlc-submit's command line says");
+  for (const importer::DmlcFlag& flag : importer::DmlcFlags()) {
+    const std::string name(flag.name);
+    sub->add_option("--" + name, arguments->flags[name], std::string(flag.doc))
+        ->allow_extra_args(false)
+        ->type_name("");
+  }
+  AddEngineOption(sub, &arguments->engine);
+  sub->add_flag("--print-job", arguments->print, "Print the job file instead of running it");
+
+  sub->footer(kFooter);
+  sub->callback([arguments, chosen] {
+    *chosen = [arguments](const Context& context) { return Submit(context, *arguments); };
+  });
+}
+
+}  // namespace shoal::cli

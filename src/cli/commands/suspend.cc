@@ -1,0 +1,68 @@
+// `shoal suspend JOB`: lets a job save and end, to go on with `shoal resume`.
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/commands/commands.h"
+#include "cli/jobs/job_json.h"
+#include "cli/jobs/session.h"
+#include "cli/jobs/stop_request.h"
+#include "cli/terminal/report.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::JobRecord;
+using job::JobState;
+
+constexpr const char* kReason = "suspended by `shoal suspend`";
+
+Status Ended(const JobRecord& job) {
+  return FailedPrecondition("job " + job.id + " has ended: " + std::string(NameOf(job.state)) +
+                            (job.reason.empty() ? "" : ": " + job.reason));
+}
+
+Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
+  TRY_ASSIGN(const JobRecord job, session->store().FindJob(prefix));
+  if (job.state == JobState::kSuspended) return job;
+  if (job::IsFinal(job.state)) return Ended(job);
+  if (job.state == JobState::kPending) {
+    const Status waiting = session->controller().SuspendWaiting(job.id, kReason);
+    if (waiting.ok()) return session->store().GetJob(job.id);
+    if (waiting.code() != Code::kFailedPrecondition) return waiting;  // else it has just begun
+  }
+  return SendStopRequest(session, job.id, StopRequest::kSuspend, kReason);
+}
+
+int Suspend(const Context& context, const std::string& prefix) {
+  const Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return PrintError(session.status());
+  const Result<JobRecord> job = SuspendJob(session->get(), prefix);
+  if (!job.ok()) return PrintError(job.status());
+  if (job->state != JobState::kSuspended) return PrintError(Ended(*job));
+  if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
+  return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
+}
+
+constexpr const char* kFooter = R"help(Examples:
+  shoal suspend word2vec-7f3a9c    its tasks save and end; memory, processors and GPUs are free
+  shoal resume word2vec-7f3a9c     and it goes on from its last checkpoint
+
+Every task gets its role's 'checkpoint_signal', if it has one, then SIGTERM, then SIGKILL, each after
+'limits: stop_grace'. Record, logs and checkpoints are kept; the command that ran the job ends with
+130. Returns when nothing of it runs. A job that waits for its turn gives it up until it is resumed.
+What a program has not saved it computes again.)help";
+
+}  // namespace
+
+void AddSuspend(CLI::App& app, Run* chosen) {
+  auto prefix = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("suspend", "Let a job save, end its tasks, keep it for later");
+  sub->add_option("JOB", *prefix, "The job, or the beginning of its name")->required();
+  sub->footer(kFooter);
+  sub->callback([prefix, chosen] {
+    *chosen = [prefix](const Context& context) { return Suspend(context, *prefix); };
+  });
+}
+
+}  // namespace shoal::cli

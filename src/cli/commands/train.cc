@@ -1,0 +1,250 @@
+// `shoal train ALGORITHM`: a training job from flags. The flags of an algorithm come from its own
+// table (learn/params/params.h); the job goes the same way as one from a file.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+#include "base/json.h"
+#include "base/utf8.h"
+#include "cli/commands/commands.h"
+#include "cli/jobs/engines.h"
+#include "cli/jobs/job_runner.h"
+#include "cli/jobs/load_job.h"
+#include "cli/terminal/report.h"
+#include "job/file/parse.h"
+#include "learn/algorithm.h"
+
+namespace shoal::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> data;
+  std::vector<std::string> test;
+  std::string format;  // empty: by the files' names
+  std::string output;
+  std::string name;
+  int workers = 1;
+  int servers = -1;  // not given: none for one worker, else one
+  std::string checkpoint = "60s";
+  bool quiet = false;
+  std::string engine;
+  std::map<std::string, std::string> params;  // by the table's names; only what was given
+};
+
+std::string FlagOf(std::string_view name) {
+  std::string flag(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+// "--dim,--size,--vector-size"
+std::string FlagsOf(const learn::Param& param) {
+  std::string flags = "--" + FlagOf(param.name);
+  std::string_view rest = param.aliases;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    if (end > 0) flags += ",--" + FlagOf(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return flags;
+}
+
+void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group,
+              std::shared_ptr<Arguments> arguments) {
+  const std::string help =
+      fmt::format("{} [{}; {}]", param.doc, param.default_text, learn::DescribeExpected(param));
+  const std::string name(param.name);
+  CLI::Option* option = nullptr;
+  if (param.type == learn::ParamType::kBool) {
+    // --cbow alone says true, --cbow=false is understood.
+    option = sub->add_flag_function(
+        FlagsOf(param),
+        [arguments, name](std::int64_t count) {
+          arguments->params[name] = count > 0 ? "true" : "false";
+        },
+        help);
+  } else {
+    option = sub->add_option_function<std::string>(
+        FlagsOf(param),
+        [arguments, name](const std::string& value) { arguments->params[name] = value; }, help);
+    option->type_name("");
+  }
+  option->group(param.retired ? "" : group + " [default; range]");  // "": not in --help
+}
+
+constexpr const char* kNoFile = "flags";
+
+// "flags:1:176: roles.worker: …" → "roles.worker: …": nobody wrote that line.
+std::string WithoutPlaces(std::string text) {
+  static const std::regex place("(^|\n)flags:[0-9]+:[0-9]+: ");
+  return std::regex_replace(text, place, "$1");
+}
+
+std::vector<std::string> FormatsOf(const learn::Algorithm& algorithm) {
+  std::vector<std::string> formats;
+  std::istringstream words{std::string(algorithm.formats)};
+  for (std::string format; words >> format;) formats.push_back(format);
+  return formats;
+}
+
+// "clicks.csv.zst" is csv, where the algorithm reads that; the algorithm's first format otherwise.
+std::string FormatByName(const learn::Algorithm& algorithm, std::string path) {
+  for (const char* packed : {".gz", ".zst"}) {
+    if (path.ends_with(packed)) path.resize(path.size() - std::string_view(packed).size());
+  }
+  const std::vector<std::string> formats = FormatsOf(algorithm);
+  for (const std::string& format : formats) {
+    if (path.ends_with("." + format) || (format == "libffm" && path.ends_with(".ffm")))
+      return format;
+  }
+  return formats.front();
+}
+
+json::object DataOf(const std::string& format, const std::vector<std::string>& files) {
+  json::array sources;
+  for (const std::string& path : files) sources.emplace_back(path);
+  return {{"source", std::move(sources)}, {"format", format}, {"shard_by", "worker"}};
+}
+
+// A job file is UTF-8, and so are the names in it.
+Status CheckNames(const Arguments& arguments) {
+  std::vector<std::string> names = arguments.data;
+  names.insert(names.end(), arguments.test.begin(), arguments.test.end());
+  names.insert(names.end(), {arguments.output, arguments.name});
+  for (const std::string& name : names) {
+    if (!IsUtf8(name))
+      return InvalidArgument("got the name '" + EscapedUtf8(name) +
+                             "', expected UTF-8; rename it, or give a link to it another name");
+  }
+  return Status::Ok();
+}
+
+// The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
+// files.
+Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
+  TRY(CheckNames(arguments));
+  const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
+  json::object roles;
+  if (servers > 0) roles["server"] = json::object{{"replicas", servers}, {"follows", "worker"}};
+  roles["worker"] = json::object{{"replicas", arguments.workers}};
+  const std::string format =
+      arguments.format.empty() ? FormatByName(algorithm, arguments.data.front()) : arguments.format;
+  json::object data{{"train", DataOf(format, arguments.data)}};
+  if (!arguments.test.empty()) data["test"] = DataOf(format, arguments.test);
+  const json::object file{
+      {"name", arguments.name.empty() ? std::string(algorithm.name) : arguments.name},
+      {"framework", "shoal"},
+      {"learn", json::object{{"algorithm", algorithm.name}}},
+      {"data", std::move(data)},
+      {"roles", std::move(roles)},
+      {"checkpoint", json::object{{"every", arguments.checkpoint}}},
+      {"outputs", json::object{{"model", arguments.output}}}};
+  Result<job::Job> parsed = job::ParseJob(ToText(file), kNoFile);
+  if (!parsed.ok()) return InvalidArgument(WithoutPlaces(parsed.status().message()));
+  job::Job job = std::move(*parsed);
+  job.file.clear();
+  for (auto& [name, value] : job.learn) value.line = value.column = 0;
+  for (const auto& [name, text] : arguments.params) job.learn[name] = {text, 0, 0};
+  return job;
+}
+
+int Train(const Context& context, const learn::Algorithm& algorithm, const Arguments& arguments) {
+  Result<job::Job> job = MakeJob(algorithm, arguments);
+  if (!job.ok()) return PrintError(job.status());
+  ExpandData(&*job);
+  return RunJob(context, std::move(*job), {.quiet = arguments.quiet, .engine = arguments.engine});
+}
+
+constexpr const char* kLinearFooter = R"help(Examples:
+  shoal train logistic --data train.svm --test test.svm --output model
+  shoal train logistic --data clicks/*.svm.zst --output model --hash-bits 24 --l1 0.1
+  shoal train logistic --data people.csv --label income --categorical zip --output model
+  shoal train logistic --data train.svm --output model --workers 2 --servers 1 --json
+  shoal train fm --data train.svm --test test.svm --output model --factors 16
+  shoal train ffm --data train.ffm --test test.ffm --output model
+
+Labels are -1, 0 or 1. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
+FIELD:NUMBER:VALUE …`; only ffm asks what the fields are, and takes a column of csv for one. A cell of csv that is a number is its column's value;
+any other text, and every cell of the columns in --categorical, is a feature of its own. Files may be
+plain, .gz or .zst. With --test its examples are predicted after every epoch and at the end: AUC and
+log-loss. The output directory gets the model, for `shoal predict`. Ctrl-C lets the workers save; a
+second one stops at once.)help";
+
+constexpr const char* kTextFooter = R"help(Examples:
+  shoal train word2vec --data text8 --output vectors
+  shoal train word2vec --data news/*.txt.zst --output vectors --dim 200 --epochs 3
+  shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --wire int8
+
+Every word of the files is read once an epoch, whatever the number of workers; files may be plain,
+.gz or .zst. The output directory gets vectors.bin and vectors.txt (word2vec's formats), vocab.txt
+and model.json. Ctrl-C lets the workers save; a second one stops at once.)help";
+
+void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chosen) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* sub = train->add_subcommand(std::string(algorithm.name), std::string(algorithm.doc));
+  sub->add_option("--data", arguments->data,
+                  algorithm.formats == "text" ? "Text files to train on, in this order"
+                                              : "Files with examples to train on")
+      ->required()
+      ->type_name("FILE");
+  if (const auto formats = FormatsOf(algorithm); formats.size() > 1) {
+    sub->add_option("--format", arguments->format,
+                    fmt::format("What the files are: {} [by the first one's name, else {}]",
+                                fmt::join(formats, ", "), formats.front()))
+        ->check(CLI::IsMember(formats).description(""))
+        ->type_name("");
+  }
+  if (algorithm.held_out) {
+    sub->add_option("--test", arguments->test, "Files held out, to measure the model with")
+        ->type_name("FILE");
+  }
+  sub->add_option("-o,--output", arguments->output, "Directory that gets the model")
+      ->required()
+      ->type_name("DIR");
+  sub->add_option("--workers", arguments->workers, "Worker processes [1]")
+      ->check(CLI::Range(1, job::kMaxReplicas).description(""))
+      ->type_name("N");
+  sub->add_option("--servers", arguments->servers,
+                  "Parameter server processes; 0: inside the worker [0 for one worker, else 1]")
+      ->check(CLI::Range(0, job::kMaxReplicas).description(""))
+      ->type_name("N");
+  sub->add_option("--checkpoint", arguments->checkpoint,
+                  "Save the parameters so often, to go on from after a loss; 0s: never [60s]")
+      ->type_name("TIME");
+  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  AddEngineOption(sub, &arguments->engine);
+  sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
+  for (const learn::Param& param : algorithm.params) AddParam(sub, param, "Parameters", arguments);
+  for (const learn::Param& param : learn::CommonParams()) {
+    AddParam(sub, param, "Servers and data", arguments);
+  }
+  sub->footer(algorithm.formats == "text" ? kTextFooter : kLinearFooter);
+  sub->callback([arguments, chosen, &algorithm] {
+    *chosen = [arguments, &algorithm](const Context& context) {
+      return Train(context, algorithm, *arguments);
+    };
+  });
+}
+
+}  // namespace
+
+void AddTrain(CLI::App& app, Run* chosen) {
+  CLI::App* train = app.add_subcommand("train", "Train a model with a built-in algorithm");
+  train->require_subcommand(1);
+  train->footer(R"help(Examples:
+  shoal train word2vec --data text8 --output vectors
+  shoal train logistic --data train.svm --test test.svm --output model
+
+`shoal train ALGORITHM --help` explains an algorithm.)help");
+  for (const learn::Algorithm& algorithm : learn::Algorithms())
+    AddAlgorithm(train, algorithm, chosen);
+}
+
+}  // namespace shoal::cli

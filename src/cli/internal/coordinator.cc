@@ -1,0 +1,90 @@
+// `shoal coordinator --job-dir DIR [--seed DIR --listen HOST:PORT]`: the coordinator of one job.
+// Started by engines, not by people, hence hidden.
+
+#include "rendezvous/coordinator/coordinator.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/log.h"
+#include "cli/commands/commands.h"
+#include "engine/local/job_remains.h"
+#include "net/address.h"
+#include "rendezvous/bootstrap/bootstrap_files.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kOwnHost = "own";
+
+struct Arguments {
+  rendezvous::CoordinatorOptions options;
+  std::string seed;
+  std::string listen;
+  int controller_loss = 0;  // seconds; 0: as usual
+  int life = -1;            // how many coordinators the job had before; -1: who knows
+};
+
+Status Coordinate(Arguments arguments) {
+  rendezvous::CoordinatorOptions& options = arguments.options;
+  if (!arguments.listen.empty()) {
+    TRY_ASSIGN(const net::HostPort at, net::ParseHostPort(arguments.listen));
+    options.host = at.host;
+    options.port = at.port;
+  }
+  if (options.host == kOwnHost) {
+    // No packet is sent: it is what this one's packets to elsewhere would bear (RFC 5737's
+    // network).
+    TRY_ASSIGN(options.host, net::AdvertisedHost("192.0.2.1"));
+  }
+  if (arguments.controller_loss > 0) {
+    options.limits.controller_loss = std::chrono::seconds(arguments.controller_loss);
+    options.limits.controller_start =
+        std::max(options.limits.controller_start, options.limits.controller_loss);
+  }
+  options.no_shared_filesystem = !arguments.seed.empty();
+  options.first_incarnation = arguments.life == 0;
+  if (options.no_shared_filesystem)
+    TRY(rendezvous::InstallBootstrapFiles(arguments.seed, options.job_dir));
+  if (!options.no_shared_filesystem)
+    options.controller_lives = [dir = options.job_dir] { return engine::HasLiveEngine(dir); };
+  return rendezvous::RunCoordinator(options);
+}
+
+}  // namespace
+
+void AddCoordinator(CLI::App& app, Run* chosen) {
+  CLI::App* const sub = app.add_subcommand("coordinator", "Coordinate the tasks of one job");
+  const auto arguments = std::make_shared<Arguments>();
+  rendezvous::CoordinatorOptions* const options = &arguments->options;
+  sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
+  sub->add_option("--host", options->host, "Numeric address to listen at, or own: this host's own")
+      ->envname("SHOAL_COORDINATOR_HOST");
+  sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
+  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+      ->envname("SHOAL_COORDINATOR_PORT");
+  sub->add_option("--controller-loss", arguments->controller_loss,
+                  "Seconds without a controller after which a job that is to stop then does")
+      ->envname("SHOAL_CONTROLLER_LOSS")
+      ->check(CLI::Range(1, 86400));
+  sub->add_option("--life", arguments->life, "How many coordinators this job had before")
+      ->envname("SHOAL_COORDINATOR_LIFE");
+  sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
+  sub->add_option("--seed", arguments->seed,
+                  "Make the job's directory of this one; the controller does not see it");
+  sub->callback([chosen, arguments] {
+    *chosen = [arguments](const Context& context) {
+      std::error_code ignored;
+      rendezvous::CoordinatorOptions& own = arguments->options;
+      own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();
+      own.program = context.program;
+      const Status status = Coordinate(*arguments);
+      if (!status.ok()) LogError("the coordinator cannot go on: {}", status.message());
+      return ExitCodeOf(status.code());
+    };
+  });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,107 @@
+// `shoal mpi-worker`, which a worker of a job of framework mpi runs, and `shoal mpi-agent`, which
+// its launcher's mpirun calls in the place of rsh (docs/adr/0070). Started by Shoal and by mpirun,
+// not by people, hence hidden.
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/commands/commands.h"
+#include "cli/terminal/report.h"
+#include "host/process/isolation.h"
+#include "rendezvous/framework_services/mpi_launch.h"
+#include "rendezvous/framework_services/remote_shell.h"
+#include "rendezvous/protocol/coordinator_connection.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr size_t kMostCluster = size_t{64} << 20;
+constexpr int kPatienceMs = 2000;
+
+Result<std::string> TaskVariable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value != nullptr) return std::string(value);
+  return InvalidArgument("this runs in the tasks of a job of framework mpi: " + std::string(name) +
+                         " is not set");
+}
+
+Status Serve(rendezvous::RemoteShellServerOptions options) {
+  SetLogName("mpi-worker");
+  TRY_ASSIGN(const std::string job_dir, TaskVariable("SHOAL_JOB_DIR"));
+  TRY_ASSIGN(options.token, rendezvous::ReadTokenFile(job_dir));
+  options.env = rendezvous::MpiDaemonEnvironment(environ);
+  options.isolation.tree = host::ProbeIsolation().tree;
+  return rendezvous::RunRemoteShellServer(std::move(options));
+}
+
+Result<rendezvous::RemoteCommandEnd> RunOnHost(const std::vector<std::string>& words) {
+  TRY_ASSIGN(const std::string job_dir, TaskVariable("SHOAL_JOB_DIR"));
+  TRY_ASSIGN(const std::string file, TaskVariable("SHOAL_CLUSTER_FILE"));
+  TRY_ASSIGN(const std::string cluster, ReadFile(file, kMostCluster));
+  TRY_ASSIGN(rendezvous::RemoteCommandSpec command, rendezvous::FindMpiHost(words, cluster));
+  TRY_ASSIGN(command.token, rendezvous::ReadTokenFile(job_dir));
+  return rendezvous::RunRemoteCommand(command);
+}
+
+// MPICH's mpiexec waits for ever for a daemon that could not be started, and for ranks that wait
+// for one that has exited; Open MPI's mpirun ends by itself. It also waits for us, so that a child
+// looks after it.
+void EndWaitingParent() {
+  const pid_t parent = ::getppid();
+  std::error_code error;
+  const std::filesystem::path link = "/proc/" + std::to_string(parent) + "/exe";
+  const std::string program = std::filesystem::read_symlink(link, error).filename().string();
+  if (error || program.find("hydra") == std::string::npos) return;
+  const UniqueFd watched(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
+  if (!watched.valid() || ::getppid() != parent || ::fork() != 0) return;
+  ::setsid();
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
+  pollfd ended{watched.get(), POLLIN, 0};
+  if (::poll(&ended, 1, kPatienceMs) == 0)
+    ::syscall(SYS_pidfd_send_signal, watched.get(), SIGKILL, nullptr, 0);
+  ::_exit(0);
+}
+
+int Agent(const Context& context) {
+  const auto end = RunOnHost(context.passthrough_args);
+  int code = 0;
+  if (!end.ok()) {
+    code = PrintError(end.status());
+  } else {
+    code = end->signal != 0 ? 128 + end->signal : end->exit_code;
+  }
+  if (code != 0) EndWaitingParent();
+  return code;
+}
+
+}  // namespace
+
+void AddMpiWorker(CLI::App& app, Run* chosen) {
+  CLI::App* const sub =
+      app.add_subcommand("mpi-worker", "Start mpirun's daemons in this task for its launcher");
+  const auto options = std::make_shared<rendezvous::RemoteShellServerOptions>();
+  sub->add_option("--host", options->host, "Numeric address to listen at")
+      ->envname("SHOAL_MPI_HOST");
+  sub->add_option("--port", options->port, "Port to listen at")->envname("SHOAL_PORT_MPI");
+  sub->callback([chosen, options] {
+    *chosen = [options](const Context& /*context*/) {
+      const Status status = Serve(*options);
+      return status.ok() ? 0 : PrintError(status);
+    };
+  });
+}
+
+void AddMpiAgent(CLI::App& app, Run* chosen) {
+  app.add_subcommand("mpi-agent", "Run a command in a worker's task, as rsh would")
+      ->callback([chosen] { *chosen = [](const Context& context) { return Agent(context); }; });
+}
+
+}  // namespace shoal::cli

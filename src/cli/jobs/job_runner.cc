@@ -1,0 +1,286 @@
+#include "cli/jobs/job_runner.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "cli/jobs/engines.h"
+#include "cli/jobs/job_json.h"
+#include "cli/jobs/load_job.h"
+#include "cli/jobs/session.h"
+#include "cli/terminal/async_writer.h"
+#include "cli/terminal/display.h"
+#include "cli/terminal/log_pacer.h"
+#include "cli/terminal/report.h"
+#include "cli/terminal/stop_signals.h"
+#include "job/file/parse.h"
+#include "job/spec/json.h"
+#include "learn/preflight.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kStopping =
+    "stopping: letting the workers save; press Ctrl-C again to stop at once";
+constexpr const char* kStoppingNow = "stopping at once";
+
+DisplayKind KindOf(const Context& context, const RunOptions& options) {
+  if (context.json) return DisplayKind::kJson;
+  if (options.quiet) return DisplayKind::kQuiet;
+  const char* const term = std::getenv("TERM");
+  // Without a name, as with "dumb", it need not know any escapes.
+  const bool dumb = term == nullptr || *term == 0 || std::string_view(term) == "dumb";
+  return context.stdout_is_terminal && !dumb ? DisplayKind::kTerminal : DisplayKind::kPlain;
+}
+
+// How long who has pressed Ctrl-C twice waits for what the job's engine still has to remove.
+constexpr std::chrono::seconds kImpatientTimeout{15};
+// How long the last lines of a job that a signal has stopped wait for a reader that does not read.
+constexpr Duration kLastLines = std::chrono::seconds(1);
+constexpr Duration kOutputPause = std::chrono::milliseconds(10);
+
+const char* NameOfSignal(int signal) {
+  return signal == SIGINT ? "Ctrl-C" : signal == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
+
+// One job in the foreground. Everything belongs to the thread that calls RunToEnd.
+class ForegroundRun {
+ public:
+  ForegroundRun(const Context& context, Session* session, job::Job job, const RunOptions& options)
+      : context_(context),
+        session_(session),
+        job_(std::move(job)),
+        engine_(options.engine),
+        folder_(options.folder),
+        places_(options.places),
+        quiet_(KindOf(context, options) == DisplayKind::kQuiet),
+        display_(MakeDisplay(KindOf(context, options), &out_, job_, RealClock::Get())),
+        logs_([this] { return !out_.full(); },
+              [this](const rendezvous::LogKey& key, int64_t offset, std::string_view bytes) {
+                display_->OnLog(key, offset, bytes);
+              }) {
+    out_.OnRoom([this] { loop_.Post([this] { CatchUp(); }); });
+  }
+
+  // `id`: of a suspended job that is to go on; empty: this is a new one.
+  Result<controller::JobRecord> RunToEnd(std::string id) {
+    // Before the job exists, so that no signal can come between the two.
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
+      loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
+    TRY(session_->HoldLivenessLock());
+    controller::ControllerOptions options;
+    options.store = &session_->store();
+    TRY_ASSIGN(options.engine, session_->engine(engine_));
+    options.home = session_->home();
+    options.program = context_.program;
+    options.self = session_->self();
+    std::error_code error;
+    if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
+    if (id.empty()) options.work_dir = folder_;
+    if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
+    options.check = [this](const job::Job& job) { return CheckJob(job, engine_, places_); };
+    controller::Controller controller(std::move(options));
+    if (id.empty()) {
+      TRY_ASSIGN(id, controller.Submit(job_));
+    } else {
+      TRY(controller.Resume(id));
+    }
+    store_.emplace(session_->home().job_dir(id));
+    display_->OnSubmitted(id);
+    TRY_ASSIGN(run_, controller.Start(&loop_, id, MakeObserver()));
+    Tick();
+    loop_.Run();
+    run_.reset();
+    WaitFor([this] { return CatchUp(); });
+    display_->OnEnd(record_, stopped_by_);
+    WaitFor([this] { return out_.WaitUntilWritten(kOutputPause); });
+    return record_;
+  }
+  // The last sentence, to standard output or standard error.
+  void PrintSentence(const std::string& sentence, bool is_result) {
+    AsyncWriter* const to = is_result ? &out_ : &errors_;
+    to->Write((is_result ? "" : "shoal: ") + sentence + "\n");
+    WaitFor([to] { return to->WaitUntilWritten(kOutputPause); });
+  }
+  // "Ctrl-C" and the like; empty if nobody wished the job to stop.
+  const std::string& stopped_by() const { return stopped_by_; }
+  // After that its tasks ended well: they have saved.
+  bool saved() const { return !stopped_by_.empty() && saved_; }
+  Code failed_by() const { return failed_by_; }
+  // Whether all that was to be shown could be written. Told as soon as it is known.
+  Status written() {
+    ReportWriteError();
+    return out_.status();
+  }
+
+ private:
+  controller::Observer MakeObserver() {
+    controller::Observer observer;
+    observer.on_state = [this](job::JobState state, const std::string& why) {
+      display_->OnState(state, why);
+    };
+    observer.on_event = [this](const rendezvous::JobEvent& event) {
+      if (event.type == rendezvous::JobEvent::Type::kVerdict) {
+        saved_ = event.verdict.state == job::JobState::kCancelled &&
+                 rendezvous::EndedWell(event.verdict, job_.success.roles);
+      }
+      display_->OnEvent(event);
+    };
+    if (!quiet_) {  // who shows no lines has none sent
+      observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
+                               std::string_view bytes) {
+        logs_.AddBytes(*store_, key, offset, bytes);
+      };
+    }
+    observer.on_note = [this](const std::string& text) { display_->OnNote(text); };
+    observer.on_failed = [this](Code code) { failed_by_ = code; };
+    observer.on_end = [this](const controller::JobRecord& record) {
+      record_ = record;
+      // Told is how long it ran.
+      if (record_.started != WallTime{})
+        record_.started +=
+            std::chrono::duration_cast<WallTime::duration>(TimeSuspended(*session_, record.id));
+      ended_ = RealClock::Get()->Now();
+      loop_.Stop();
+    };
+    return observer;
+  }
+
+  bool CatchUp() { return !store_ || logs_.CatchUp(*store_); }
+
+  // The job is over and recorded; its last lines wait for their reader. A signal, also one that has
+  // stopped the job, ends that.
+  void WaitFor(const std::function<bool()>& done) {
+    const auto enough = [this] {
+      return left_ || (signals_ > 0 && RealClock::Get()->Now() - ended_ >= kLastLines);
+    };
+    while (!done() && !enough()) loop_.RunUntil(enough, kOutputPause);
+  }
+
+  void OnSignal(int signal) {
+    left_ = ended_ != TimePoint{};
+    if (run_ == nullptr) return;
+    ++signals_;
+    if (signals_ == 1) stopped_by_ = NameOfSignal(signal);
+    display_->OnStopping(signals_ == 1 ? kStopping : kStoppingNow);
+    if (signals_ == 1) {
+      run_->Drain("stopped by " + stopped_by_);
+    } else {
+      run_->Kill("stopped by " + stopped_by_);
+      // An engine that does not answer cannot remove anything: a later command does.
+      if (signals_ == 2) {
+        loop_.After(kImpatientTimeout, [this] {
+          if (run_ != nullptr) run_->Kill("stopped by " + stopped_by_);
+        });
+      }
+    }
+  }
+
+  void ReportWriteError() {
+    const Status status = out_.status();
+    if (status.ok() || std::exchange(told_unwritten_, true)) return;
+    errors_.Write("shoal: " + status.message() + "; `shoal logs` has what the tasks print\n");
+  }
+
+  void Tick() {
+    loop_.After(kTick, [this] {
+      if (ended_ == TimePoint{}) display_->OnTick();
+      ReportWriteError();
+      RefreshLivenessLock();
+      Tick();
+    });
+  }
+
+  // Others see by it that this process is not frozen.
+  void RefreshLivenessLock() {
+    const TimePoint now = RealClock::Get()->Now();
+    if (now - touched_ < controller::kLivenessRefreshInterval) return;
+    touched_ = now;
+    controller::RefreshLivenessLock(session_->home().root(), session_->self());
+  }
+
+  const Context context_;
+  Session* const session_;
+  const job::Job job_;
+  const std::string engine_;
+  const std::string folder_;
+  const job::FieldLocations places_;
+  const bool quiet_;
+  net::Loop loop_;
+  AsyncWriter out_{STDOUT_FILENO};
+  AsyncWriter errors_{STDERR_FILENO};
+  const std::unique_ptr<Display> display_;
+  LogPacer logs_;
+  std::optional<controller::LogStore> store_;  // once there is a job
+  std::unique_ptr<controller::JobRun> run_;
+  controller::JobRecord record_;
+  TimePoint touched_{};  // its mark
+  TimePoint ended_{};    // the job
+  bool left_ = false;    // told to end while its last lines waited for a reader
+  int signals_ = 0;
+  bool told_unwritten_ = false;
+  std::string stopped_by_;
+  bool saved_ = false;
+  Code failed_by_ = Code::kOk;
+};
+
+// 130 also for a job that had succeeded before the user's signal reached it, so that a script does
+// not go on as if nothing had happened. `failed_by`: of Observer::on_failed.
+int CodeOf(job::JobState state, bool stopped, Code failed_by) {
+  if (state == job::JobState::kFailed)
+    return failed_by == Code::kUnavailable ? ExitCodeOf(failed_by) : 1;
+  return state == job::JobState::kSucceeded && !stopped ? 0 : 130;
+}
+
+int RunInForeground(const Context& context, Session* session, const job::Job& job,
+                    const std::string& id, const RunOptions& options) {
+  ForegroundRun foreground(context, session, job, options);
+  const Result<controller::JobRecord> ended = foreground.RunToEnd(id);
+  if (!ended.ok()) return PrintError(ended.status());
+  const Status shown = foreground.written();
+  const std::string sentence =
+      EndSentence(*ended, job, foreground.stopped_by(), foreground.saved());
+  const bool good = ended->state == job::JobState::kSucceeded || foreground.saved();
+  const bool is_result = good && shown.ok();
+  if (!is_result || (!context.json && !options.quiet))
+    foreground.PrintSentence(sentence, is_result);
+  const int code = CodeOf(ended->state, !foreground.stopped_by().empty(), foreground.failed_by());
+  const Status said = foreground.written();
+  return code == 0 && !said.ok() ? ExitCodeOf(said.code()) : code;
+}
+
+}  // namespace
+
+int RunJob(const Context& context, job::Job job, const RunOptions& options) {
+  std::error_code error;
+  const std::string here = std::filesystem::current_path(error).string();
+  job::ResolvePaths({}, here, here, &job);
+  if (!job.on_controller_loss) job.on_controller_loss = job::OnControllerLoss::kStop;
+  Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return PrintError(session.status());
+  return RunInForeground(context, session->get(), job, "", options);
+}
+
+int ResumeJob(const Context& context, const std::string& prefix, const RunOptions& options) {
+  Result<std::unique_ptr<Session>> session = Session::Open(context);
+  if (!session.ok()) return PrintError(session.status());
+  const Result<controller::JobRecord> record = (*session)->store().FindJob(prefix);
+  if (!record.ok()) return PrintError(record.status());
+  const Result<job::Job> job = job::FromJson(record->job);
+  if (!job.ok()) return PrintError(job.status().With(record->id));
+  // It stays suspended: a job that failed for a disk that is not mounted could not go on any more.
+  if (record->state == job::JobState::kSuspended) {
+    const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record->engine, *job));
+    if (!readable.ok()) return PrintError(InvalidArgument(readable.message()).With(record->id));
+  }
+  return RunInForeground(context, session->get(), *job, record->id,
+                         {options.quiet, record->engine});
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,224 @@
+#include "cli/jobs/stop_request.h"
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cli/terminal/stop_signals.h"
+#include "controller/files/cleanup_lock.h"
+#include "controller/store/process_identity.h"
+#include "engine/tasks/coordinator_location.h"
+#include "net/event_loop.h"
+#include "rendezvous/protocol/coordinator_client.h"
+
+namespace shoal::cli {
+namespace {
+
+using controller::JobRecord;
+
+constexpr Duration kConnectTimeout = std::chrono::seconds(5);
+constexpr Duration kOwnerCheckInterval = std::chrono::seconds(1);
+// How long a controller may take to remove what is left of a job that has ended.
+constexpr Duration kCleanupTimeout = std::chrono::seconds(10);
+constexpr Duration kCleanupPollInterval = std::chrono::milliseconds(20);
+// An owner that was frozen, and woken, has so many looks of time to act; so has a command that
+// records the end of a job whose owner is gone.
+constexpr int kMaxFrozenChecks = 5;
+
+// One request for one job; everything belongs to the thread that calls RunToEnd.
+class StopRequestSender {
+ public:
+  StopRequestSender(Session* session, std::string id, StopRequest request, std::string reason)
+      : session_(session), id_(std::move(id)), request_(request), reason_(std::move(reason)) {}
+
+  Result<JobRecord> RunToEnd() {
+    for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
+      loop_.WatchSignal(
+          signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
+    TRY_ASSIGN(watch_,
+               session_->store().Watch([this] { loop_.Post([this] { CheckJobState(); }); }));
+    TRY(SendRequest());
+    loop_.Post([this] { CheckJobState(); });
+    loop_.Run();
+    client_.reset();
+    TRY(status_);
+    return session_->store().GetJob(id_);
+  }
+
+ private:
+  void Finish(Status status) {
+    status_ = std::move(status);
+    loop_.Stop();
+  }
+  void CheckJobState() {
+    const Result<JobRecord> job = session_->store().GetJob(id_);
+    if (!job.ok()) return Finish(job.status());
+    const bool rests = job->state == job::JobState::kSuspended;
+    if (rests || job::IsFinal(job->state)) FinishAfterCleanup();
+  }
+  // Once its controller has removed what was left of the job, or has had time for it.
+  void FinishAfterCleanup() {
+    const TimePoint now = RealClock::Get()->Now();
+    if (!ended_at_) ended_at_ = now;
+    if (now - *ended_at_ >= kCleanupTimeout ||
+        !controller::IsCleanupRunning(session_->home().job_dir(id_)))
+      return Finish(Status::Ok());
+    loop_.After(kCleanupPollInterval, [this] { FinishAfterCleanup(); });
+  }
+  Status SendRequest() {
+    TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
+    // It may have no coordinator for long: it waits in the engine's queue.
+    const bool waits = request_ != StopRequest::kSuspend && job.state <= job::JobState::kStarting &&
+                       !std::filesystem::exists(session_->home().job_dir(id_) / "coordinator.json");
+    if (waits && session_->IsAlive(job.owner)) {
+      owner_signaled_ = true;
+      TRY(SignalOwner(job));
+    }
+    TRY(ContinueCoordinator(job));
+    TRY_ASSIGN(rendezvous::CoordinatorClientOptions options, session_->ObserverClientOptions(job));
+    options.give_up_after = kConnectTimeout;
+    // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
+    const bool orphan = options.find != nullptr && !session_->IsAlive(job.owner);
+    rendezvous::CoordinatorClientCallbacks callbacks;
+    callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
+      using Type = rendezvous::JobEvent::Type;
+      if (event.type == Type::kVerdict && orphan)
+        (void)controller::WriteVerdict(session_->home().job_dir(id_), event.verdict);
+      if (event.type == Type::kVerdict) {
+        decided_ = true;
+        OnCoordinatorGone();
+      }
+      const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
+      if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));
+    };
+    callbacks.on_closed = [this](const Status& status) {
+      // Refused, not gone: waiting would change nothing.
+      if (status.code() == Code::kUnauthenticated) return Finish(status.With("job " + id_));
+      OnCoordinatorGone();
+    };
+    client_ =
+        rendezvous::CoordinatorClient::Connect(&loop_, std::move(options), std::move(callbacks));
+    if (request_ == StopRequest::kKill) client_->Kill(reason_);
+    if (request_ == StopRequest::kDrain) client_->Drain(reason_);
+    if (request_ == StopRequest::kSuspend) client_->Suspend(reason_);
+    return Status::Ok();
+  }
+  // If its controller lives, that one stores the end; if not, we do.
+  void OnCoordinatorGone() {
+    const Result<JobRecord> job = session_->store().GetJob(id_);
+    if (!job.ok()) return Finish(job.status());
+    if (session_->IsAlive(job->owner)) {
+      // A job that was put into the engine's queue again has none for as long as it waits there. Of
+      // a verdict its controller has heard as well; a signal would hurry it.
+      const bool tell =
+          request_ != StopRequest::kSuspend && !decided_ && !std::exchange(owner_signaled_, true);
+      if (tell && !job::IsFinal(job->state)) (void)SignalOwner(*job);
+      return WaitForOwner();
+    }
+    if (const Status repaired = session_->Reconcile(); !repaired.ok()) return Finish(repaired);
+    CheckJobState();
+  }
+
+  // It stores the end, unless it is frozen: then we do.
+  void WaitForOwner() {
+    if (timer_ != 0) return;
+    timer_ = loop_.After(kOwnerCheckInterval, [this] {
+      timer_ = 0;
+      if (const Status looked = CheckOwner(); !looked.ok()) return Finish(looked);
+      CheckJobState();
+      WaitForOwner();
+    });
+  }
+  Status CheckOwner() {
+    TRY(session_->HoldLivenessLock());
+    const std::filesystem::path& root = session_->home().root();
+    controller::RefreshLivenessLock(root, session_->self());
+    TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
+    if (job::IsFinal(job.state)) return Status::Ok();
+    if (!session_->IsAlive(job.owner)) {
+      TRY(session_->Reconcile());
+      return ++orphan_checks_ < kMaxFrozenChecks ? Status::Ok() : CheckRecordable(job);
+    }
+    if (!decided_) TRY(CheckCoordinator(job));
+    if (controller::IsResponsive(root, job.owner, session_->self())) return Status::Ok();
+    ContinueOwner(job);
+    if (++frozen_checks_ < kMaxFrozenChecks) return Status::Ok();
+    return session_->ReconcileFrozen(id_);
+  }
+
+  // Why the end of a job without an owner is not recorded.
+  Status CheckRecordable(const JobRecord& job) {
+    orphan_checks_ = 0;
+    if (session_->unattended(id_)) return Status::Ok();  // its coordinator lives
+    const std::vector<controller::Event> note{controller::NoteEvent(
+        RealClock::Get()->Wall(), "a command waits for the end of the job to be recorded")};
+    const Status stored = session_->store().Append(id_, note, controller::Durability::kSynced);
+    if (stored.ok()) return Status::Ok();
+    return stored.With("job " + job.id +
+                       " has lost its controller, and its end cannot be recorded");
+  }
+
+  // It has said nothing since it was told, or is away: it may be stopped (SIGSTOP, a debugger). One
+  // that does not go on is killed by the job's controller, which a second signal tells to.
+  Status CheckCoordinator(const JobRecord& job) {
+    TRY(ContinueCoordinator(job));
+    if (request_ != StopRequest::kKill || ++silent_checks_ != kMaxFrozenChecks) return Status::Ok();
+    return SignalOwner(job);
+  }
+
+  // Lets it go on if somebody has stopped it, where its process can be reached.
+  Status ContinueCoordinator(const JobRecord& job) {
+    TRY_ASSIGN(engine::Engine* const engine, session_->engine(job.engine));
+    if (!engine->UsesPids() || !controller::SharesPids(job.owner)) return Status::Ok();
+    const auto place = engine::ReadCoordinatorLocation(id_, session_->home().job_dir(id_).string());
+    if (place.ok() && place->pid > 1) (void)::kill(static_cast<pid_t>(place->pid), SIGCONT);
+    return Status::Ok();
+  }
+
+  Session* const session_;
+  const std::string id_;
+  const StopRequest request_;
+  const std::string reason_;
+  net::Loop loop_;
+  std::unique_ptr<controller::Store::Watcher> watch_;
+  std::unique_ptr<rendezvous::CoordinatorClient> client_;
+  bool owner_signaled_ = false;  // the owner
+  bool decided_ = false;         // the coordinator has, and told us
+  net::Loop::Id timer_ = 0;
+  std::optional<TimePoint> ended_at_;
+  int frozen_checks_ = 0;  // that found the owner frozen, after it was woken
+  int silent_checks_ = 0;  // without a coordinator that answers
+  int orphan_checks_ = 0;  // that found no owner, and no end
+  Status status_;
+};
+
+}  // namespace
+
+void ContinueOwner(const JobRecord& job) {
+  if (job.owner.pid > 0 && controller::SharesPids(job.owner))
+    (void)::kill(static_cast<pid_t>(job.owner.pid), SIGCONT);
+}
+
+Status SignalOwner(const JobRecord& job) {
+  if (!controller::SharesPids(job.owner)) {
+    return FailedPrecondition(
+        "job " + job.id + " has no coordinator yet, and the command that runs it is process " +
+        std::to_string(job.owner.pid) +
+        " of another PID namespace or machine; stop it there, or try again when the job runs");
+  }
+  if (::kill(static_cast<pid_t>(job.owner.pid), SIGTERM) != 0)
+    return ErrnoStatus(errno, "stopping the process that holds " + job.id);
+  ContinueOwner(job);
+  return Status::Ok();
+}
+
+Result<JobRecord> SendStopRequest(Session* session, const std::string& id, StopRequest request,
+                                  const std::string& reason) {
+  return StopRequestSender(session, id, request, reason).RunToEnd();
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,112 @@
+#include "cli/terminal/async_writer.h"
+
+#include <sys/stat.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/output_file.h"
+
+namespace shoal::cli {
+
+struct AsyncWriter::State {
+  State(int to, bool file) : fd(to), at_once(file), stream(to) {}
+
+  const int fd;
+  const bool at_once;   // a regular file never makes anybody wait for long
+  OutputStream stream;  // the thread's; guarded by mu where there is none
+  mutable std::mutex mu;
+  mutable std::condition_variable changed;
+  // Guarded by mu.
+  std::string next;       // not given to the kernel yet
+  size_t writing = 0;     // bytes that the thread is writing now
+  bool started = false;   // the thread
+  bool was_full = false;  // since on_room was called last
+  bool ended = false;     // nobody wants anything any more
+  bool failed = false;
+  Status status;
+  std::function<void()> on_room;
+
+  size_t queued() const { return next.size() + writing; }
+};
+
+namespace {
+
+bool IsFile(int fd) {
+  struct stat info {};
+  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+AsyncWriter::AsyncWriter(int fd) : state_(std::make_shared<State>(fd, IsFile(fd))) {}
+
+AsyncWriter::~AsyncWriter() {
+  const std::lock_guard lock(state_->mu);
+  state_->ended = true;
+  state_->on_room = nullptr;
+  state_->changed.notify_all();
+}
+
+int AsyncWriter::fd() const { return state_->fd; }
+
+void AsyncWriter::Write(std::string bytes) {
+  if (bytes.empty()) return;
+  const std::lock_guard lock(state_->mu);
+  if (state_->failed) return;
+  if (state_->at_once) {
+    state_->failed = !state_->stream.Write(bytes);
+    state_->status = state_->stream.status();
+    return;
+  }
+  state_->next.empty() ? state_->next.swap(bytes) : (void)state_->next.append(bytes);
+  state_->was_full = state_->was_full || state_->queued() >= kHighWater;
+  if (std::exchange(state_->started, true)) return state_->changed.notify_all();
+  // Not joined: it may hang in write for as long as the reader likes.
+  std::thread([state = state_] {
+    std::unique_lock held(state->mu);
+    while (true) {
+      state->changed.wait(held, [&] { return !state->next.empty() || state->ended; });
+      if (state->ended) return;
+      const std::string now = std::exchange(state->next, {});
+      state->writing = now.size();
+      held.unlock();
+      const bool written = state->stream.Write(now);
+      held.lock();
+      state->writing = 0;
+      if (!written) {
+        state->failed = true;
+        state->status = state->stream.status();
+        state->next.clear();
+      }
+      const bool room = state->was_full && state->queued() < kHighWater / 2;
+      if (room) state->was_full = false;
+      if (room && state->on_room) state->on_room();
+      state->changed.notify_all();
+    }
+  }).detach();
+}
+
+size_t AsyncWriter::queued() const {
+  const std::lock_guard lock(state_->mu);
+  return state_->queued();
+}
+
+Status AsyncWriter::status() const {
+  const std::lock_guard lock(state_->mu);
+  return state_->status;
+}
+
+void AsyncWriter::OnRoom(std::function<void()> fn) {
+  const std::lock_guard lock(state_->mu);
+  state_->on_room = std::move(fn);
+}
+
+bool AsyncWriter::WaitUntilWritten(Duration limit) const {
+  std::unique_lock lock(state_->mu);
+  return state_->changed.wait_for(lock, limit, [&] { return state_->queued() == 0; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,34 @@
+#include "controller/files/cleanup_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace shoal::controller {
+namespace {
+
+constexpr const char* kFile = "clearing";
+
+}  // namespace
+
+UniqueFd AcquireCleanupLock(const std::filesystem::path& job_dir) {
+  Result<UniqueFd> file = OpenFile(job_dir / kFile, O_RDWR | O_CREAT);
+  if (!file.ok() || ::flock(file->get(), LOCK_EX | LOCK_NB) != 0) return {};
+  return std::move(*file);
+}
+
+void ReleaseCleanupLock(const std::filesystem::path& job_dir, UniqueFd lock) {
+  if (!lock.valid()) return;
+  std::error_code ignored;  // the directory may be gone
+  std::filesystem::remove(job_dir / kFile, ignored);
+}
+
+bool IsCleanupRunning(const std::filesystem::path& job_dir) {
+  const Result<UniqueFd> file = OpenFile(job_dir / kFile, O_RDWR);
+  return file.ok() && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,126 @@
+#include "controller/files/state_home.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "base/file.h"
+#include "base/id.h"
+#include "rendezvous/journal/journal.h"
+#include "rendezvous/journal/journal_record.h"
+
+namespace shoal::controller {
+namespace {
+
+std::string Environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+Result<std::filesystem::path> Absolute(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return FailedPrecondition(path + ": " + error.message());
+  return absolute.lexically_normal();
+}
+
+constexpr size_t kVerdictLimit = size_t{64} << 20;
+
+int CountedResumes(const std::filesystem::path& dir) {
+  return std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
+}
+
+// The verdict is the last fact of a coordinator's life. That it is suspended may have been decided
+// in an earlier life than the one that began last.
+Result<rendezvous::Verdict> VerdictOfJournal(const std::filesystem::path& dir) {
+  const std::filesystem::path path = dir / "journal";
+  TRY_ASSIGN(const std::string bytes, ReadFile(path, rendezvous::kMaxJournalBytes));
+  TRY_ASSIGN(const rendezvous::JournalContent content, rendezvous::ParseJournal(bytes));
+  int resumes = 0;
+  std::optional<rendezvous::Verdict> verdict;
+  for (const std::string_view record : content.records) {
+    TRY_ASSIGN(rendezvous::JournalRecord fact, rendezvous::JournalRecordFromText(record));
+    verdict.reset();
+    if (fact.kind == rendezvous::JournalRecord::Kind::kResumed) resumes = fact.replicas;
+    if (fact.kind == rendezvous::JournalRecord::Kind::kVerdict) verdict = std::move(fact.verdict);
+  }
+  const bool earlier =
+      verdict && verdict->state == JobState::kSuspended && resumes != CountedResumes(dir);
+  if (!verdict || earlier) return NotFound(path.string() + " holds no verdict");
+  return std::move(*verdict);
+}
+
+}  // namespace
+
+Result<std::filesystem::path> FindStateHome() {
+  if (const std::string home = Environment("SHOAL_HOME"); !home.empty()) return Absolute(home);
+  if (const std::string data = Environment("XDG_DATA_HOME"); !data.empty())
+    return Absolute(data + "/shoal");
+  if (const std::string home = Environment("HOME"); !home.empty())
+    return Absolute(home + "/.local/share/shoal");
+  return FailedPrecondition(
+      "there is no place for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
+      "set SHOAL_HOME to a directory of yours");
+}
+
+Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
+                   const std::filesystem::path& work_dir) {
+  TRY(MakeDirectories(dir, 0700));
+  for (const char* earlier : {"coordinator.json", "verdict.json"}) {
+    std::error_code ignored;  // of a first life there is none
+    std::filesystem::remove(dir / earlier, ignored);
+  }
+  TRY(MakeDirectories(dir / "logs", 0700));
+  TRY(WriteFileAtomically(dir / "token", NewToken() + "\n", 0600, false));
+  TRY(WriteFileAtomically(dir / "id", id + "\n", 0600, false));
+  TRY(WriteFileAtomically(dir / "work_dir", work_dir.string() + "\n", 0600, false));
+  return WriteFileAtomically(dir / "job.json", ToText(job) + "\n", 0600, false);
+}
+
+std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
+  std::string text = ReadFile(dir / "work_dir", 4096).value_or("");
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+Status CountResume(const std::filesystem::path& dir) {
+  const std::string text = std::to_string(CountedResumes(dir) + 1) + "\n";
+  return WriteFileAtomically(dir / "resumes", text, 0600, true);
+}
+
+void RemoveScratch(const std::filesystem::path& dir, JobState state) {
+  std::error_code ignored;  // what cannot be removed harms nobody
+  std::filesystem::remove_all(dir / "scratch", ignored);
+  if (job::IsFinal(state)) std::filesystem::remove_all(dir / "files", ignored);
+}
+
+Result<std::string> ReadToken(const std::filesystem::path& dir) {
+  TRY_ASSIGN(std::string token, ReadFile(dir / "token", 256));
+  while (!token.empty() && token.back() == '\n') token.pop_back();
+  return token;
+}
+
+Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict) {
+  const std::string text = ToPrettyText(rendezvous::VerdictToJson(verdict)) + "\n";
+  return WriteFileAtomically(dir / "verdict.json", text, 0600, false);
+}
+
+Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
+  TRY_ASSIGN(const std::string text, ReadFile(dir / "verdict.json", kVerdictLimit));
+  Result<json::object> object = ParseJsonObject(text);
+  if (!object.ok()) return object.status().With((dir / "verdict.json").string());
+  Result<rendezvous::Verdict> verdict = rendezvous::VerdictFromJson(*object);
+  if (!verdict.ok()) return verdict.status().With((dir / "verdict.json").string());
+  return verdict;
+}
+
+Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& dir) {
+  Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
+  if (verdict.ok()) return verdict;
+  Result<rendezvous::Verdict> decided = VerdictOfJournal(dir);
+  return decided.ok() ? decided : verdict;
+}
+
+}  // namespace shoal::controller

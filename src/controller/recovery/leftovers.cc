@@ -1,0 +1,103 @@
+#include "controller/recovery/leftovers.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+
+namespace shoal::controller {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kTryAgainAfter{60};
+constexpr milliseconds kGrace{2000};
+constexpr milliseconds kInterruptAgain{100};
+
+fs::path PathOf(const StateHome& home, const std::string& job) {
+  return home.root() / "leftovers" / job;
+}
+
+Result<Leftover> Read(const fs::path& path) {
+  constexpr size_t kMaxFile = 64 << 10;
+  TRY_ASSIGN(const std::string text, ReadFile(path, kMaxFile));
+  TRY_ASSIGN(const json::object object, ParseJsonObject(text));
+  Leftover leftover;
+  leftover.job = path.filename().string();
+  leftover.engine = GetStringOr(object, "engine", "");
+  leftover.why = GetStringOr(object, "why", "");
+  leftover.tried = WallTime(seconds(GetIntOr(object, "tried", 0)));
+  return leftover;
+}
+
+// Stop, interrupted once `patience` is over.
+Status StopWithin(engine::Engine* engine, const std::string& job, milliseconds patience) {
+  auto stopped = std::async(std::launch::async, [&] { return engine->Stop(job, kGrace); });
+  for (milliseconds wait = patience; stopped.wait_for(wait) != std::future_status::ready;
+       wait = kInterruptAgain)
+    engine->Interrupt(job);
+  return stopped.get();
+}
+
+// What must not be touched is passed over: a suspended job may go on at any time.
+bool HasEnded(Store* store, const std::string& job) {
+  const Result<JobRecord> record = store->GetJob(job);
+  return record.ok() ? job::IsFinal(record->state) : record.status().code() == Code::kNotFound;
+}
+
+}  // namespace
+
+Status RecordLeftover(const StateHome& home, const Leftover& leftover) {
+  const fs::path path = PathOf(home, leftover.job);
+  TRY(MakeDirectories(path.parent_path(), 0700));
+  const auto tried = std::chrono::duration_cast<seconds>(leftover.tried.time_since_epoch());
+  const json::object object{
+      {"engine", leftover.engine}, {"why", leftover.why}, {"tried", tried.count()}};
+  return WriteFileAtomically(path, ToText(object) + "\n", 0600);
+}
+
+std::vector<Leftover> ListLeftovers(const StateHome& home) {
+  std::vector<Leftover> list;
+  std::error_code error;
+  for (fs::directory_iterator it(home.root() / "leftovers", error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().filename().string().starts_with('.')) continue;
+    if (Result<Leftover> one = Read(it->path()); one.ok()) list.push_back(std::move(*one));
+  }
+  std::sort(list.begin(), list.end(),
+            [](const Leftover& a, const Leftover& b) { return a.job < b.job; });
+  return list;
+}
+
+std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseconds patience) {
+  std::vector<Leftover> removed;
+  for (Leftover& leftover : ListLeftovers(options.home)) {
+    const WallTime now = options.clock->Wall();
+    // A clock that was set back does not keep it for good.
+    const bool lately = leftover.tried <= now && now - leftover.tried < kTryAgainAfter;
+    if (lately || !HasEnded(options.store, leftover.job)) continue;
+    const auto engine = options.engine(leftover.engine);
+    Status stopped = engine.status();
+    if (engine.ok()) {
+      // Others that look meanwhile leave it to us.
+      leftover.tried = now;
+      if (const Status noted = RecordLeftover(options.home, leftover); !noted.ok()) continue;
+      stopped = StopWithin(*engine, leftover.job, patience);
+    }
+    if (!stopped.ok()) {
+      Log(LogLevel::kInfo, "{}: not all of it is removed: {}", leftover.job, stopped.message());
+      continue;
+    }
+    std::error_code error;
+    fs::remove(PathOf(options.home, leftover.job), error);
+    removed.push_back(std::move(leftover));
+  }
+  return removed;
+}
+
+}  // namespace shoal::controller

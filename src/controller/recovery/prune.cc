@@ -1,0 +1,74 @@
+#include "controller/recovery/prune.h"
+
+#include <climits>
+#include <functional>
+
+#include "base/log.h"
+
+namespace shoal::controller {
+namespace {
+
+// A name made by NewJobId, never a path to somewhere else.
+bool IsPlain(const std::string& id) {
+  return !id.empty() && id.front() != '.' && id.find('/') == std::string::npos;
+}
+
+Status Remove(Store* store, const StateHome& home, const std::string& id) {
+  if (!IsPlain(id)) return DataLoss("'" + id + "' is no name of a job");
+  std::error_code error;
+  std::filesystem::remove_all(home.job_dir(id), error);
+  if (error) return Unavailable(home.job_dir(id).string() + ": " + error.message());
+  const Status removed = store->Remove(id);
+  return removed.code() == Code::kNotFound ? Status::Ok() : removed;  // another process was quicker
+}
+
+// Ids of ended jobs that `due` names, oldest first.
+Result<std::vector<std::string>> EndedJobs(Store* store,
+                                           const std::function<bool(const JobRecord&)>& due) {
+  TRY_ASSIGN(const std::vector<JobRecord> ended,
+             store->ListJobs({.unfinished = false, .limit = INT_MAX}));
+  std::vector<std::string> ids;
+  for (auto job = ended.rbegin(); job != ended.rend(); ++job) {
+    if (due(*job)) ids.push_back(job->id);
+  }
+  return ids;
+}
+
+Result<std::vector<std::string>> RemoveAll(Store* store, const StateHome& home,
+                                           const std::vector<std::string>& due) {
+  std::vector<std::string> gone;
+  Status first;
+  for (const std::string& id : due) {
+    const Status removed = Remove(store, home, id);
+    if (removed.ok()) {
+      gone.push_back(id);
+      continue;
+    }
+    Log(LogLevel::kInfo, "{}: not removed: {}", id, removed.message());
+    if (first.ok()) first = removed.With(id);
+  }
+  if (gone.empty() && !first.ok()) return first;
+  return gone;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, WallTime now,
+                                       std::optional<Duration> age) {
+  std::vector<std::string> due;
+  if (age) {
+    TRY_ASSIGN(due,
+               EndedJobs(store, [&](const JobRecord& job) { return now - job.ended >= *age; }));
+  } else {
+    TRY_ASSIGN(due, store->ListExpired(now));
+  }
+  return RemoveAll(store, home, due);
+}
+
+Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home) {
+  TRY_ASSIGN(const std::vector<std::string> due,
+             EndedJobs(store, [](const JobRecord& job) { return !job.damage.empty(); }));
+  return RemoveAll(store, home, due);
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,152 @@
+#include "controller/run/controller.h"
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "controller/files/stage_files.h"
+#include "controller/run/job_run.h"
+#include "controller/store/record_text.h"
+#include "job/spec/elastic.h"
+#include "job/spec/json.h"
+#include "rendezvous/logs/disk_retry.h"
+
+namespace shoal::controller {
+
+namespace {
+
+// Roles without a command start what their image starts, which is asked for once, so that all
+// attempts of all tasks start the same.
+Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
+  std::optional<engine::EntryPoint> found;
+  for (job::Role& role : job.roles) {
+    if (job.image.empty() || !job.CommandOf(role).empty()) continue;
+    if (!found) {
+      TRY_ASSIGN(found, engine->FindEntryPoint(job.image));
+    }
+    role.command = found->program;
+    const std::vector<std::string>& more = role.args.empty() ? found->arguments : role.args;
+    role.command.insert(role.command.end(), more.begin(), more.end());
+    role.args.clear();
+    if (!role.command.empty()) continue;
+    return InvalidArgument("role " + role.name + " has no command, and its image " + job.image +
+                           " has neither ENTRYPOINT nor CMD; give the role a command");
+  }
+  return job;
+}
+
+// A commit whose sync has failed may stand in the store all the same: the job would wait there
+// without a controller. Tried again it is stored, or found to be.
+Status SubmitWithPatience(Store* store, const NewJob& job) {
+  bool again = false;
+  const auto submit = [&]() -> Result<bool> {
+    const Status stored = store->Submit(job);
+    const bool known = std::exchange(again, true) && stored.code() == Code::kAlreadyExists;
+    return stored.ok() || known ? Result<bool>(true) : stored;
+  };
+  return rendezvous::RetryOnDiskError(submit, rendezvous::DeviceErrorTimeout).status();
+}
+
+}  // namespace
+
+Result<std::string> Controller::Submit(const job::Job& job) {
+  if (options_.check) TRY(options_.check(job));
+  TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
+  NewJob submitted;
+  submitted.id = NewJobId(job.name);
+  submitted.name = job.name;
+  submitted.engine = options_.engine->name();
+  submitted.job = job::ToJson(whole);
+  submitted.owner = options_.self;
+  submitted.time = options_.clock->Wall();
+  TRY(CheckUtf8(submitted.job));
+  if (!job.files.empty())
+    TRY(StageFiles(job.files, options_.home, options_.home.job_dir(submitted.id)));
+  TRY(SubmitWithPatience(options_.store, submitted));
+  return submitted.id;
+}
+
+namespace {
+
+// Appends to the job only if it is in this state, what `events` makes of it; whoever comes later,
+// or at the same time, is told so.
+Status AppendIf(Store* store, const std::string& id, JobState state,
+                const std::function<Result<std::vector<Event>>(const JobRecord&)>& events) {
+  std::optional<Status> made;
+  const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
+    for (const JobRecord& job : unfinished) {
+      if (job.id != id || job.state != state) continue;
+      Result<std::vector<Event>> all = events(job);
+      made = all.status();
+      return all.ok() ? std::move(*all) : std::vector<Event>();
+    }
+    return {};
+  };
+  TRY(store->AppendDecided(id, decide, Durability::kSynced));
+  if (made) return *made;
+  TRY_ASSIGN(const JobRecord job, store->GetJob(id));
+  return FailedPrecondition("job " + id + " is not " + std::string(job::NameOf(state)) + ", but " +
+                            std::string(job::NameOf(job.state)));
+}
+
+// Ends a job of which no process runs, if it is in this state.
+Status Cancel(const ControllerOptions& options, const std::string& id, JobState state,
+              const std::string& reason) {
+  const WallTime now = options.clock->Wall();
+  TRY(AppendIf(options.store, id, state, [&](const JobRecord&) {
+    return std::vector{EndedEvent(now, JobState::kCancelled, reason, {})};
+  }));
+  RemoveScratch(options.home.job_dir(id), JobState::kCancelled);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status Controller::Resume(const std::string& id) {
+  TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
+  // Counted before it counts: who is killed in between has resumed nothing.
+  if (job.state == JobState::kSuspended) TRY(CountResume(options_.home.job_dir(id)));
+  const WallTime now = options_.clock->Wall();
+  return AppendIf(options_.store, id, JobState::kSuspended, [&](const JobRecord&) {
+    return std::vector{StateEvent(now, JobState::kPending, "resumed"),
+                       Event{0, now, "owner", ToJson(options_.self)}};
+  });
+}
+
+Status Controller::EndSuspended(const std::string& id, const std::string& reason) {
+  return Cancel(options_, id, JobState::kSuspended, reason);
+}
+
+Status Controller::EndWaiting(const std::string& id, const std::string& reason) {
+  return Cancel(options_, id, JobState::kPending, reason);
+}
+
+Status Controller::SuspendWaiting(const std::string& id, const std::string& reason) {
+  return AppendIf(options_.store, id, JobState::kPending, [&](const JobRecord&) {
+    return std::vector{StateEvent(options_.clock->Wall(), JobState::kSuspended, reason)};
+  });
+}
+
+Status Controller::ScaleWaiting(const std::string& id, const std::string& role, int replicas) {
+  return AppendIf(options_.store, id, JobState::kPending,
+                  [&](const JobRecord& record) -> Result<std::vector<Event>> {
+                    TRY_ASSIGN(const job::Job job, job::FromJson(record.job));
+                    const job::Role* found = job.FindRole(role);
+                    const std::string why = found == nullptr
+                                                ? job::ExplainMissingRole(job)
+                                                : job::ExplainResizeRefusal(*found, replicas);
+                    if (!why.empty()) return FailedPrecondition("not scaled: " + role + ": " + why);
+                    return std::vector{ResizedEvent(options_.clock->Wall(), role, replicas)};
+                  });
+}
+
+Result<std::unique_ptr<JobRun>> Controller::Start(net::Loop* loop, const std::string& id,
+                                                  Observer observer) {
+  TRY_ASSIGN(const JobRecord record, options_.store->GetJob(id));
+  TRY_ASSIGN(job::Job job, job::FromJson(record.job));
+  return StartJobRun(options_, loop, id, std::move(job), std::move(observer));
+}
+
+}  // namespace shoal::controller

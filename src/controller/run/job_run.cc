@@ -1,0 +1,602 @@
+// One job's way through the loop: what each thing that can happen (the queue says yes, the engine
+// or the coordinator speaks, the user presses Ctrl-C) does to it.
+//
+//   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kCleanup ──▶ kDone
+//
+// Everything runs on the loop's thread, but for calls of the engine that wait for others
+// (engine_calls.h). Nothing is polled: the queue waits for the store, the first dial for a file.
+
+#include "controller/run/job_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "base/log.h"
+#include "controller/files/outputs.h"
+#include "controller/recovery/reconcile.h"
+#include "controller/run/admission.h"
+#include "controller/run/async_engine_calls.h"
+#include "controller/run/coordinator_status.h"
+#include "controller/run/desired_job.h"
+#include "controller/run/event_batcher.h"
+#include "controller/run/log_delivery.h"
+#include "controller/run/loop_task_group.h"
+#include "controller/run/pending_reasons.h"
+#include "controller/store/file_watch.h"
+#include "controller/store/process_identity.h"
+#include "job/spec/json.h"
+#include "rendezvous/bootstrap/bootstrap_files.h"
+#include "rendezvous/transfer/file_uploader.h"
+#include "rendezvous/transfer/output_downloader.h"
+
+namespace shoal::controller {
+namespace {
+
+// The client dials on its own from here on, should the file's change not be told.
+constexpr Duration kConnectDelay = std::chrono::milliseconds(250);
+// So long a coordinator that was told to kill everything is waited for.
+constexpr Duration kKillTimeout = std::chrono::seconds(3);
+// A job that waits for what others hold looks so often whether their controllers still live.
+constexpr Duration kReconcileInterval = std::chrono::seconds(5);
+
+class Run final : public JobRun {
+ public:
+  Run(const ControllerOptions& options, net::Loop* loop, std::string id, job::Job job,
+      Observer observer)
+      : options_(options),
+        loop_(loop),
+        id_(std::move(id)),
+        dir_(options.home.job_dir(id_)),
+        shared_(options.engine->SharesJobDirectory()),
+        job_(std::move(job)),
+        observer_(std::move(observer)),
+        event_batcher_(options.store, options.clock, loop, id_),
+        logs_(LogStore(dir_), observer_.on_log),
+        policy_(queue::MakeFifoAdmission()),
+        calls_(options.engine, options.home, options.clock, id_) {}
+
+  ~Run() override {
+    tasks_.CancelAll();
+    if (changes_id_ != 0) loop_->Cancel(changes_id_);
+    engine_watch_.reset();
+  }
+
+  void Begin() {
+    tasks_.PostAfter(Duration(0), [this] { Admit(); });
+  }
+  void Drain(const std::string& reason) override;
+  void Kill(const std::string& reason) override;
+
+ private:
+  enum class Phase : uint8_t { kWaiting, kStarting, kRunning, kCleanup, kDone };
+
+  void Note(const std::string& text) {
+    if (observer_.on_note) observer_.on_note(text);
+  }
+  void Record(const std::string& text) {  // also in the job's record
+    Note(text);
+    event_batcher_.AddNote(text);
+  }
+  void ReportState(JobState state, const std::string& why) {
+    if (observer_.on_state) observer_.on_state(state, why);
+  }
+
+  void Admit();
+  void WaitForStore(const std::string& why);
+  void YieldJob();
+  void ReconcileOthers();
+  void StartTasks();
+  Status MakeTasks();
+  Result<engine::DesiredJob> BuildDesiredJob();
+  void ApplySoon();
+  void OnApplied(const Status& status);
+  void ReapplyTasks(const std::string& role);
+  Status WatchForCoordinator();
+  void ConnectAfterDelay() {
+    tasks_.PostAfter(kConnectDelay, [this] {
+      if (!coordinator_.starting()) ConnectCoordinatorClient();
+    });
+  }
+  void ConnectCoordinatorClient();
+  void WithClient(std::function<void(rendezvous::CoordinatorClient*)> command);
+  void OpenFileConnections(const rendezvous::CoordinatorClientOptions& like);
+  void OnOutputsFetched(Status status);
+
+  void OnEngine(const engine::TaskEvent& event);
+  void OnStopped(bool stopped, const std::string& why);
+  void CancelWhileStopped();
+  void OnCoordinatorEnd(const engine::TaskEvent& event);
+  void ReportWait(const std::string& why);
+  void LeaveQueue();
+  void WaitForRequeue();
+  bool IsRequeued(const rendezvous::Verdict& verdict) const;
+  // What a coordinator that is gone has decided; where outputs have to come here, after them.
+  Result<rendezvous::Verdict> ReadEnd() const {
+    return shared_ ? ReadVerdictOrJournal(dir_) : ReadVerdict(dir_);
+  }
+  void DropClient();
+  void OnEvent(const rendezvous::JobEvent& event);
+  void OnClosed(const Status& status);
+
+  void Fail(const std::string& reason, Code code = Code::kInternal);
+  void End(JobState state, const std::string& reason);
+  void Finish(const Status& stored);
+
+  const ControllerOptions options_;
+  net::Loop* const loop_;
+  LoopTaskGroup tasks_{loop_};
+  const std::string id_;
+  const std::filesystem::path dir_;
+  const bool shared_;  // by the job's processes
+  job::Job job_;       // constant once it is admitted
+  const Observer observer_;
+  EventBatcher event_batcher_;
+  LogDelivery logs_;
+  const std::unique_ptr<queue::Admission> policy_;
+
+  Phase phase_ = Phase::kWaiting;
+  std::string queue_wait_reason_;
+  std::string engine_wait_reason_;  // the coordinator does not run, as the engine says
+  PendingReasons pending_reasons_;  // the others
+  std::string cancel_reason_;       // of Drain or Kill
+  CoordinatorStatus coordinator_;
+  DesiredMembership membership_;
+  bool applied_ = false;      // the engine took the tasks
+  bool applying_ = false;     // it is asked to, on a thread of its own
+  bool apply_again_ = false;  // the tasks have changed since that began
+  bool connected_once_ = false;
+  bool queued_ = true;             // where the engine has a queue: the coordinator does not run yet
+  bool stopped_ = false;           // by the engine's owner, as its word is
+  bool awaiting_requeue_ = false;  // the coordinator has ended, to go on in another allocation
+  int64_t last_seq_ = 0;           // of the coordinator's events
+  int coordinator_deaths_ = 0;     // since it was last heard
+  std::vector<std::function<void(rendezvous::CoordinatorClient*)>> pending_commands_;
+  UniqueFd changes_;
+  net::Loop::Id changes_id_ = 0;
+  std::unique_ptr<Store::Watcher> store_watch_;
+  std::unique_ptr<engine::Engine::Watcher> engine_watch_;
+  std::unique_ptr<rendezvous::CoordinatorClient> client_;
+  std::unique_ptr<rendezvous::OutputDownloader> output_fetch_;
+  std::unique_ptr<rendezvous::FileUploader> file_uploader_;  // of a job with files
+  std::optional<rendezvous::Verdict> verdict_;               // while outputs are fetched
+  AsyncEngineCalls calls_;  // the last: its threads use all of the above
+};
+
+// ---- Waiting ------------------------------------------------------------------------------------
+
+void Run::Admit() {
+  if (phase_ != Phase::kWaiting) return;
+  const bool queues = options_.engine->HasOwnQueue();
+  const Result<engine::Capacity> capacity =
+      queues ? Result<engine::Capacity>(engine::Capacity()) : options_.engine->GetCapacity();
+  if (const Status& got = capacity.status(); !got.ok()) return Fail(got.message(), got.code());
+  AdmissionAnswer answer;
+  std::optional<JobRecord> mine;
+  const auto decide = [&](const std::vector<JobRecord>& unfinished) -> std::vector<Event> {
+    for (const JobRecord& job : unfinished) {
+      if (job.id == id_ && job.state == JobState::kPending && job.owner == options_.self)
+        mine = job;
+    }
+    if (!mine) return {};
+    answer = queues ? AdmissionAnswer{AdmissionDecision::kYes, ""}
+                    : DecideAdmission(
+                          id_, unfinished, *capacity, *policy_,
+                          [&root = options_.home.root(), this](const ProcessIdentity& owner) {
+                            return IsAlive(root, owner) && IsResponsive(root, owner, options_.self);
+                          });
+    const WallTime now = options_.clock->Wall();
+    if (answer.answer == AdmissionDecision::kYes) return {StateEvent(now, JobState::kAdmitted, "")};
+    if (answer.answer == AdmissionDecision::kWait && answer.why != queue_wait_reason_)
+      return {StateEvent(now, JobState::kPending, answer.why)};
+    return {};
+  };
+  const Status decided = options_.store->AppendDecided(id_, decide, Durability::kWritten);
+  if (!decided.ok()) return Fail(decided.message());
+  if (!mine) return YieldJob();
+  if (answer.answer == AdmissionDecision::kNever) return Fail(answer.why);
+  if (answer.answer == AdmissionDecision::kWait) return WaitForStore(answer.why);
+  store_watch_.reset();
+  event_batcher_.Reload();
+  if (auto job = job::FromJson(mine->job); job.ok())
+    job_ = std::move(*job);  // may have been scaled
+  ReportState(JobState::kAdmitted, "");
+  StartTasks();
+}
+
+// While it waited it was suspended, ended or taken over by another process.
+void Run::YieldJob() {
+  phase_ = Phase::kCleanup;
+  store_watch_.reset();
+  event_batcher_.Reload();
+  tasks_.PostAfter(Duration(0), [this] { Finish(Status::Ok()); });
+}
+
+void Run::WaitForStore(const std::string& why) {
+  if (why != queue_wait_reason_) ReportState(JobState::kPending, why);
+  queue_wait_reason_ = why;
+  if (store_watch_ != nullptr) return;
+  // Where it is to begin, for who resumes what was suspended before it began.
+  const Status made = WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
+  if (!made.ok()) return Fail(made.message());
+  auto watch = options_.store->Watch([this] { tasks_.Post([this] { Admit(); }); });
+  if (!watch.ok()) return Fail(watch.status().message());
+  store_watch_ = std::move(*watch);
+  tasks_.Post([this] { Admit(); });  // what changed before the watch began
+  tasks_.PostAfter(kReconcileInterval, [this] { ReconcileOthers(); });
+}
+
+void Run::ReconcileOthers() {
+  if (phase_ != Phase::kWaiting) return;
+  if (const auto repaired = Reconcile(MakeReconcileOptions(options_)); !repaired.ok())
+    Log(LogLevel::kWarning, "{}", repaired.status().message());
+  Admit();
+  tasks_.PostAfter(kReconcileInterval, [this] { ReconcileOthers(); });
+}
+
+// ---- Starting -----------------------------------------------------------------------------------
+
+void Run::StartTasks() {
+  phase_ = Phase::kStarting;
+  ReportState(JobState::kStarting, "");
+  event_batcher_.AddState(JobState::kStarting, "");
+  if (const Status made = MakeTasks(); !made.ok()) return Fail(made.message(), made.code());
+}
+
+Status Run::MakeTasks() {
+  TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
+  TRY(logs_.Begin());
+  TRY(WatchForCoordinator());
+  engine_watch_ = options_.engine->Watch(id_, [this](const engine::TaskEvent& event) {
+    tasks_.Post([this, event] { OnEngine(event); });
+  });
+  membership_ = DesiredMembership(&job_);
+  if (options_.engine->HasOwnQueue()) {
+    phase_ = Phase::kRunning;
+    ApplySoon();
+    return Status::Ok();
+  }
+  TRY_ASSIGN(const engine::DesiredJob desired, BuildDesiredJob());
+  TRY(options_.engine->Apply(desired));
+  applied_ = true;
+  phase_ = Phase::kRunning;
+  if (!shared_) ConnectCoordinatorClient();  // so that a wait for it has an end
+  return Status::Ok();
+}
+
+Result<engine::DesiredJob> Run::BuildDesiredJob() {
+  DesiredJobPaths places{dir_, options_.work_dir, options_.program, shared_, {}};
+  if (!shared_) {
+    TRY_ASSIGN(places.seed, rendezvous::ReadBootstrapFiles(dir_.string()));
+  }
+  return MakeDesiredJob(job_, id_, places, membership_);
+}
+
+// A cluster may take minutes to answer, or be away: Ctrl-C is heard meanwhile.
+void Run::ApplySoon() {
+  if (applying_) {
+    apply_again_ = true;
+    return;
+  }
+  auto desired = BuildDesiredJob();
+  if (!desired.ok()) return OnApplied(desired.status());
+  applying_ = true;
+  calls_.Apply(std::move(*desired), [this](const Status& status) {
+    tasks_.Post([this, status] { OnApplied(status); });
+  });
+}
+
+void Run::OnApplied(const Status& status) {
+  applying_ = false;
+  if (phase_ != Phase::kRunning) return;
+  if (!status.ok() && !applied_) return Fail(status.message(), status.code());
+  if (!status.ok()) Note("tasks cannot be made: " + status.message());
+  const bool first = !std::exchange(applied_, true);
+  if (first && !shared_) ConnectCoordinatorClient();  // so that a wait for it has an end
+  if (std::exchange(apply_again_, false)) ApplySoon();
+}
+
+void Run::ReapplyTasks(const std::string& role) {
+  if (options_.engine->HasOwnQueue()) return ApplySoon();
+  const auto desired = BuildDesiredJob();
+  const Status applied = desired.ok() ? options_.engine->Apply(*desired) : desired.status();
+  if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
+}
+
+Status Run::WatchForCoordinator() {
+  if (!shared_) return Status::Ok();
+  TRY_ASSIGN(changes_, OpenDirectoryWatch(dir_));
+  TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
+    if (ConsumeChanges(changes_.get(), "coordinator.json")) ConnectCoordinatorClient();
+  }));
+  if (!options_.engine->HasOwnQueue()) ConnectAfterDelay();  // else when it runs
+  return Status::Ok();
+}
+
+void Run::ConnectCoordinatorClient() {
+  if (changes_id_ != 0) loop_->Cancel(std::exchange(changes_id_, 0));
+  changes_.Reset();
+  if (client_ != nullptr || phase_ != Phase::kRunning) return;
+  rendezvous::CoordinatorClientOptions options;
+  options.job_dir = dir_.string();
+  options.find = [this]() -> Result<rendezvous::CoordinatorAddress> {
+    TRY_ASSIGN(const engine::Endpoint endpoint, options_.engine->Dial(id_));
+    return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
+  };
+  options.logs = logs_.wanted();
+  if (!shared_) options.mirror_dir = dir_.string();
+  options.after_seq = last_seq_;
+  options.log_offsets = logs_.offsets();
+  options.give_up_after = CoordinatorTimeout(job_.limits, *options_.engine);
+  if (shared_)
+    options.lives = [this] { return coordinator_.IsRunning(std::bind_front(&Run::Note, this)); };
+  rendezvous::CoordinatorClientCallbacks callbacks;
+  callbacks.on_connected = [this] {
+    if (connected_once_) Note("the coordinator is back");
+    connected_once_ = true;
+    coordinator_deaths_ = 0;
+  };
+  callbacks.on_event = [this](const rendezvous::JobEvent& event) { OnEvent(event); };
+  if (options.logs) callbacks.on_log = std::bind_front(&LogDelivery::Deliver, &logs_);
+  callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
+  if (!shared_) OpenFileConnections(options);
+  client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
+  for (const auto& command : pending_commands_) command(client_.get());
+  pending_commands_.clear();
+}
+
+// Where the job's processes do not see our directory: files go there, outputs come here.
+void Run::OpenFileConnections(const rendezvous::CoordinatorClientOptions& like) {
+  const rendezvous::TransferOptions files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
+                                          like.give_up_after};
+  rendezvous::TransferOptions outputs = files;
+  outputs.directory = dir_ / "outputs";
+  if (!job_.files.empty()) file_uploader_ = rendezvous::FileUploader::Start(loop_, files);
+  output_fetch_ = rendezvous::OutputDownloader::Start(
+      loop_, outputs, [this](const Status& status) { OnOutputsFetched(status); });
+}
+
+// The job is over, and its outputs are here, or cannot be had.
+void Run::OnOutputsFetched(Status status) {
+  if (!verdict_ || phase_ != Phase::kRunning) return;
+  const bool saved = verdict_->state == JobState::kCancelled &&
+                     rendezvous::EndedWell(*verdict_, job_.success.roles);
+  if (status.ok() && (saved || verdict_->state == JobState::kSucceeded))
+    status = PlaceOutputs(dir_, job_.outputs);
+  if (!status.ok()) Record("outputs may be missing: " + status.message());
+  if (!job_.outputs.empty()) FailOnLostOutputs(status, &*verdict_);
+  if (const Status written = WriteVerdict(dir_, *verdict_); !written.ok())
+    Note("the verdict could not be written: " + written.message());
+  End(verdict_->state, verdict_->reason);
+}
+
+void Run::WithClient(std::function<void(rendezvous::CoordinatorClient*)> command) {
+  if (client_ != nullptr) return command(client_.get());
+  pending_commands_.push_back(std::move(command));
+}
+
+// ---- What the engine says -----------------------------------------------------------------------
+
+void Run::OnEngine(const engine::TaskEvent& event) {
+  using engine::TaskPhase;
+  if (phase_ != Phase::kRunning) return;
+  const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
+  if (event.stopped) return OnStopped(*event.stopped, event.end.reason);
+  if (event.role == kCoordinatorRole) {
+    coordinator_.ApplyEvent(event);
+    if (event.phase == TaskPhase::kRefused) {
+      return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
+                  event.end.reason);
+    }
+    if (gone) OnCoordinatorEnd(event);
+    if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
+      ReportWait(event.end.reason);
+    if (event.phase == TaskPhase::kRunning)
+      options_.engine->HasOwnQueue() ? LeaveQueue() : ConnectAfterDelay();
+    return;
+  }
+  if (const std::string wait = pending_reasons_.ApplyEvent(event); !wait.empty()) Record(wait);
+  if (event.phase == TaskPhase::kRefused) {
+    WithClient([event](rendezvous::CoordinatorClient* client) {
+      client->ReportRefused(event.role, event.index, event.end.reason);
+    });
+    return;
+  }
+  if (membership_.ApplyEvent(event)) ReapplyTasks(event.role);
+  if (gone &&
+      (event.phase == TaskPhase::kLost || event.end.signal != 0 || event.end.exit_code != 0)) {
+    WithClient([event](rendezvous::CoordinatorClient* client) {
+      client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
+    });
+  }
+}
+
+// Its processes are stopped by the engine, or go on: a state, and no loss.
+void Run::OnStopped(bool stopped, const std::string& why) {
+  stopped_ = stopped;
+  Record(why);
+  event_batcher_.SetReason(stopped ? why : "");
+  if (stopped && !cancel_reason_.empty()) return CancelWhileStopped();
+  WithClient([stopped, why](rendezvous::CoordinatorClient* client) { client->Hold(stopped, why); });
+}
+
+// What is stopped hears nobody, perhaps not even its coordinator: it is given time, then ended.
+void Run::CancelWhileStopped() {
+  tasks_.PostAfter(2 * job_.limits.stop_grace, [this] {
+    if (stopped_) End(JobState::kCancelled, cancel_reason_);
+  });
+}
+
+// It is in the engine's own queue.
+void Run::ReportWait(const std::string& why) {
+  queued_ = true;
+  engine_wait_reason_ = why;
+  Note(why);
+  event_batcher_.SetReason(why);
+}
+
+void Run::LeaveQueue() {
+  if (std::exchange(queued_, false)) event_batcher_.SetReason("");
+  engine_wait_reason_.clear();
+  if (std::exchange(awaiting_requeue_, false)) client_.reset();  // it was the last coordinator's
+  ConnectCoordinatorClient();
+}
+
+// Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
+void Run::WaitForRequeue() {
+  if (std::exchange(awaiting_requeue_, true)) return;
+  Record(rendezvous::kContinuesInNextAllocation);
+  if (client_ != nullptr) client_->AckVerdict();
+}
+
+bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
+  return options_.engine->HasOwnQueue() && verdict.state == JobState::kSuspended &&
+         verdict.reason == rendezvous::kContinuesInNextAllocation && cancel_reason_.empty();
+}
+
+void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
+  if (awaiting_requeue_) return;
+  // It may have decided, written its verdict and died before it could tell.
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
+    if (IsRequeued(*verdict)) return WaitForRequeue();
+    event_batcher_.AddVerdict(*verdict);
+    return End(verdict->state, verdict->reason);
+  }
+  ++coordinator_deaths_;
+  const std::string how = DescribeCoordinatorEnd(event.end);
+  if (coordinator_deaths_ >= options_.coordinator_attempts) {
+    return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
+                            coordinator_deaths_, how, calls_.LastLine(kCoordinatorRole, 0)));
+  }
+  Record("the coordinator " + how + "; it is being started again");
+}
+
+// ---- What the coordinator says ------------------------------------------------------------------
+
+void Run::OnEvent(const rendezvous::JobEvent& event) {
+  using Type = rendezvous::JobEvent::Type;
+  if (phase_ != Phase::kRunning) return;
+  last_seq_ = std::max(last_seq_, event.seq);
+  if (event.type == Type::kVerdict && IsRequeued(event.verdict)) return WaitForRequeue();
+  event_batcher_.AddEvent(event);
+  if (membership_.ApplyEvent(event)) ReapplyTasks(event.role);
+  if (event.type == Type::kJob && event.job_state != JobState::kStarting)
+    ReportState(event.job_state, event.text);
+  if (observer_.on_event) observer_.on_event(event);
+  if (event.type != Type::kVerdict || verdict_) return;
+  if (shared_) return End(event.verdict.state, event.verdict.reason);
+  verdict_ = event.verdict;
+  output_fetch_->Finish();
+}
+
+void Run::OnClosed(const Status& status) {
+  if (phase_ != Phase::kRunning) return;
+  if (awaiting_requeue_ || (shared_ && coordinator_.starting())) return DropClient();
+  if (verdict_) return;  // it is known, and the line that fetches outputs says what they are
+  if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
+    event_batcher_.AddVerdict(*verdict);
+    return End(verdict->state, verdict->reason);
+  }
+  if (!shared_ && !engine_wait_reason_.empty()) {
+    return Fail(fmt::format("its coordinator did not run within {}: {}",
+                            FormatDuration(job_.limits.gather), engine_wait_reason_));
+  }
+  Fail(
+      fmt::format("its coordinator cannot be reached: {}{}",
+                  status.ok() ? "it closed the connection before it had decided" : status.message(),
+                  calls_.LastLine(kCoordinatorRole, 0)));
+}
+
+// Until the next coordinator runs. The client is in the middle of telling us.
+void Run::DropClient() {
+  tasks_.PostAfter(Duration(0), [this] {
+    client_.reset();
+    awaiting_requeue_ = false;
+    if (!cancel_reason_.empty()) Drain(cancel_reason_);  // the next one has not heard it
+  });
+}
+
+// ---- What the user says -------------------------------------------------------------------------
+
+void Run::Drain(const std::string& reason) {
+  if (phase_ >= Phase::kCleanup) return;
+  if (cancel_reason_.empty()) cancel_reason_ = reason;
+  // What was resumed and has not begun yet has lost nothing.
+  const bool resumed = std::filesystem::exists(dir_ / "resumes");
+  if (phase_ == Phase::kWaiting || (coordinator_.starting() && !connected_once_))
+    return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
+  if (queued_ && options_.engine->HasOwnQueue()) return End(JobState::kCancelled, reason);
+  WithClient([reason](rendezvous::CoordinatorClient* client) { client->Drain(reason); });
+  if (stopped_) CancelWhileStopped();
+}
+
+void Run::Kill(const std::string& reason) {
+  // What cannot be removed now is recorded, and tried again by the next command.
+  if (phase_ == Phase::kCleanup) {
+    event_batcher_.GiveUp();
+    return calls_.Interrupt();
+  }
+  if (phase_ == Phase::kDone) return;
+  if (cancel_reason_.empty()) cancel_reason_ = reason;
+  if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
+    return End(JobState::kCancelled, reason);
+  client_->Kill(reason);
+  tasks_.PostAfter(kKillTimeout, [this, reason] { End(JobState::kCancelled, reason); });
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+void Run::Fail(const std::string& reason, Code code) {
+  if (verdict_) return OnOutputsFetched(Unavailable(reason));
+  if (!cancel_reason_.empty()) return End(JobState::kCancelled, cancel_reason_);
+  if (observer_.on_failed) observer_.on_failed(code);
+  End(JobState::kFailed, reason);
+}
+
+void Run::End(JobState state, const std::string& reason) {
+  if (phase_ >= Phase::kCleanup) return;
+  phase_ = Phase::kCleanup;
+  store_watch_.reset();
+  calls_.BeginCleanup();
+  if (state == JobState::kSucceeded && shared_) {  // else OnOutputsFetched has looked
+    for (const std::string& text : MissingOutputs(job_.outputs)) Record(text);
+  }
+  const std::string why = state == JobState::kFailed ? pending_reasons_.Explain(reason) : reason;
+  event_batcher_.End(state, why);
+  if (client_ != nullptr) client_->AckVerdict();
+  calls_.CleanUp(state, [this](const Status& stopped) {
+    tasks_.Post([this, stopped] {
+      if (!stopped.ok() && applied_)
+        Note("something of the job may be left: " + stopped.message());
+      else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
+        Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
+      event_batcher_.FlushRest(std::bind_front(&Run::Finish, this));
+    });
+  });
+}
+
+void Run::Finish(const Status& stored) {
+  // A verdict stands in the job's directory as well: the next command records it.
+  if (!stored.ok()) Note("the end of the job could not be stored: " + stored.message());
+  phase_ = Phase::kDone;
+  engine_watch_.reset();
+  client_.reset();
+  output_fetch_.reset();
+  file_uploader_.reset();
+  if (const Status shown = logs_.DeliverRest(); !shown.ok())
+    Note("not all lines of the tasks are shown: " + shown.message());
+  if (observer_.on_end) observer_.on_end(event_batcher_.record());
+}
+
+}  // namespace
+
+std::unique_ptr<JobRun> StartJobRun(const ControllerOptions& options, net::Loop* loop,
+                                    const std::string& id, job::Job job, Observer observer) {
+  auto run = std::make_unique<Run>(options, loop, id, std::move(job), std::move(observer));
+  run->Begin();
+  return run;
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,14 @@
+// The state machine of one job, from admission to "nothing is left". Made by Controller::Start.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "controller/run/controller.h"
+
+namespace shoal::controller {
+
+std::unique_ptr<JobRun> StartJobRun(const ControllerOptions& options, net::Loop* loop,
+                                    const std::string& id, job::Job job, Observer observer);
+
+}  // namespace shoal::controller

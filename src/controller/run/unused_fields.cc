@@ -1,0 +1,169 @@
+#include "controller/run/unused_fields.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace shoal::controller {
+namespace {
+
+using job::Job;
+
+// Engines as bits of a set.
+enum : unsigned { kLocal = 1, kDocker = 2, kKubernetes = 4, kSlurm = 8, kMarathon = 16 };
+constexpr unsigned kAll = kLocal | kDocker | kKubernetes | kSlurm | kMarathon;
+
+struct EngineBit {
+  std::string_view name;
+  unsigned bit;
+};
+constexpr EngineBit kEngines[] = {{"local", kLocal},   {"local-apart", kLocal},
+                                  {"docker", kDocker}, {"kubernetes", kKubernetes},
+                                  {"slurm", kSlurm},   {"marathon", kMarathon}};
+
+// One field, the engines that do nothing with it, and what to do there instead.
+struct Rule {
+  const char* path;
+  unsigned unused_on;
+  bool (*given)(const Job&);
+  const char* advice;
+  bool (*by_role)(const job::Role&) = nullptr;  // instead of `given`, below roles.*
+};
+
+// Whether a task of the job is a parameter server of ours, which alone writes checkpoints.
+bool HasServer(const Job& job) {
+  if (job.framework == job::Framework::kShoal) return true;
+  const auto is_server = [](const std::vector<std::string>& command) {
+    return std::find(command.begin(), command.end(), "ps-server") != command.end();
+  };
+  return is_server(job.command) ||
+         std::any_of(job.roles.begin(), job.roles.end(),
+                     [&](const job::Role& role) { return is_server(role.command); });
+}
+
+bool Checkpoints(const Job& job) { return job.checkpoint.every.count() > 0; }
+bool IsOurs(const Job& job) { return job.framework == job::Framework::kShoal; }
+
+// Outputs besides the one that SHOAL_OUTPUT names; framework shoal writes "model" alone.
+bool OtherOutputs(const Job& job) {
+  return job.outputs.size() > 1 ||
+         (IsOurs(job) && !job.outputs.empty() && !job.outputs.contains("model"));
+}
+
+bool AsksHealth(const job::Role& role) { return role.health.by != job::ReadyBy::kStart; }
+bool SetsCpuAside(const job::Role& role) { return role.resources.cpu_request > 0; }
+bool SetsMemoryAside(const job::Role& role) { return role.resources.memory_request > 0; }
+
+// clang-format off
+constexpr Rule kRules[] = {
+  {"queue", kAll, [](const Job& job) { return job.queue != "default"; },
+   "there is one queue, first in, first out; on a cluster its own settings choose one (slurm.partition, kubernetes.labels)"},
+  {"priority", kAll, [](const Job& job) { return job.priority != 0; },
+   "jobs start in the order in which they were submitted; on a cluster its own settings rank them (slurm.qos, kubernetes.priority_class)"},
+  {"image", kLocal | kSlurm, [](const Job& job) { return !job.image.empty(); },
+   "the programs run on this engine's machines without it, so what they need must be installed there; docker, kubernetes and marathon use images"},
+  {"container.volumes", kLocal | kSlurm | kKubernetes, [](const Job& job) { return !job.container.volumes.empty(); },
+   "nothing is mounted; processes see their machine's files under their own paths, and pods what kubernetes.volumes names"},
+  {"container.work_dir", kLocal | kSlurm | kMarathon, [](const Job& job) { return !job.container.work_dir.empty(); },
+   "write `cd` into the command instead"},
+  {"container.user", kLocal | kSlurm | kMarathon, [](const Job& job) { return !job.container.user.empty(); },
+   "programs run as whoever runs the job; on Marathon marathon.user says as whom"},
+  {"container.pids", kAll & ~kDocker, [](const Job& job) { return job.container.pids > 0; },
+   "only docker limits processes by job"},
+  {"container.shm", kLocal | kSlurm | kMarathon, [](const Job& job) { return job.container.shm_bytes > 0; },
+   "/dev/shm has the size that its machine gives it; on Marathon marathon.parameters can say [shm-size=2g]"},
+  {"container.network", kAll & ~kDocker, [](const Job& job) { return job.container.own_network; },
+   "only docker makes a network for each job"},
+  {"roles.*.resources.requests.cpu", kLocal | kDocker, nullptr,
+   "CPU is not set aside here; resources.cpu limits it", SetsCpuAside},
+  {"roles.*.resources.requests.memory", kSlurm, nullptr,
+   "Slurm sets aside what the limit is; give resources.memory", SetsMemoryAside},
+  {"roles.*.health", kAll & ~kMarathon, nullptr,
+   "only marathon asks; `ready` is asked on every engine, at the start", AsksHealth},
+  {"data", kAll & ~kDocker & ~kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
+   "only framework shoal reads it; tell the programs by their command or environment where their data is"},
+  {"data", kDocker | kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
+   "its files are mounted into containers, but only framework shoal reads it; tell the programs by their command or environment where their data is"},
+  {"checkpoint", kAll, [](const Job& job) { return Checkpoints(job) && !HasServer(job); },
+   "only parameter servers are saved by it, and this job has none (framework shoal, or a role with the command [\"@shoal\", ps-server])"},
+  {"checkpoint", kKubernetes, [](const Job& job) { return Checkpoints(job) && HasServer(job); },
+   "the pods share no directory for checkpoints, so none is written; server_copies keeps rows when a server is lost"},
+  {"outputs", kAll, OtherOutputs,
+   "programs are told of one, in SHOAL_OUTPUT: the one named model, or the only one"},
+};
+// clang-format on
+
+// The paths of this job that a rule is of.
+std::vector<std::string> PathsOf(const Rule& rule, const Job& job) {
+  if (rule.by_role == nullptr)
+    return rule.given(job) ? std::vector<std::string>{rule.path} : std::vector<std::string>();
+  std::vector<std::string> paths;
+  for (const job::Role& role : job.roles) {
+    if (rule.by_role(role))
+      paths.push_back("roles." + role.name + (rule.path + std::string_view("roles.*").size()));
+  }
+  return paths;
+}
+
+// Sections for one engine each. An ask of a role counts as the job's.
+std::string OtherEnginesSections(const Job& job, unsigned engine) {
+  std::string names;
+  const auto add = [&](const char* name, unsigned own, bool given) {
+    if (given && own != engine) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  const auto a_role = [&](const auto& asks) {
+    return std::any_of(job.roles.begin(), job.roles.end(), asks);
+  };
+  const bool slurm =
+      a_role([](const job::Role& role) { return role.slurm != job::SlurmSettings(); });
+  const bool pods =
+      a_role([](const job::Role& role) { return role.kubernetes != job::PodSettings(); });
+  add("slurm", kSlurm, job.slurm != job::Slurm() || slurm);
+  add("kubernetes", kKubernetes, job.kubernetes != job::Kubernetes() || pods);
+  add("marathon", kMarathon, job.marathon != job::Marathon());
+  return names;
+}
+
+}  // namespace
+
+Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places) {
+  if (!job.store.empty()) {
+    return InvalidArgument("store: got '" + job.store +
+                           "', expected none: everything of a job is kept in the state directory; "
+                           "leave it out, and set SHOAL_HOME to move that");
+  }
+  if (IsOurs(job)) return Status::Ok();
+  for (const job::DataSource& data : job.data) {
+    for (const char* field : {"shard_by", "format"}) {
+      const std::string path = "data." + data.name + "." + field;
+      const bool usual = field == std::string_view("format") && data.format == "text";
+      if (!places.Has(path) || usual) continue;
+      return InvalidArgument(
+          path +
+          ": expected with framework shoal only: nothing splits or reads the data "
+          "of other programs; leave it out, and let them take their part by "
+          "SHOAL_INDEX of SHOAL_REPLICAS");
+    }
+  }
+  return Status::Ok();
+}
+
+std::vector<UnusedField> UnusedFields(const Job& job, const std::string& engine) {
+  const auto* const found = std::find_if(std::begin(kEngines), std::end(kEngines),
+                                         [&](const EngineBit& one) { return one.name == engine; });
+  if (found == std::end(kEngines)) return {};
+  std::vector<UnusedField> unused;
+  for (const Rule& rule : kRules) {
+    if ((rule.unused_on & found->bit) == 0) continue;
+    for (const std::string& path : PathsOf(rule, job)) {
+      unused.push_back(
+          {path, path + ": the engine " + engine + " does nothing with it: " + rule.advice});
+    }
+  }
+  if (const std::string names = OtherEnginesSections(job, found->bit); !names.empty()) {
+    unused.push_back({names, names + ": the engine " + engine +
+                                 " does not look at it; what it says holds on that engine alone"});
+  }
+  return unused;
+}
+
+}  // namespace shoal::controller

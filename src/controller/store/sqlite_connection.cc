@@ -1,0 +1,219 @@
+#include "controller/store/sqlite_connection.h"
+
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+
+#include "base/fault_injection.h"
+
+namespace shoal::controller {
+
+namespace {
+
+// " (Input/output error)"; empty for 0.
+std::string SystemError(int error) {
+  return error == 0 ? "" : " (" + std::generic_category().message(error) + ")";
+}
+
+// Of a file that could not be opened with this error. SQLite tells that of its last attempt, so
+// after a moment's EIO it may be any; these do not pass by themselves.
+Code CannotOpenCode(int error) {
+  for (const int lasting : {0, EACCES, EPERM, EROFS, EISDIR, ENOTDIR, ELOOP, EMFILE, ENFILE})
+    if (error == lasting) return Code::kFailedPrecondition;
+  return Code::kUnknown;
+}
+
+}  // namespace
+
+Status LockedTooLong(const std::string& file) {
+  return FailedPrecondition(file +
+                            ": another program holds the file locked for too long; see who with "
+                            "`fuser` and try again");
+}
+
+Status SqliteStatus(sqlite3* db, int result) {
+  const char* name = db == nullptr ? nullptr : sqlite3_db_filename(db, "main");
+  const std::string file = name == nullptr || *name == 0 ? "shoal.db" : name;
+  switch (result & 0xff) {
+    case SQLITE_OK:
+    case SQLITE_ROW:
+    case SQLITE_DONE:
+      return Status::Ok();
+    case SQLITE_FULL:
+      return ResourceExhausted(file +
+                               ": the disk is full, so the state of jobs cannot be saved; "
+                               "free some space and try again");
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return DataLoss(file +
+                      ": the file is damaged or is no database; move it away (the jobs it "
+                      "recorded are then forgotten) and try again");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return LockedTooLong(file);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return PermissionDenied(file +
+                              ": the state of jobs cannot be written: permission denied; "
+                              "set SHOAL_HOME to a directory of yours");
+    case SQLITE_CANTOPEN: {
+      const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
+      return {CannotOpenCode(error), file + ": cannot be opened" + SystemError(error) +
+                                         "; is its directory there and writable? "
+                                         "Set SHOAL_HOME to another one if not"};
+    }
+    case SQLITE_IOERR:
+      return {Code::kUnknown, file + ": reading or writing failed (" + sqlite3_errstr(result) +
+                                  "); is the disk full or failing?"};
+    case SQLITE_CONSTRAINT:
+      return AlreadyExists(file + ": " + (db == nullptr ? "conflict" : sqlite3_errmsg(db)));
+    default:
+      return Internal(file + ": " + (db == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(db)));
+  }
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+int64_t Statement::Int(int column) const { return sqlite3_column_int64(statement_, column); }
+
+void SqliteConnection::Close::operator()(sqlite3* db) const { sqlite3_close(db); }
+
+Statement& Statement::Bind(int at, std::string_view text) {
+  sqlite3_bind_text64(statement_, at, text.data() == nullptr ? "" : text.data(), text.size(),
+                      SQLITE_STATIC, SQLITE_UTF8);
+  return *this;
+}
+
+Statement& Statement::Bind(int at, int64_t value) {
+  sqlite3_bind_int64(statement_, at, value);
+  return *this;
+}
+
+Result<bool> Statement::Step() {
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  return SqliteStatus(db_, result);
+}
+
+Status Statement::Run() {
+  TRY_ASSIGN(const bool row, Step());
+  return row ? Internal("a statement gave a row that nobody asked for") : Status::Ok();
+}
+
+std::string Statement::Text(int column) const {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return text == nullptr ? "" : std::string(text, static_cast<size_t>(size));
+}
+
+namespace {
+
+// SQLite takes a read that failed with EIO for a damaged file (SQLITE_IOERR_CORRUPTFS, then
+// SQLITE_CORRUPT), and a user who is told so moves away a file that is whole.
+struct Methods : sqlite3_io_methods {
+  const sqlite3_io_methods* plain = nullptr;
+};
+
+int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 at) {
+  const auto* const ours = static_cast<const Methods*>(file->pMethods);
+  const int result = FaultPoint("store.read").ok() ? ours->plain->xRead(file, out, size, at)
+                                                   : SQLITE_IOERR_CORRUPTFS;
+  return result == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : result;
+}
+
+// The same methods with our Read; SQLite has one set for databases and one for their journals.
+const sqlite3_io_methods* WithOurRead(const sqlite3_io_methods* plain) {
+  static std::mutex mu;
+  static std::array<Methods, 4> made;
+  const std::lock_guard lock(mu);
+  for (Methods& one : made) {
+    if (one.plain == plain) return &one;
+    if (one.plain != nullptr) continue;
+    static_cast<sqlite3_io_methods&>(one) = *plain;
+    one.xRead = Read;
+    one.plain = plain;
+    return &one;
+  }
+  return plain;
+}
+
+// SQLite's own way to files, but for reads that fail, and for another thing: it syncs the directory
+// with the first commit of every process, in case it made the write-ahead log itself. Who opens a
+// log that is there has not made it (and who made it has synced the directory before the tables
+// came: MakeSchema), so its commits stay one sync.
+const char* VfsName() {
+  static const sqlite3_vfs* const plain = sqlite3_vfs_find("unix");
+  static sqlite3_vfs ours;
+  static const bool registered = [] {
+    ours = *plain;
+    ours.zName = "shoal-unix";
+    ours.xOpen = [](sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
+      if ((flags & SQLITE_OPEN_WAL) != 0 && name != nullptr && access(name, F_OK) == 0)
+        flags &= ~SQLITE_OPEN_CREATE;
+      const int opened = plain->xOpen(vfs, name, file, flags, out);
+      if (opened == SQLITE_OK) file->pMethods = WithOurRead(file->pMethods);
+      return opened;
+    };
+    return sqlite3_vfs_register(&ours, 0) == SQLITE_OK;
+  }();
+  return registered ? ours.zName : nullptr;
+}
+
+}  // namespace
+
+Result<SqliteConnection> SqliteConnection::Open(const std::filesystem::path& path,
+                                                int busy_timeout_ms) {
+  sqlite3* db = nullptr;
+  const int result =
+      sqlite3_open_v2(path.c_str(), &db,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, VfsName());
+  SqliteConnection handle;
+  handle.db_.reset(db);
+  if (result != SQLITE_OK) return SqliteStatus(db, result);
+  // After any error SQLite tries to open for reading alone, and would then tell of permissions.
+  if (sqlite3_db_readonly(db, "main") == 1 && access(path.c_str(), W_OK) == 0)
+    return Status(Code::kUnknown, path.string() +
+                                      ": could not be opened for writing (disk I/O "
+                                      "error); try again");
+  sqlite3_busy_timeout(db, busy_timeout_ms);
+  // The last one out does not rewrite the file: that costs two syncs, and the next one reads the
+  // log as well. Every 1000 pages a commit does it anyway.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return handle;
+}
+
+Status SqliteConnection::Execute(const char* sql) {
+  return SqliteStatus(db_.get(), sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr));
+}
+
+Result<Statement> SqliteConnection::Prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int result =
+      sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (result != SQLITE_OK) return SqliteStatus(db_.get(), result);
+  return Statement(db_.get(), statement);
+}
+
+Result<Transaction> Transaction::Begin(SqliteConnection* db) {
+  TRY(db->Execute("BEGIN IMMEDIATE"));
+  return Transaction(db);
+}
+
+Transaction::~Transaction() {
+  if (db_ != nullptr) (void)db_->Execute("ROLLBACK");
+}
+
+Status Transaction::Commit() {
+  TRY(FaultPoint("store.commit"));
+  TRY(db_->Execute("COMMIT"));
+  db_ = nullptr;
+  return FaultPoint("store.committed");  // as a sync that fails
+}
+
+}  // namespace shoal::controller

@@ -1,0 +1,116 @@
+// Lines of CSV files as examples.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "data/examples/csv.h"
+#include "data/examples/decimal.h"
+#include "data/examples/example_parser.h"
+
+namespace shoal::data {
+namespace {
+
+class CsvParser final : public ExampleParser {
+ public:
+  CsvParser(const ExampleOptions& options, ExampleSet* set)
+      : options_(options), columns_(*options.csv), set_(*set) {}
+
+  bool IsHeader(const char* text, const char* newline, ParseError* fault) override {
+    if (columns_.header.empty()) return false;
+    std::string_view line(text, static_cast<size_t>(newline - text));
+    if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    if (line != columns_.header)
+      *fault = {text, "the same columns in every file: " + columns_.header.substr(0, 100)};
+    return true;
+  }
+
+  ParseError Parse(const char* text, const char* newline) override {
+    const char* end = newline;
+    while (end > text && IsBlank(end[-1]) && end[-1] != columns_.delimiter) --end;
+    if (text == end) return {};
+    line_.clear();
+    float label = 0;
+    size_t column = 0;
+    for (const char* at = text; at <= end; ++column) {
+      const char* const begin = at;
+      std::string_view cell;
+      if (!NextCell(&at, end, columns_.delimiter, &room_, &cell))
+        return {begin, "a quoted cell that ends before its delimiter, on the same line"};
+      if (column >= columns_.columns.size()) return WrongNumber(begin);
+      if (column == columns_.label) {
+        if (!ParseLabel(cell, &label)) return {begin, ExpectedLabel(options_)};
+      } else if (!cell.empty()) {
+        Add(columns_.columns[column], cell);
+      }
+    }
+    if (column != columns_.columns.size()) return WrongNumber(text);
+    Append(label);
+    return {};
+  }
+
+ private:
+  ParseError WrongNumber(const char* at) const {
+    return {at, fmt::format("{} columns in every line, as in the first", columns_.columns.size())};
+  }
+
+  static bool ParseNumber(std::string_view cell, float* value) {
+    const char* const end = cell.data() + cell.size();
+    return !cell.empty() && ParseReal(cell.data(), end, value) == end;
+  }
+
+  bool ParseLabel(std::string_view cell, float* label) const {
+    return ParseNumber(cell, label) && NormalizeLabel(options_, label);
+  }
+
+  void Add(const CsvColumns::Column& column, std::string_view cell) {
+    float value = 1;
+    uint64_t feature = column.feature;
+    if (column.categorical || !ParseNumber(cell, &value)) {
+      value = 1;
+      feature = HashBytes(cell, HashBytes("=", feature));
+    }
+    if (value == 0) return;
+    const auto field = static_cast<uint16_t>(FieldOf(options_, column.field));
+    line_.push_back({HashFeature(feature, options_.hash_bits), value, field});
+  }
+
+  void Append(float label) {
+    SortAndMerge(&line_);
+    const size_t before = set_.features.size();
+    const bool ones =
+        std::all_of(line_.begin(), line_.end(), [](const auto& one) { return one.value == 1; });
+    if (set_.values.empty() && !ones) {
+      set_.values.Reserve(before + 1);
+      std::fill(set_.values.data(), set_.values.data() + before, 1.0f);
+      set_.values.SetSize(before);
+    }
+    const bool values = !ones || !set_.values.empty();
+    for (const FeatureValue& one : line_) {
+      set_.features.Push(one.feature);
+      if (values) set_.values.Push(one.value);
+      if (!options_.keep_fields) continue;
+      set_.fields.Push(one.field);
+      set_.field_end = std::max<uint32_t>(set_.field_end, one.field + 1u);
+    }
+    set_.labels.Push(label);
+    set_.starts.Push(set_.features.size());
+    if (!line_.empty())
+      set_.feature_end = std::max<uint64_t>(set_.feature_end, line_.back().feature + 1ull);
+  }
+
+  const ExampleOptions& options_;
+  const CsvColumns& columns_;
+  ExampleSet& set_;
+  std::vector<FeatureValue> line_;
+  std::string room_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExampleParser> MakeCsvParser(const ExampleOptions& options, ExampleSet* set) {
+  return std::make_unique<CsvParser>(options, set);
+}
+
+}  // namespace shoal::data

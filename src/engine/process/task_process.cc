@@ -1,0 +1,85 @@
+#include "engine/process/task_process.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "engine/tasks/job_files.h"
+#include "engine/tasks/restart_rules.h"
+
+extern char** environ;
+
+namespace shoal::engine {
+namespace {
+
+void Replace(std::string* text, const std::string& mark, const std::string& by) {
+  for (size_t at = text->find(mark); at != std::string::npos; at = text->find(mark, at + by.size()))
+    text->replace(at, mark.size(), by);
+}
+
+}  // namespace
+
+std::string TaskVariable(const std::string& role, int index, int incarnation) {
+  return role + "/" + std::to_string(index) + "/" + std::to_string(incarnation);
+}
+
+TaskEnd DecodeWaitStatus(int wait_status) {
+  TaskEnd end;
+  if (wait_status != -1 && WIFSIGNALED(wait_status)) end.signal = WTERMSIG(wait_status);
+  if (wait_status != -1 && WIFEXITED(wait_status)) end.exit_code = WEXITSTATUS(wait_status);
+  end.reason = DescribeEnd(end);
+  return end;
+}
+
+std::vector<std::string> CleanEnvironment() {
+  static constexpr std::string_view kKept[] = {
+      "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+      // where the user's programs find their own
+      "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME",
+      "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+      "SSL_CERT_FILE", "SSL_CERT_DIR",
+      // curl and others read the one or the other spelling
+      "http_proxy", "https_proxy", "no_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+      "ALL_PROXY",
+      // ours
+      "SHOAL_LOG", "SHOAL_FAULTS", "SHOAL_ISOLATION", "SHOAL_HOME", "SHOAL_CACHE",
+      "SHOAL_CACHE_LIMIT", "SHOAL_NVML", "SHOAL_GPU_DIR",
+      // of sanitized builds
+      "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"};
+  std::vector<std::string> kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool keep = std::find(std::begin(kKept), std::end(kKept), name) != std::end(kKept) ||
+                      name.starts_with("LC_");
+    if (keep) kept.emplace_back(text);
+  }
+  return kept;
+}
+
+SpawnSpec MakeSpawnSpec(const TaskIdentity& place, const DesiredTask& desired,
+                        std::vector<std::string> environment) {
+  SpawnSpec spec;
+  spec.argv = desired.argv;
+  for (std::string& arg : spec.argv)
+    Replace(&arg, kIncarnationPlaceholder, std::to_string(place.incarnation));
+  spec.env = std::move(environment);
+  for (const auto& [name, value] : desired.env) {
+    std::erase_if(spec.env,
+                  [&](const std::string& entry) { return entry.starts_with(name + "="); });
+    spec.env.push_back(name + "=" + value);
+  }
+  spec.env.push_back(std::string(kJobVariable) + "=" + place.job_id);
+  spec.env.push_back(std::string(kDirVariable) + "=" + place.job_dir);
+  spec.env.push_back(std::string(kTaskVariable) + "=" +
+                     TaskVariable(place.role, place.index, place.incarnation));
+  spec.work_dir = desired.work_dir;
+  spec.log = TaskLogPath(place.job_dir, place.role, place.index);
+  return spec;
+}
+
+}  // namespace shoal::engine

@@ -1,0 +1,28 @@
+#include "engine/tasks/coordinator_location.h"
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/json.h"
+
+namespace shoal::engine {
+
+Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
+                                                    const std::string& job_dir) {
+  constexpr size_t kMaxFile = 4096;
+  const std::filesystem::path path = std::filesystem::path(job_dir) / "coordinator.json";
+  auto text = ReadFile(path, kMaxFile);
+  if (!text.ok()) {
+    if (text.status().code() != Code::kNotFound) return text.status();
+    return Unavailable("the coordinator of job " + job_id + " does not listen yet");
+  }
+  TRY_ASSIGN(const json::object object, ParseJsonObject(*text));
+  TRY_ASSIGN(const std::string host, GetString(object, "host"));
+  TRY_ASSIGN(const int64_t port, GetInt(object, "port"));
+  TRY_ASSIGN(const int64_t pid, GetInt(object, "pid"));
+  if (port <= 0 || port > UINT16_MAX || pid <= 0 || pid > INT32_MAX)
+    return DataLoss(path.string() + ": port or pid is out of range");
+  return CoordinatorLocation{{host, static_cast<uint16_t>(port)}, pid};
+}
+
+}  // namespace shoal::engine

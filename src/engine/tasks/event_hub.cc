@@ -1,0 +1,70 @@
+#include "engine/tasks/event_hub.h"
+
+#include <algorithm>
+
+namespace shoal::engine {
+
+struct EventHub::Subscription {
+  // Recursive, because a callback may end its own watch.
+  std::recursive_mutex calling;
+  std::function<void(const TaskEvent&)> on_event;  // guarded by calling; empty once ended
+};
+
+struct EventHub::Shared {
+  std::mutex mu;
+  std::multimap<std::string, std::shared_ptr<Subscription>> watches;  // guarded by mu
+};
+
+class EventHub::Handle final : public Engine::Watcher {
+ public:
+  Handle(std::shared_ptr<Shared> shared, std::shared_ptr<Subscription> watch)
+      : shared_(std::move(shared)), watch_(std::move(watch)) {}
+  ~Handle() override {
+    {
+      std::lock_guard lock(shared_->mu);
+      std::erase_if(shared_->watches, [&](const auto& entry) { return entry.second == watch_; });
+    }
+    std::lock_guard lock(watch_->calling);  // waits for a call under way on another thread
+    ended_ = std::move(watch_->on_event);
+    watch_->on_event = nullptr;
+  }
+
+ private:
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<Subscription> watch_;
+  std::function<void(const TaskEvent&)> ended_;  // dies after the lock is let go
+};
+
+EventHub::EventHub() : shared_(std::make_shared<Shared>()) {}
+
+EventHub::~EventHub() {
+  std::lock_guard lock(shared_->mu);
+  shared_->watches.clear();
+}
+
+std::unique_ptr<Engine::Watcher> EventHub::Watch(const std::string& job_id,
+                                                 std::function<void(const TaskEvent&)> on_event) {
+  auto watch = std::make_shared<Subscription>();
+  watch->on_event = std::move(on_event);
+  {
+    std::lock_guard lock(shared_->mu);
+    shared_->watches.emplace(job_id, watch);
+  }
+  return std::make_unique<Handle>(shared_, std::move(watch));
+}
+
+void EventHub::Publish(const TaskEvent& event) {
+  std::vector<std::shared_ptr<Subscription>> called;
+  {
+    std::lock_guard lock(shared_->mu);
+    auto [begin, end] = shared_->watches.equal_range(event.job_id);
+    for (auto it = begin; it != end; ++it) called.push_back(it->second);
+  }
+  for (const std::shared_ptr<Subscription>& watch : called) {
+    std::lock_guard lock(watch->calling);
+    // A copy: the callback may end its own watch, which takes the function away.
+    if (auto on_event = watch->on_event) on_event(event);
+  }
+}
+
+}  // namespace shoal::engine

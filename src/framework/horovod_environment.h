@@ -1,0 +1,21 @@
+// The dialect of framework horovod, over Gloo: each rank's number in the three groups that it will
+// join, and where the key-value store is by which these form, role `rendezvous` of the job.
+//
+// Source: Horovod 0.28.1 horovod/runner/gloo_run.py, horovod/common/gloo/gloo_context.cc.
+#pragma once
+
+#include "framework/framework_environment.h"
+
+namespace shoal::framework {
+
+class HorovodEnvironment final : public FrameworkEnvironment {
+ public:
+  job::Framework framework() const override { return job::Framework::kHorovod; }
+  Status AddVariables(const job::Job& job, const ClusterDescription& cluster,
+                      const TaskContext& task, Environment* env) const override;
+  Status AddProcessVariables(const job::Job& job, const ClusterDescription& cluster,
+                             const TaskContext& task, int local_rank,
+                             Environment* env) const override;
+};
+
+}  // namespace shoal::framework

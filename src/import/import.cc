@@ -1,0 +1,175 @@
+#include "import/import.h"
+
+#include <set>
+#include <utility>
+
+#include "import/conversion/importer.h"
+#include "import/job_documents.h"
+#include "import/kubernetes/pod_environment.h"
+#include "import/slurm/slurm_script.h"
+#include "job/file/parse.h"
+#include "job/file/write_yaml.h"
+
+namespace shoal::importer {
+namespace {
+
+using job::Node;
+
+std::string Replaced(std::string text, const std::string& what, const std::string& with) {
+  for (size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + with.size())) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
+}
+
+// A command that --set gave is left as it is.
+void ExpandCommands(const job::Job& before, ImportedJob* imported) {
+  for (job::Role& role : imported->job.roles) {
+    const job::Role* same = before.FindRole(role.name);
+    if (same == nullptr || same->command != role.command || same->args != role.args) continue;
+    std::map<std::string, std::string> env = role.env;
+    env.insert(imported->job.env.begin(), imported->job.env.end());
+    std::set<std::string> unresolved;
+    role.command = ExpandCommand(role.command, env, imported->job.framework, &unresolved);
+    // No shell stands before an entry point, so that what is known at the start only stays.
+    for (std::string& word : role.args) word = ExpandReferences(word, env, &unresolved);
+    std::string list;
+    for (const std::string& name : unresolved) {
+      if (LooksLikeVariable(name)) list += (list.empty() ? "$(" : ", $(") + name + ")";
+    }
+    if (list.empty()) continue;
+    const std::string at = "roles." + role.name;
+    imported->losses.push_back({{},
+                                at + ".command",
+                                list +
+                                    " stays as it is: no variable of that name is known here; "
+                                    "give it with --set " +
+                                    at + ".env.NAME=VALUE",
+                                at + ".command",
+                                false,
+                                ""});
+  }
+  imported->references = false;
+}
+
+// What becomes of a file that is of a dialect, when it has been read.
+Result<std::optional<ImportedJob>> CollectResult(const std::string& dialect,
+                                                 const std::string& file, const job::Errors& errors,
+                                                 Diagnostics* diagnostics, JobBuilder* builder) {
+  if (!errors.empty()) return errors.ToStatus();
+  ImportedJob imported{dialect, file, builder->Build(), {}, false};
+  imported.losses = diagnostics->TakeLosses();
+  imported.commandless = builder->TakeRolesWithoutCommand();
+  return std::optional<ImportedJob>(std::move(imported));
+}
+
+}  // namespace
+
+Result<std::optional<ImportedJob>> ImportText(std::string_view text, const std::string& file,
+                                              const std::string& which) {
+  job::Errors errors(file, {});
+  if (IsSlurmScript(text)) {
+    Diagnostics diagnostics(file, &errors);
+    JobBuilder builder(file, &diagnostics);
+    ImportSlurmScript(text, file, &builder);
+    return CollectResult(kSlurmScript, file, errors, &diagnostics, &builder);
+  }
+  std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
+  if (!errors.empty()) return std::optional<ImportedJob>();  // ParseJob says it
+  const std::vector<const Node*> flat = ListDocuments(&documents);
+  const std::vector<JobDocument> jobs = FindJobDocuments(flat);
+  if (jobs.empty()) {
+    if (!IsKubernetesOnly(flat)) return std::optional<ImportedJob>();
+    ReportNoKnownJob(flat, &errors);
+    return errors.ToStatus();
+  }
+  const JobDocument found = ChooseJobDocument(jobs, which, &errors);
+  if (!errors.empty()) return errors.ToStatus();
+  Diagnostics diagnostics(file, &errors);
+  JobBuilder builder(file, &diagnostics);
+  found.importer->Import(*found.document, &builder);
+  ReportOtherDocuments(flat, jobs, found, &diagnostics);
+  auto taken = CollectResult(found.dialect, file, errors, &diagnostics, &builder);
+  const bool words =
+      found.importer == &MarathonImporter() || found.importer == &MetronomeImporter();
+  if (taken.ok()) (*taken)->references = !words;
+  return taken;
+}
+
+std::vector<JobInFile> ListJobs(std::string_view text) {
+  job::Errors errors("", {});
+  std::vector<JobInFile> listed;
+  if (IsSlurmScript(text)) return listed;
+  std::vector<Node> documents = job::ParseYamlDocuments(text, &errors);
+  if (!errors.empty()) return listed;
+  for (const JobDocument& job : FindJobDocuments(ListDocuments(&documents)))
+    listed.push_back({job.number, job.name, job.dialect});
+  return listed;
+}
+
+Result<ImportedJob> FinishImport(ImportedJob imported, const std::vector<std::string>& overrides) {
+  const std::string label = imported.file + " as imported";
+  Result<job::Job> job =
+      job::ParseJob(job::WriteYaml(imported.job), label, overrides, &imported.places);
+  if (!job.ok()) {
+    // A container without a command is better told where it stands.
+    for (const ImportLoss& loss : imported.losses) {
+      if (loss.sentence.starts_with("the container has no command and no image")) {
+        return InvalidArgument(FormatLoss(imported, loss));
+      }
+    }
+    return InvalidArgument(job.status().message() + "\n(`shoal import " + imported.file +
+                           "` prints the job that these lines are of)");
+  }
+  for (const auto& [name, loss] : imported.commandless) {
+    const job::Role* role = job->FindRole(name);
+    if (role != nullptr && role->command.empty() && role->replicas > 0)
+      return InvalidArgument(FormatLoss(imported, loss));
+  }
+  const job::Job before = std::exchange(imported.job, std::move(*job));
+  imported.job.file = imported.file;
+  // The others are places of the job file that it was imported as.
+  std::erase_if(imported.places.at, [](const auto& one) { return one.second.set < 0; });
+  if (imported.references) ExpandCommands(before, &imported);
+  return imported;
+}
+
+Result<ImportedJob> LoadJobFile(const std::string& path, const std::vector<std::string>& overrides,
+                                const std::string& which) {
+  TRY_ASSIGN(const std::string text, job::ReadJobFile(path));
+  TRY_ASSIGN(std::optional<ImportedJob> imported, ImportText(text, path, which));
+  if (imported) return FinishImport(std::move(*imported), overrides);
+  if (!which.empty()) {
+    return InvalidArgument(path + ": --document: got " + job::PrintableText(which) +
+                           ", expected none: a job file has one document");
+  }
+  ImportedJob own{"", path, {}, {}, false};
+  TRY_ASSIGN(own.job, job::ParseJob(text, path, overrides, &own.places));
+  return own;
+}
+
+std::string FormatLoss(const ImportedJob& imported, const ImportLoss& loss) {
+  std::string text = imported.file;
+  if (loss.place.line > 0) {
+    text += ":" + std::to_string(loss.place.line) + ":" + std::to_string(loss.place.column);
+  }
+  return text + ": " + (loss.field.empty() ? "" : loss.field + ": ") + loss.sentence;
+}
+
+std::string WriteImported(const ImportedJob& imported) {
+  job::Comments comments;
+  if (!imported.dialect.empty()) {
+    size_t kept_less = 0;
+    for (const ImportLoss& loss : imported.losses) kept_less += loss.minor ? 0 : 1;
+    comments[""].push_back("From " + imported.file + ", " + WithArticle(imported.dialect) + ". " +
+                           (kept_less == 0 ? "Nothing that programs would notice is lost."
+                                           : "What is not the same is said at its place."));
+  }
+  for (const ImportLoss& loss : imported.losses) {
+    comments[loss.at].push_back(Replaced(FormatLoss(imported, loss), "\n", " "));
+  }
+  return job::WriteYaml(imported.job, comments);
+}
+
+}  // namespace shoal::importer

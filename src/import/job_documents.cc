@@ -1,0 +1,193 @@
+#include "import/job_documents.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "job/text/units.h"
+
+namespace shoal::importer {
+namespace {
+
+using job::Node;
+
+constexpr const char* kKinds =
+    "TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob, MXJob, Volcano's Job and CronJob, "
+    "JobSet, Job and CronJob of batch/v1";
+constexpr std::string_view kKindNames[] = {"TFJob",   "PyTorchJob", "MPIJob", "XGBoostJob",
+                                           "JAXJob",  "PaddleJob",  "MXJob",  "Job",
+                                           "CronJob", "JobSet"};
+
+// All dialects with files. A new one is one file and one line here.
+const std::vector<const Importer*>& Importers() {
+  static const std::vector<const Importer*> importers = {&BatchJobImporter(), &KubeflowImporter(),
+                                                         &VolcanoImporter(),  &JobSetImporter(),
+                                                         &MarathonImporter(), &MetronomeImporter()};
+  return importers;
+}
+
+std::string TextOf(const Node& node, const char* field) {
+  const Node* found = node.Find(field);
+  return found != nullptr && found->kind == Node::Kind::kScalar ? found->text : "";
+}
+
+std::string NameOf(const Node& document) {
+  const Node* metadata = document.Find("metadata");
+  return metadata == nullptr ? TextOf(document, "id") : TextOf(*metadata, "name");
+}
+
+bool IsKubernetes(const Node& document) {
+  return document.kind == Node::Kind::kMap && document.Find("apiVersion") != nullptr &&
+         document.Find("kind") != nullptr;
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// True if one slip of the hand makes one of the other: a letter too many, missing, wrong, or two
+// exchanged. What differs by more may be the name of another kind.
+bool IsOneTypo(const std::string& one, const std::string& other) {
+  if (one.size() > other.size()) return IsOneTypo(other, one);
+  const auto at = std::ranges::mismatch(one, other);
+  const std::string_view left(at.in1, one.end());
+  const std::string_view right(at.in2, other.end());
+  if (other.size() - one.size() > 1) return false;
+  if (one.size() < other.size()) return left == right.substr(1);
+  if (left.empty() || left.substr(1) == right.substr(1)) return true;
+  return left.size() > 1 && left[0] == right[1] && left[1] == right[0] &&
+         left.substr(2) == right.substr(2);
+}
+
+std::string DidYouMeanKind(const std::string& kind) {
+  for (const std::string_view known : kKindNames) {
+    if (IsOneTypo(Lower(kind), Lower(known))) return "; did you mean '" + std::string(known) + "'?";
+  }
+  return "";
+}
+
+// "2 'train' (a TFJob, line 7)".
+std::string Describe(const JobDocument& job) {
+  return std::to_string(job.number) + (job.name.empty() ? "" : " " + job::PrintableText(job.name)) +
+         " (" + WithArticle(job.dialect) + ", line " + std::to_string(job.document->place.line) +
+         ")";
+}
+
+}  // namespace
+
+std::string WithArticle(const std::string& dialect) {
+  const bool vowel =
+      dialect.starts_with("MX") || dialect.starts_with("MPI") || dialect.starts_with("X");
+  return (vowel ? "an " : "a ") + dialect;
+}
+
+std::vector<const Node*> ListDocuments(std::vector<Node>* documents) {
+  std::erase_if(*documents, [](const Node& one) { return one.kind == Node::Kind::kNull; });
+  const bool apps = documents->size() > 1 && std::ranges::all_of(*documents, [](const Node& one) {
+                      return MarathonImporter().DetectKind(one) == "Marathon app";
+                    });
+  if (apps) {
+    Node list;
+    list.kind = Node::Kind::kList;
+    list.place = documents->front().place;
+    list.items = std::exchange(*documents, {});
+    documents->push_back(std::move(list));
+  }
+  std::vector<const Node*> flat;
+  for (const Node& document : *documents) {
+    const Node* items = document.Find("items");
+    if (IsKubernetes(document) && TextOf(document, "kind") == "List" && items != nullptr &&
+        items->kind == Node::Kind::kList) {
+      for (const Node& item : items->items) flat.push_back(&item);
+    } else {
+      flat.push_back(&document);
+    }
+  }
+  return flat;
+}
+
+std::vector<JobDocument> FindJobDocuments(const std::vector<const Node*>& documents) {
+  std::vector<JobDocument> jobs;
+  int number = 0;
+  for (const Node* document : documents) {
+    ++number;
+    for (const Importer* importer : Importers()) {
+      std::string dialect = importer->DetectKind(*document);
+      if (dialect.empty()) continue;
+      jobs.push_back({importer, document, std::move(dialect), NameOf(*document), number});
+      break;
+    }
+  }
+  return jobs;
+}
+
+JobDocument ChooseJobDocument(const std::vector<JobDocument>& jobs, const std::string& which,
+                              job::Errors* errors) {
+  if (which.empty() && jobs.size() == 1) return jobs.front();
+  const auto number = job::ParseInteger(which);
+  std::vector<const JobDocument*> chosen;
+  std::string list;
+  for (const JobDocument& job : jobs) {
+    list += (list.empty() ? "" : ", ") + Describe(job);
+    if (!which.empty() && (job.name == which || job.number == number)) chosen.push_back(&job);
+  }
+  if (chosen.size() == 1) return *chosen.front();
+  if (which.empty()) {
+    errors->Add(jobs[1].document->place, "",
+                "got " + std::to_string(jobs.size()) +
+                    " jobs, expected one: choose with --document: " + list +
+                    "; `shoal run` without it runs them one after another");
+  } else {
+    errors->Add({}, "--document",
+                "got " + job::PrintableText(which) +
+                    ", expected the number of a document or the name of " +
+                    (chosen.empty() ? "a job" : "one job") + " in the file: " + list);
+  }
+  return {};
+}
+
+bool IsKubernetesOnly(const std::vector<const Node*>& documents) {
+  return !documents.empty() &&
+         std::ranges::all_of(documents, [](const Node* one) { return IsKubernetes(*one); });
+}
+
+void ReportNoKnownJob(const std::vector<const Node*>& documents, job::Errors* errors) {
+  for (const Node* document : documents) {
+    const Node* kind = document->Find("kind");
+    const std::string version = TextOf(*document, "apiVersion");
+    errors->Add(kind->place, "kind",
+                "got kind " + job::PrintableText(kind->text) + " of apiVersion " +
+                    job::PrintableText(version) +
+                    ", expected a job of a kind that can be imported: " + kKinds +
+                    DidYouMeanKind(kind->text));
+  }
+}
+
+void ReportOtherDocuments(const std::vector<const Node*>& documents,
+                          const std::vector<JobDocument>& jobs, const JobDocument& job,
+                          Diagnostics* diagnostics) {
+  for (const Node* document : documents) {
+    const bool is_job =
+        std::ranges::any_of(jobs, [&](const JobDocument& one) { return one.document == document; });
+    if (is_job) continue;
+    const std::string kind = TextOf(*document, "kind");
+    const std::string name = NameOf(*document);
+    diagnostics->AddLoss(
+        document->place, "",
+        "the file also has " + (kind.empty() ? "something else" : "a " + job::PrintableText(kind)) +
+            (name.empty() ? "" : " " + job::PrintableText(name)) +
+            "; not made: only the job is run; with --engine kubernetes make it before, with "
+            "kubectl, elsewhere have what it gives ready on the machine",
+        "");
+  }
+  for (const JobDocument& other : jobs) {
+    if (other.document == job.document) continue;
+    diagnostics->AddMinorLoss(
+        other.document->place, "",
+        "another job of the file: " + Describe(other) + "; not imported with this one", "");
+  }
+}
+
+}  // namespace shoal::importer

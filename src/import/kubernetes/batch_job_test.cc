@@ -1,0 +1,127 @@
+// A plain Job of Kubernetes becomes one role whose tasks are its completions.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "import/import.h"
+
+namespace shoal::importer {
+namespace {
+
+ImportedJob ImportJob(const std::string& spec) {
+  const std::string text =
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec:\n" + spec +
+      "  template: {spec: {restartPolicy: Never, containers: [{name: c, command: [a, "
+      "$(JOB_COMPLETION_INDEX)]}]}}\n";
+  auto imported = ImportText(text, "f.yaml");
+  EXPECT_TRUE(imported.ok()) << imported.status().message();
+  if (!imported.ok() || !imported->has_value()) return {};
+  auto finished = FinishImport(std::move(**imported), {});
+  EXPECT_TRUE(finished.ok()) << finished.status().message();
+  return finished.ok() ? std::move(*finished) : ImportedJob{};
+}
+
+TEST(BatchJob, IndexedTasksKnowTheirIndex) {
+  const job::Job job =
+      ImportJob("  completions: 3\n  parallelism: 3\n  completionMode: Indexed\n").job;
+  ASSERT_EQ(job.roles.size(), 1U);
+  EXPECT_EQ(job.roles[0].replicas, 3);
+  EXPECT_EQ(job.roles[0].env.at("JOB_COMPLETION_INDEX"), "{{shoal.index}}");
+  EXPECT_EQ(job.roles[0].command,
+            (std::vector<std::string>{"sh", "-c", "exec 'a' \"$JOB_COMPLETION_INDEX\""}));
+  EXPECT_EQ(job.success, (job::Success{job::SuccessRule::kAll, {"task"}, 0}));
+}
+
+TEST(BatchJob, PodsAreMadeAgainUpToTheBackoffLimit) {
+  const job::Job six = ImportJob("  completions: 1\n").job;
+  EXPECT_EQ(six.limits.restarts, 6);
+  EXPECT_EQ(six.roles[0].restart.when, job::RestartWhen::kAlways);
+  EXPECT_EQ(ImportJob("  backoffLimit: 0\n").job.limits.restarts, 0);
+  const job::Job each = ImportJob("  completions: 2\n  backoffLimitPerIndex: 1\n").job;
+  EXPECT_FALSE(each.limits.restarts.has_value());
+  EXPECT_EQ(each.roles[0].restart.limit, 1);
+}
+
+TEST(BatchJob, FailurePoliciesAreRulesOfExitCodes) {
+  const auto rules = [](const std::string& op, const std::string& action) {
+    return ImportJob("  podFailurePolicy: {rules: [{action: " + action +
+                     ", onExitCodes: {operator: " + op + ", values: [42, 43, 50]}}]}\n")
+        .job.roles[0]
+        .on_exit;
+  };
+  const auto in = rules("In", "FailJob");
+  ASSERT_GE(in.size(), 2U);
+  EXPECT_EQ(in[0], (job::ExitRule{"42-43", job::EndAction::kFail}));
+  EXPECT_EQ(in[1], (job::ExitRule{"50", job::EndAction::kFail}));
+  const auto others = rules("NotIn", "Count");
+  ASSERT_GE(others.size(), 3U);
+  EXPECT_EQ(others[0], (job::ExitRule{"1-41", job::EndAction::kRetry}));
+  EXPECT_EQ(others[1], (job::ExitRule{"44-49", job::EndAction::kRetry}));
+  EXPECT_EQ(others[2], (job::ExitRule{"51-255", job::EndAction::kRetry}));
+}
+
+bool IsTold(const ImportedJob& imported, const std::string& field) {
+  return std::any_of(imported.losses.begin(), imported.losses.end(), [&](const ImportLoss& loss) {
+    return loss.field.ends_with(field) && !loss.minor && loss.engine.empty();
+  });
+}
+
+TEST(BatchJob, FewerPodsAtOnceAreTold) {
+  const ImportedJob imported = ImportJob("  completions: 4\n  parallelism: 2\n");
+  EXPECT_EQ(imported.job.roles[0].replicas, 4);
+  EXPECT_TRUE(IsTold(imported, "spec.parallelism"));
+}
+
+TEST(BatchJob, AnAttemptThatFindsFilesOfTheLastIsTold) {
+  EXPECT_TRUE(IsTold(ImportJob("  backoffLimit: 2\n"), "spec.template"));
+  EXPECT_TRUE(IsTold(ImportJob("  completions: 2\n  backoffLimitPerIndex: 1\n"), "spec.template"));
+  EXPECT_FALSE(IsTold(ImportJob("  backoffLimit: 0\n"), "spec.template"));
+}
+
+TEST(BatchJob, SuccessOfIndex0AloneIsThatOfTheFirstTask) {
+  const auto import = [](const std::string& rule) {
+    return ImportJob("  completions: 2\n  successPolicy: {rules: [{" + rule + "}]}\n");
+  };
+  const job::Success first{job::SuccessRule::kFirst, {"task"}, 0};
+  EXPECT_EQ(import("succeededIndexes: \"0\"").job.success, first);
+  EXPECT_FALSE(IsTold(import("succeededIndexes: \"0\""), "succeededIndexes"));
+  EXPECT_EQ(import("succeededIndexes: 0, succeededCount: 1").job.success, first);
+  const ImportedJob others = import("succeededIndexes: \"0,1\"");
+  EXPECT_EQ(others.job.success, (job::Success{job::SuccessRule::kAll, {"task"}, 0}));
+  EXPECT_TRUE(IsTold(others, "succeededIndexes"));
+}
+
+ImportedJob ImportPod(const std::string& spec, const std::string& container) {
+  auto imported = ImportText(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec:\n  template: {spec: {"
+      "restartPolicy: Never, " +
+          spec + "containers: [{name: c, command: [a], " + container + "}]}}\n",
+      "f.yaml");
+  EXPECT_TRUE(imported.ok()) << imported.status().message();
+  if (!imported.ok() || !imported->has_value()) return {};
+  return std::move(**imported);
+}
+
+TEST(BatchJob, TokenOfAnAccountThatIsNotMountedIsTold) {
+  const std::string field = "automountServiceAccountToken";
+  EXPECT_TRUE(IsTold(ImportPod("serviceAccountName: trainer, ", ""), field));
+  EXPECT_TRUE(IsTold(ImportPod("automountServiceAccountToken: true, ", ""), field));
+  EXPECT_FALSE(IsTold(ImportPod("", ""), field));
+  const auto none =
+      ImportPod("serviceAccountName: trainer, automountServiceAccountToken: false, ", "");
+  EXPECT_FALSE(IsTold(none, field));
+}
+
+TEST(BatchJob, OneEmptyDirectoryAtTwoPathsIsTold) {
+  const std::string volumes = "volumes: [{name: a, emptyDir: {}}, {name: b, emptyDir: {}}], ";
+  const auto told = [&](const std::string& second) {
+    return IsTold(ImportPod(volumes, "volumeMounts: [{name: a, mountPath: /a}, {name: " + second +
+                                         ", mountPath: /b}]"),
+                  "volumeMounts[1].mountPath");
+  };
+  EXPECT_TRUE(told("a"));
+  EXPECT_FALSE(told("b"));
+}
+
+}  // namespace
+}  // namespace shoal::importer

@@ -1,0 +1,370 @@
+// JobSet (jobset.x-k8s.io): Jobs of Kubernetes that start, restart and succeed together; each is a
+// role.
+#include "import/kubernetes/job_set.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "import/kubernetes/batch_job.h"
+#include "import/kubernetes/pod_settings.h"
+#include "import/kubernetes/pod_template.h"
+#include "job/spec/cluster_reference.h"
+
+namespace shoal::importer {
+namespace {
+
+using job::RestartScope;
+using job::RestartWhen;
+using job::SuccessRule;
+
+constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
+constexpr const char* kOwnIndex = "{{shoal.index}}";
+
+class Reader {
+ public:
+  Reader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
+
+  bool Run(FieldReader* spec) {
+    if (auto failure = spec->ReadObject("failurePolicy")) ReadFailure(&*failure);
+    for (FieldReader& one : spec->ReadObjects("replicatedJobs")) ReadReplicated(&one);
+    if (roles_.empty()) spec->AddError("replicatedJobs", "got none, expected at least one");
+    if (!builder_->diagnostics()->ok()) return false;
+    builder_->job()->limits.keep_records = {};  // of its Jobs
+    ReadTtl(spec, builder_);
+    SetRestarts(spec);
+    SetOrder(spec);
+    ReadSuccess(spec);
+    subdomain_ = builder_->job()->name;
+    if (auto network = spec->ReadObject("network")) {
+      if (const auto subdomain = network->ReadText("subdomain")) {
+        subdomain_ = *subdomain;
+        network->AddLoss("subdomain",
+                         "the domain of the pods' hosts; not kept: tasks run under their machines' "
+                         "names, which variables with a pod's host get",
+                         true);
+      }
+      network->ReportUnread("JobSetSpecNetwork");
+    }
+    spec->ReportUnread("JobSetSpec");
+    KeepHosts(spec);
+    return true;
+  }
+
+ private:
+  // A replicated job: what it is called there, its role, and what it waits for.
+  struct Replicated {
+    std::string name;
+    std::string role;
+    int backoff = 0;  // its backoffLimit
+    std::vector<std::string> after;
+    job::AfterWhen when = job::AfterWhen::kReady;
+  };
+
+  void ReadFailure(FieldReader* policy) {
+    policy->set_at("limits");
+    max_restarts_ = static_cast<int>(policy->ReadInteger("maxRestarts", 0, kForEver).value_or(0));
+    policy->ReportUnread("JobSetSpecFailurePolicy");
+  }
+
+  void ReadReplicated(FieldReader* one) {
+    Replicated replicated;
+    replicated.name = one->ReadText("name").value_or("job");
+    const auto replicas = one->ReadInteger("replicas", 0, job::kMaxReplicas).value_or(1);
+    auto pattern = one->ReadObject("template");
+    if (!pattern) {
+      return one->AddError("template", "got no template, expected one with the spec of a Job");
+    }
+    auto metadata = pattern->ReadObject("metadata");
+    auto spec = pattern->ReadObject("spec");
+    pattern->ReportUnread("JobTemplateSpec");
+    if (!spec) return pattern->AddError("spec", "got no spec, expected that of a Job");
+    const bool indexed = spec->ReadText("completionMode").value_or("Indexed") == "Indexed";
+    job::Limits& limits = builder_->job()->limits;
+    limits.restarts.reset();
+    const auto deadline = std::exchange(limits.deadline, {});
+    const auto known = ask_.jobs.find(replicated.name);
+    const ReplicatedJobOptions ask =
+        known == ask_.jobs.end() ? ReplicatedJobOptions{} : known->second;
+    if (!ReadJobSpec(&*spec, ask.role.empty() ? replicated.name : ask.role, ask.pod, builder_))
+      return;
+    ShareDeadline(deadline, &*spec);
+    job::Role& role = builder_->job()->roles.back();
+    if (metadata) {
+      ReadPodMetadata(&*metadata, &role.kubernetes);
+      metadata->ReportUnread("PodTemplateMeta");
+    }
+    replicated.role = role.name;
+    replicated.backoff = limits.restarts.value_or(kForEver);
+    if (indexed) SetIndex(static_cast<int>(replicas), &role);
+    if (replicas * role.replicas > job::kMaxTasks) {
+      return one->AddError("replicas", "got more than 100,000 tasks, expected fewer");
+    }
+    role.replicas *= static_cast<int>(replicas);
+    ReportOwnPolicies(&*spec, replicated.backoff);
+    one->set_at("roles." + role.name);
+    ReadDependencies(one, &replicated);
+    one->ReportUnread("JobSetSpecReplicatedJobs");
+    roles_.push_back(std::move(replicated));
+  }
+
+  // `others`: of the Jobs before, 0 for none.
+  void ShareDeadline(std::chrono::milliseconds others, FieldReader* spec) {
+    auto& deadline = builder_->job()->limits.deadline;
+    if (deadline.count() > 0) {
+      spec->set_at("limits.deadline");
+      spec->AddLoss(
+          "activeDeadlineSeconds",
+          "it ended this Job, and the set by it; kept as the time for all of the job, the "
+          "shortest of all Jobs, from the start of its first task");
+    }
+    const bool shorter = deadline.count() == 0 || others < deadline;
+    if (others.count() > 0 && shorter) deadline = others;
+  }
+
+  // Of what a Job says for itself, and the set decides.
+  static void ReportOwnPolicies(FieldReader* spec, int backoff) {
+    if (spec->HasField("ttlSecondsAfterFinished")) {
+      spec->AddLoss("ttlSecondsAfterFinished",
+                    "it removed this Job after its end; not kept: that of the set counts", true);
+    }
+    if (spec->HasField("successPolicy")) {
+      spec->AddLoss("successPolicy",
+                    "it said when this Job has succeeded; not kept: that of the set counts");
+    }
+    if (spec->HasField("backoffLimitPerIndex") && backoff == 0) {
+      spec->AddLoss(
+          "backoffLimitPerIndex",
+          "it said how often each index is started again; not kept: backoffLimit 0 ends the "
+          "Job with its first failure");
+    }
+  }
+
+  // Each of several Jobs counts its pods from 0.
+  void SetIndex(int jobs, job::Role* role) {
+    if (jobs <= 1) {
+      role->env.try_emplace(kIndex, kOwnIndex);
+      return;
+    }
+    role->env[kIndex] = kOwnIndex;
+    // Of these and of variables that came from the pod's annotation.
+    std::string statement;
+    for (auto it = role->env.begin(); it != role->env.end();) {
+      const bool index = it->second == kOwnIndex;
+      if (index) {
+        statement += (statement.empty() ? "export " : " ") + it->first + "=$((SHOAL_INDEX % " +
+                     std::to_string(std::max(role->replicas, 1)) + "))";
+      }
+      it = index ? role->env.erase(it) : std::next(it);
+    }
+    PrependStatement(statement, role);
+  }
+
+  void ReadDependencies(FieldReader* one, Replicated* replicated) {
+    for (FieldReader& other : one->ReadObjects("dependsOn")) {
+      replicated->after.push_back(other.ReadText("name").value_or(""));
+      const bool ended = other.ReadChoice("status", {"Ready", "Complete"}) == "Complete";
+      if (ended) replicated->when = job::AfterWhen::kEnded;
+      other.ReportUnread("JobSetDependsOn");
+    }
+  }
+
+  const Replicated* Find(const std::string& name) const {
+    const auto found = std::ranges::find(roles_, name, &Replicated::name);
+    return found == roles_.end() ? nullptr : &*found;
+  }
+
+  // A Job that has failed fails the set, or starts all of it again.
+  void SetRestarts(FieldReader* spec) {
+    int64_t sum = max_restarts_;
+    for (const Replicated& one : roles_) {
+      job::Role* role = builder_->FindRole(one.role);
+      sum += one.backoff;
+      if (one.backoff == 0) {
+        role->restart.when = max_restarts_ > 0 ? RestartWhen::kAlways : RestartWhen::kNever;
+        role->restart.limit = max_restarts_;
+        builder_->SetScope(role, RestartScope::kJob);
+      }
+      if (max_restarts_ == 0) continue;
+      for (job::ExitRule& rule : role->on_exit) {
+        if (rule.action == job::EndAction::kFail) rule.action = job::EndAction::kRestartJob;
+      }
+    }
+    builder_->job()->limits.restarts = static_cast<int>(std::min<int64_t>(sum, 1'000'000));
+    const bool pods =
+        std::ranges::any_of(roles_, [](const Replicated& one) { return one.backoff > 0; });
+    if (!pods) return;
+    spec->set_at("limits.restarts");
+    spec->AddLoss(
+        "replicatedJobs",
+        "pods of a Job are started again up to its backoffLimit (6 if not said)" +
+            std::string(max_restarts_ > 0
+                            ? ", and the whole set up to maxRestarts times after that; "
+                              "kept is the former where it is not 0"
+                            : "") +
+            ": tasks start again by themselves, all together as often as the limits say in "
+            "sum");
+  }
+
+  void SetOrder(FieldReader* spec) {
+    bool in_order = false;
+    if (auto startup = spec->ReadObject("startupPolicy")) {
+      in_order = startup->ReadChoice("startupPolicyOrder", {"AnyOrder", "InOrder"}) == "InOrder";
+      startup->ReportUnread("JobSetSpecStartupPolicy");
+    }
+    for (size_t i = 0; i < roles_.size(); ++i) {
+      job::Role* role = builder_->FindRole(roles_[i].role);
+      if (in_order && i > 0) role->after = {{roles_[i - 1].role}, job::AfterWhen::kReady};
+      for (const std::string& name : roles_[i].after) {
+        const Replicated* other = Find(name);
+        if (other == nullptr) {
+          spec->AddError("replicatedJobs", "got dependsOn " + job::PrintableText(name) +
+                                               ", expected the name of a replicated job");
+        } else {
+          role->after.roles.push_back(other->role);
+          role->after.when = roles_[i].when;
+        }
+      }
+    }
+  }
+
+  void ReadSuccess(FieldReader* spec) {
+    std::vector<std::string> deciding;
+    SuccessRule rule = SuccessRule::kAll;
+    if (auto policy = spec->ReadObject("successPolicy")) {
+      policy->set_at("success");
+      if (policy->ReadChoice("operator", {"All", "Any"}) == "Any") rule = SuccessRule::kAny;
+      for (const std::string& name : policy->ReadTexts("targetReplicatedJobs")) {
+        const Replicated* one = Find(name);
+        if (one != nullptr) deciding.push_back(one->role);
+      }
+      if (rule == SuccessRule::kAny) {
+        policy->AddLoss("operator", "one Job was enough, with all of its pods; kept as one task");
+      }
+      policy->ReportUnread("JobSetSpecSuccessPolicy");
+    }
+    if (deciding.empty()) {
+      for (const Replicated& one : roles_) deciding.push_back(one.role);
+    }
+    builder_->SetSuccess(rule, deciding);
+  }
+
+  // Pods are called SET-JOB-INDEX-POD.SUBDOMAIN there, which commands and variables name.
+  void KeepHosts(FieldReader* spec) {
+    for (job::Role& role : builder_->job()->roles) {
+      spec->set_at("roles." + role.name);
+      for (const Replicated& one : roles_) {
+        for (auto& [name, value] : role.env) KeepHost(one, name, &value, &role, spec);
+        ReportHosts(one, role, spec);
+      }
+    }
+  }
+
+  // The host of the first pod of `one` in the text, as (place, length); (npos, 0) if it is not
+  // there.
+  std::pair<size_t, size_t> FindHost(const Replicated& one, const std::string& text) const {
+    const std::string host = builder_->job()->name + "-" + one.name + "-0-0";
+    const auto part = [&](size_t i) {
+      return i < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '-');
+    };
+    for (size_t at = text.find(host); at != text.npos; at = text.find(host, at + 1)) {
+      size_t end = at + host.size();
+      const bool inside = at > 0 && (part(at - 1) || text[at - 1] == '.');
+      if (inside || part(end)) continue;
+      const std::string domain = "." + subdomain_;
+      if (text.compare(end, domain.size(), domain) == 0 && !part(end + domain.size())) {
+        while (part(end) || (text.compare(end, 1, ".") == 0 && part(end + 1))) ++end;
+      } else if (text.compare(end, 1, ".") == 0 && part(end + 1)) {
+        continue;
+      }
+      return {at, end - at};
+    }
+    return {text.npos, 0};
+  }
+
+  // A variable with that host gets the task's own, where the role has one task or the host ends
+  // what a shell can cut at a comma.
+  void KeepHost(const Replicated& one, const std::string& name, std::string* value, job::Role* role,
+                FieldReader* spec) {
+    const auto [at, length] = FindHost(one, *value);
+    if (at == value->npos) return;
+    const std::string host = value->substr(at, length);
+    const std::string before = value->substr(0, at);
+    const std::string behind = value->substr(at + length);
+    const std::string hosts = "{{shoal.hosts." + one.role + "}}";
+    const job::Role* other = builder_->FindRole(one.role);
+    if (other->replicas != 1) {
+      const std::string reference = "$(" + name + ")";
+      const bool named = std::ranges::any_of(role->command, [&](const std::string& word) {
+        return word.find(reference) != word.npos;
+      });
+      const bool plain = (before + behind).find_first_of(",'\n") == value->npos;
+      if (role->command.empty() || named || !plain || job::HasReference(before + behind)) return;
+      PrependStatement("export " + name + "=\"${" + name + "%%,*}\"" +
+                           (behind.empty() ? "" : "'" + behind + "'"),
+                       role);
+    }
+    *value = before + hosts + (other->replicas == 1 ? behind : "");
+    spec->AddLoss("",
+                  "the variable " + name + " named the host " + job::PrintableText(host) +
+                      ", a pod's; kept as the host of that task",
+                  true);
+  }
+
+  void ReportHosts(const Replicated& one, const job::Role& role, FieldReader* spec) {
+    const std::string host = builder_->job()->name + "-" + one.name + "-";
+    const auto names = [&](const std::string& text) { return text.find(host) != text.npos; };
+    const bool said = std::ranges::any_of(role.command, names) ||
+                      std::ranges::any_of(role.args, names) ||
+                      std::ranges::any_of(role.env, [&](const auto& v) { return names(v.second); });
+    if (!said) return;
+    spec->AddLoss("", "it names the host " + job::PrintableText(host + "…") +
+                          ", a pod's name there, which no host has here; give it in a variable: "
+                          "{{shoal.hosts." +
+                          one.role + "}} is a list of the hosts of that role");
+  }
+
+  const JobSetOptions& ask_;
+  JobBuilder* const builder_;
+  std::vector<Replicated> roles_;
+  std::string subdomain_;  // of the pods' hosts
+  int max_restarts_ = 0;
+};
+
+class JobSet final : public Importer {
+ public:
+  std::string DetectKind(const job::Node& document) const override {
+    const job::Node* kind = document.Find("kind");
+    const job::Node* version = document.Find("apiVersion");
+    const bool ours = kind != nullptr && version != nullptr && kind->text == "JobSet" &&
+                      version->text.starts_with("jobset.x-k8s.io/");
+    return ours ? "JobSet" : "";
+  }
+  void Import(const job::Node& node, JobBuilder* builder) const override {
+    FieldReader document(node, "", "", builder->diagnostics());
+    builder->job()->framework = job::Framework::kGeneric;
+    ReadMetadata(&document, builder);
+    auto spec = document.ReadObject("spec");
+    document.ReportUnread("JobSet");
+    if (!spec) return document.AddError("spec", "got no spec, expected one with replicatedJobs");
+    ReadJobSetSpec(&*spec, {}, builder);
+  }
+};
+
+}  // namespace
+
+bool ReadJobSetSpec(FieldReader* spec, const JobSetOptions& ask, JobBuilder* builder) {
+  return Reader(ask, builder).Run(spec);
+}
+
+const Importer& JobSetImporter() {
+  static const JobSet importer;
+  return importer;
+}
+
+}  // namespace shoal::importer

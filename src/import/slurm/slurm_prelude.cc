@@ -1,0 +1,181 @@
+#include "import/slurm/slurm_prelude.h"
+
+#include <algorithm>
+
+namespace shoal::importer {
+namespace {
+
+// Numbers, because scripts compute ports and seeds with them. MPI's own launchers take variables of
+// Slurm as a sign that they are in an allocation, so there they are the script's alone.
+constexpr const char* kJob = R"(# In place of Slurm: its variables, srun and scontrol.
+SLURM_JOB_ID=$(printf %s "$SHOAL_JOB_ID" | cksum | cut -d' ' -f1)
+SLURM_JOBID=$SLURM_JOB_ID
+SLURM_SUBMIT_DIR=$PWD
+SLURMD_NODENAME=$(hostname 2>/dev/null || echo localhost)
+SLURM_TMPDIR=$SHOAL_SCRATCH
+)";
+
+constexpr const char* kOnce = R"(SLURM_NODEID=0 SLURM_PROCID=0 SLURM_LOCALID=0
+SLURM_NNODES=${SLURM_NNODES:-1} SLURM_NTASKS=${SLURM_NTASKS:-1}
+)";
+
+constexpr const char* kRanks = R"(SLURM_NODEID=$SHOAL_INDEX
+SLURM_LOCALID=${SHOAL_LOCAL_RANK:-0}
+SLURM_PROCID=$((SHOAL_INDEX * ${SHOAL_LOCAL_SIZE:-1} + SLURM_LOCALID))
+SLURM_NNODES=$SHOAL_REPLICAS
+SLURM_NTASKS=$((SHOAL_REPLICAS * ${SHOAL_LOCAL_SIZE:-1}))
+RANDOM=$((SLURM_JOB_ID % 32768))  # the same in all tasks, as where the script runs once
+)";
+
+constexpr const char* kAll = R"(SLURM_JOB_NUM_NODES=$SLURM_NNODES
+SLURM_NPROCS=$SLURM_NTASKS
+SLURM_JOB_NODELIST=${SLURM_HOSTS:-$SLURMD_NODENAME}
+SLURM_NODELIST=$SLURM_JOB_NODELIST
+)";
+
+constexpr const char* kExport =
+    R"(export SLURM_JOB_ID SLURM_JOBID SLURM_SUBMIT_DIR SLURMD_NODENAME SLURM_TMPDIR SLURM_NODEID SLURM_LOCALID
+export SLURM_PROCID SLURM_NNODES SLURM_NTASKS SLURM_JOB_NUM_NODES SLURM_NPROCS SLURM_JOB_NODELIST SLURM_NODELIST
+)";
+
+constexpr const char* kScontrol = R"(scontrol() {
+  case "$1 $2" in
+    'show hostname'|'show hostnames') echo "${3:-$SLURM_JOB_NODELIST}" | tr , '\n' ;;
+    *) command scontrol "$@" ;;
+  esac
+}
+)";
+
+// srun's options that take their value from the next word.
+constexpr const char* kSrunOptions = R"(srun() {
+  local n=$SLURM_NTASKS nodes= at= i=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --) shift; break ;;
+      -n|--ntasks) n=$2; shift 2 ;;
+      -n[0-9]*) n=${1#-n}; shift ;;
+      --ntasks=*) n=${1#*=}; shift ;;
+      -N|--nodes) nodes=$2; shift 2 ;;
+      -N[0-9]*) nodes=${1#-N}; shift ;;
+      --nodes=*) nodes=${1#*=}; shift ;;
+      -w|--nodelist) at=$2; shift 2 ;;
+      --nodelist=*) at=${1#*=}; shift ;;
+      -[ABCDFGJLMPSTUWbcdegijmopqrtx]) shift 2 ;;
+      --account|--chdir|--comment|--constraint|--cpu-bind|--cpu_bind|--cpus-per-gpu|--cpus-per-task|--distribution) shift 2 ;;
+      --error|--exclude|--export|--gpu-bind|--gpus|--gpus-per-node|--gpus-per-task|--gres|--gres-flags|--hint|--input) shift 2 ;;
+      --job-name|--jobid|--mem|--mem-bind|--mem-per-cpu|--mem-per-gpu|--mpi|--ntasks-per-core|--ntasks-per-gpu) shift 2 ;;
+      --ntasks-per-node|--ntasks-per-socket|--open-mode|--output|--partition|--qos|--relative|--reservation) shift 2 ;;
+      --signal|--threads|--threads-per-core|--time|--wait|--container-[a-z]*) case $1 in *=*) shift ;; *) shift 2 ;; esac ;;
+      -*) shift ;;
+      *) break ;;
+    esac
+  done
+  nodes=${nodes%%-*}
+  [ -z "$nodes" ] || [ "$n" != "$SLURM_NTASKS" ] || n=$((nodes * SLURM_NTASKS / SLURM_NNODES))
+  case $at in *[,[]*) at= ;; esac
+  if [ "$1" = hostname ] && [ "$n" = 1 ]; then
+    echo "${at:-${SLURM_JOB_NODELIST%%,*}}"
+    return 0
+  fi
+)";
+
+constexpr const char* kSrunAlone = R"(  "$@"
+}
+)";
+
+constexpr const char* kSrunMpi = R"(  command mpirun -np "$n" "$@"
+}
+)";
+
+// Of a step that is smaller than the job the first tasks, or those of the node.
+constexpr const char* kSrunRanked = R"(  if [ -n "$at" ]; then
+    local hosts=(${SLURM_JOB_NODELIST//,/ })
+    for i in "${!hosts[@]}"; do [ "${hosts[$i]}" != "$at" ] || break; done
+    [ "$i" = "$SLURM_NODEID" ] && [ "$SLURM_LOCALID" -lt "$n" ] || return 0
+  else
+    [ "$SLURM_PROCID" -lt "$n" ] || return 0
+  fi
+  slurm_step "$@"
+}
+)";
+
+constexpr const char* kStepRanked = R"(slurm_step() { "$@"; }
+)";
+
+constexpr const char* kStepTorch = R"(slurm_address=$MASTER_ADDR slurm_port=$MASTER_PORT
+slurm_step() {
+  local words=()
+  case " $* " in *' --standalone '*|*' --nnodes=1 '*|*' --nnodes 1 '*) "$@"; return ;; esac
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --nnodes=*|--num[_-]machines=*) words+=("${1%%=*}=$SLURM_NNODES") ;;
+      --node[_-]rank=*|--machine[_-]rank=*) words+=("${1%%=*}=$SLURM_NODEID") ;;
+      --master[_-]addr=*|--main[_-]process[_-]ip=*) words+=("${1%%=*}=$slurm_address") ;;
+      --master[_-]port=*|--main[_-]process[_-]port=*) words+=("${1%%=*}=$slurm_port") ;;
+      --rdzv[_-]id=*) words+=("${1%%=*}=$SLURM_JOB_ID") ;;
+      --rdzv[_-]endpoint=*) words+=("${1%%=*}=$slurm_address:$slurm_port") ;;
+      --nnodes|--num[_-]machines) words+=("$1" "$SLURM_NNODES"); shift ;;
+      --node[_-]rank|--machine[_-]rank) words+=("$1" "$SLURM_NODEID"); shift ;;
+      --master[_-]addr|--main[_-]process[_-]ip) words+=("$1" "$slurm_address"); shift ;;
+      --master[_-]port|--main[_-]process[_-]port) words+=("$1" "$slurm_port"); shift ;;
+      --rdzv[_-]id) words+=("$1" "$SLURM_JOB_ID"); shift ;;
+      --rdzv[_-]endpoint) words+=("$1" "$slurm_address:$slurm_port"); shift ;;
+      *) words+=("$1") ;;
+    esac
+    shift
+  done
+  MASTER_ADDR=$slurm_address MASTER_PORT=$slurm_port "${words[@]}"
+}
+torchrun() { slurm_step command torchrun "$@"; }
+accelerate() { slurm_step command accelerate "$@"; }
+python() { slurm_step command python "$@"; }
+python3() { slurm_step command python3 "$@"; }
+export slurm_address slurm_port
+export -f torchrun accelerate python python3
+)";
+
+constexpr const char* kExportFunctions = R"(export -f srun scontrol slurm_step
+)";
+
+// The number of this task of the array, by its index.
+std::string ArrayText(const std::vector<int64_t>& array) {
+  if (array.empty()) return "";
+  const int64_t step = array.size() > 1 ? array[1] - array[0] : 1;
+  bool even = true;
+  for (size_t i = 1; i < array.size(); ++i) even = even && array[i] - array[i - 1] == step;
+  std::string number;
+  std::string before;
+  if (even) {
+    number = "$((" + std::to_string(array[0]) + " + SHOAL_INDEX * " + std::to_string(step) + "))";
+  } else {
+    before = "slurm_array=(";
+    for (size_t i = 0; i < array.size(); ++i)
+      before += (i == 0 ? "" : " ") + std::to_string(array[i]);
+    before += ")\n";
+    number = "${slurm_array[$SHOAL_INDEX]}";
+  }
+  return before + "export SLURM_ARRAY_TASK_ID=" + number + " SLURM_ARRAY_JOB_ID=$SLURM_JOB_ID\n" +
+         "export SLURM_ARRAY_TASK_COUNT=" + std::to_string(array.size()) +
+         " SLURM_ARRAY_TASK_MIN=" + std::to_string(*std::ranges::min_element(array)) +
+         " SLURM_ARRAY_TASK_MAX=" + std::to_string(*std::ranges::max_element(array)) + "\n";
+}
+
+}  // namespace
+
+std::string SlurmPrelude(SlurmStepMode steps, const std::vector<int64_t>& array) {
+  const bool ranked = steps == SlurmStepMode::kRanked || steps == SlurmStepMode::kTorch;
+  std::string text = kJob;
+  text += ranked ? kRanks : kOnce;
+  text += kAll;
+  if (steps != SlurmStepMode::kMpi) text += kExport;
+  text += ArrayText(array);
+  text += kScontrol;
+  if (steps == SlurmStepMode::kTorch) text += kStepTorch;
+  if (steps == SlurmStepMode::kRanked) text += kStepRanked;
+  text += kSrunOptions;
+  text += ranked ? kSrunRanked : steps == SlurmStepMode::kMpi ? kSrunMpi : kSrunAlone;
+  if (ranked) text += kExportFunctions;
+  return text + "# The script.\n";
+}
+
+}  // namespace shoal::importer

@@ -1,0 +1,573 @@
+#include "import/slurm/slurm_script.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include "import/slurm/slurm_options.h"
+#include "import/slurm/slurm_prelude.h"
+#include "import/slurm/slurm_script_info.h"
+#include "job/text/units.h"
+
+namespace shoal::importer {
+namespace {
+
+constexpr size_t kMostInArray = 10'000;
+constexpr int kMostProcesses = 1024;
+
+bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// No more than a task may have.
+int64_t Times(int64_t bytes, int count) {
+  return bytes > job::kMaxMemoryBytes / count ? job::kMaxMemoryBytes : bytes * count;
+}
+
+class BatchScript {
+ public:
+  BatchScript(std::string_view text, const std::string& file, JobBuilder* builder)
+      : text_(text), file_(file), builder_(builder), diagnostics_(builder->diagnostics()) {}
+
+  void Run() {
+    options_ = ReadSbatchLines(text_, diagnostics_);
+    script_ = AnalyzeSlurmScript(text_, diagnostics_);
+    if (!diagnostics_->ok()) return;
+    ReadCounts();
+    if (!diagnostics_->ok()) return;
+    const auto name = TextOf("job-name");
+    builder_->SetName(name.empty() ? std::filesystem::path(file_).stem().string() : name);
+    ReadAsk();
+    MakeRoles();
+    ReportScript();
+    ReportOptions();
+  }
+
+ private:
+  // ---- options ----
+
+  std::string TextOf(std::string_view name) {
+    const auto found = options_.find(name);
+    if (found == options_.end()) return "";
+    return found->second.value;
+  }
+  bool Is(std::string_view name) {
+    TextOf(name);
+    return options_.find(name) != options_.end();
+  }
+  job::SourceLocation PlaceOf(std::string_view name) const {
+    const auto found = options_.find(name);
+    return found == options_.end() ? job::SourceLocation{} : found->second.place;
+  }
+  static std::string PathOf(std::string_view name) { return "--" + std::string(name); }
+  void AddError(std::string_view name, const std::string& expected) {
+    diagnostics_->AddError(
+        PlaceOf(name), PathOf(name),
+        "got " + job::PrintableText(options_.find(name)->second.value) + ", expected " + expected);
+  }
+  void AddLoss(std::string_view name, const std::string& sentence, const std::string& at,
+               bool minor = false) {
+    if (minor) return diagnostics_->AddMinorLoss(PlaceOf(name), PathOf(name), sentence, at);
+    diagnostics_->AddLoss(PlaceOf(name), PathOf(name), sentence, at);
+  }
+
+  // A number of tasks, nodes … that is said; 0 if it is not.
+  int CountOf(std::string_view name) {
+    const std::string text = TextOf(name);
+    if (text.empty()) return 0;
+    const auto number = job::ParseInteger(text);
+    if (number && *number >= 1 && *number <= job::kMaxTasks) return static_cast<int>(*number);
+    AddError(name, "an integer from 1 to " + std::to_string(job::kMaxTasks));
+    return 0;
+  }
+  // 0 asks for all memory of a node.
+  void ReportWholeMemory() {
+    if (!Is("mem") || MemoryOf("mem") > 0) return;
+    AddLoss("mem",
+            "0 asked for all memory of its nodes; not kept: no limit is set, and on Slurm the "
+            "partition's default holds; set resources.memory, or slurm.options: [--mem=0]",
+            "roles");
+  }
+  int64_t MemoryOf(std::string_view name) {
+    const std::string text = TextOf(name);
+    if (text.empty()) return 0;
+    const auto bytes = ParseSlurmMemory(text);
+    if (!bytes) AddError(name, "megabytes, or a number with K, M, G or T");
+    return bytes.value_or(0);
+  }
+  // "a100:4", "4" or "gpu:a100:4" without its "gpu:": how many; the type goes to the job.
+  int GpusOf(std::string_view name, std::string text) {
+    text = text.substr(0, text.find('('));
+    const size_t colon = text.rfind(':');
+    const std::string count = colon == std::string::npos ? text : text.substr(colon + 1);
+    const auto number = job::ParseInteger(count);
+    std::string type = colon == std::string::npos ? "" : text.substr(0, colon);
+    if (!number && colon == std::string::npos) type = text;  // "gpu:a100" is one
+    if (!number && colon != std::string::npos) AddError(name, "[TYPE:]NUMBER");
+    if (!type.empty()) builder_->job()->slurm.gpu_type = type;
+    return static_cast<int>(std::clamp<int64_t>(number.value_or(1), 0, job::kMaxGpus));
+  }
+  int GpusOf(std::string_view name) {
+    const std::string text = TextOf(name);
+    return text.empty() ? 0 : GpusOf(name, text);
+  }
+
+  // ---- how many ----
+
+  void ReadCounts() {
+    std::string nodes = TextOf("nodes");
+    const size_t dash = nodes.find('-');
+    if (dash != std::string::npos && dash > 0) {
+      if (nodes.substr(0, dash) != nodes.substr(dash + 1))
+        AddLoss("nodes", "got " + job::PrintableText(nodes) + "; not kept: it runs on the fewest",
+                "roles");
+      nodes.resize(dash);
+    }
+    const auto number = job::ParseInteger(nodes);
+    if (!nodes.empty() && (!number || *number < 1 || *number > job::kMaxTasks))
+      AddError("nodes", "a number of nodes, or two with '-' between");
+    nodes_ = static_cast<int>(number.value_or(0));
+    const int per_node = CountOf("ntasks-per-node");
+    per_node_ = per_node;
+    cpus_ = CountOf("cpus-per-task");
+    tasks_ = CountOf("ntasks");
+    ReadGpus(&nodes_);
+    if (nodes_ == 0 && tasks_ > 0 && per_node > 0) nodes_ = (tasks_ + per_node - 1) / per_node;
+    const int64_t all = int64_t{1} * std::max(1, nodes_) * std::max(1, per_node);
+    if (all > job::kMaxTasks || tasks_ > job::kMaxTasks) {
+      diagnostics_->AddError({1, 1}, "#SBATCH", "got more than 100,000 tasks, expected fewer");
+      return;
+    }
+    if (tasks_ == 0) tasks_ = static_cast<int>(all);
+    if (nodes_ > tasks_) nodes_ = tasks_;
+    const std::string array = TextOf("array");
+    if (!array.empty()) ReadArray(array);
+  }
+
+  void ReadArray(const std::string& text) {
+    const auto numbers = ParseSlurmArray(text, kMostInArray);
+    if (!numbers || numbers->empty()) {
+      return AddError(
+          "array", "numbers such as 0-9, 1-20:2 or 1,3,7, at most " + std::to_string(kMostInArray));
+    }
+    array_ = *numbers;
+    if (tasks_ > 1 && (script_.steps > 0 || script_.mpirun) && !script_.small) {
+      diagnostics_->AddError(
+          PlaceOf("array"), "--array",
+          "got an array of jobs that have several tasks each, expected one of single tasks; "
+          "take the line out and run the job for each number, with --set "
+          "env.SLURM_ARRAY_TASK_ID=N");
+    }
+    if (Has(text, "%"))
+      AddLoss("array",
+              "got " + job::PrintableText(text) + "; not kept: the tasks of a job start together",
+              "roles");
+  }
+
+  // Of each node, or of each task where the nodes are not counted.
+  void ReadGpus(const int* nodes) {
+    const int total = GpusOf("gpus");
+    const int of_node = GpusOf("gpus-per-node");
+    const int of_task = GpusOf("gpus-per-task");
+    const std::string gres = TextOf("gres");
+    int listed = 0;
+    std::string others;
+    for (size_t at = 0; at < gres.size();) {
+      const size_t end = std::min(gres.find(',', at), gres.size());
+      const std::string one = gres.substr(at, end - at);
+      at = end + 1;
+      if (one == "gpu") {
+        listed += 1;
+      } else if (one.starts_with("gpu:")) {
+        listed += GpusOf("gres", one.substr(4));
+      } else {
+        others += (others.empty() ? "" : ",") + one;
+      }
+    }
+    if (!others.empty()) {
+      builder_->job()->slurm.options.push_back("--gres=" + others);
+      AddLoss(
+          "gres",
+          job::PrintableText(others) + " is kept in slurm.options; other engines do not heed it",
+          "slurm.options");
+    }
+    if (const int per_gpu = CountOf("ntasks-per-gpu"); per_gpu > 0 && tasks_ == 0)
+      tasks_ = per_gpu * std::max(1, total);
+    node_gpus_ = std::max(of_node, listed);
+    task_gpus_ = of_task;
+    if (total > 0 && node_gpus_ == 0) {
+      node_gpus_ = *nodes > 0 ? (total + *nodes - 1) / *nodes : 0;
+      all_gpus_ = total;
+    }
+  }
+
+  // What `tasks` of Slurm's tasks on one node use.
+  job::Resources ResourcesOf(int tasks, bool whole_node) {
+    job::Resources resources;
+    if (!builder_->job()->slurm.exclusive && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
+      resources.cpu = static_cast<double>(tasks) * std::max(1, cpus_);
+    resources.gpu = task_gpus_ * tasks;
+    if (resources.gpu == 0) {
+      const int on_node = node_gpus_ > 0 ? node_gpus_ : tasks_ > 0 ? all_gpus_ : 0;
+      const int sharing = per_node_ > 0 ? per_node_
+                          : nodes_ > 0  ? (tasks_ + nodes_ - 1) / nodes_
+                                        : tasks_;
+      resources.gpu = whole_node ? on_node : on_node * tasks / std::max(1, sharing);
+    }
+    resources.gpu = std::min(resources.gpu, job::kMaxGpus);
+    if (const int per_gpu = CountOf("cpus-per-gpu"); per_gpu > 0 && cpus_ == 0)
+      resources.cpu = per_gpu * std::max(1, resources.gpu);
+    const int64_t per_cpu = MemoryOf("mem-per-cpu");
+    const int64_t per_gpu = MemoryOf("mem-per-gpu");
+    const int64_t of_node = MemoryOf("mem");
+    if (per_cpu > 0) {
+      resources.memory_bytes = Times(Times(per_cpu, tasks), std::max(1, cpus_));
+    } else if (per_gpu > 0) {
+      resources.memory_bytes = Times(per_gpu, std::max(1, resources.gpu));
+    } else {
+      const int sharing = per_node_ > 0 ? per_node_
+                          : nodes_ > 0  ? (tasks_ + nodes_ - 1) / nodes_
+                                        : tasks_;
+      resources.memory_bytes = whole_node ? of_node : Times(of_node / std::max(1, sharing), tasks);
+    }
+    resources.memory_bytes = std::min(resources.memory_bytes, job::kMaxMemoryBytes);
+    return resources;
+  }
+
+  // ---- the job ----
+
+  void ReadAsk() {
+    job::Slurm& slurm = builder_->job()->slurm;
+    slurm.partition = TextOf("partition");
+    slurm.account = TextOf("account");
+    slurm.qos = TextOf("qos");
+    slurm.constraint = TextOf("constraint");
+    slurm.reservation = TextOf("reservation");
+    slurm.nodes = nodes_;
+    ReadExclusive();
+    ReportWholeMemory();
+    if (Is("no-requeue")) slurm.requeue = false;
+    if (const std::string text = TextOf("time"); !text.empty()) {
+      const auto time = ParseSlurmTime(text);
+      if (!time)
+        return AddError("time",
+                        "minutes, [HOURS:]MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]");
+      slurm.time = *time;
+      builder_->job()->limits.deadline = *time;
+      if (time->count() > 0) {
+        AddLoss(
+            "time",
+            "Slurm killed the job at the end of its time; kept as limits.deadline, at whose end it "
+            "fails; with --engine slurm it is told to save slurm.save_before that",
+            "slurm.time");
+      }
+    }
+    ReadSignal();
+  }
+
+  // Its nodes for itself, or with a value nodes that only jobs of the same user, label or block of
+  // the network share.
+  void ReadExclusive() {
+    const std::string whom = TextOf("exclusive");
+    builder_->job()->slurm.exclusive = Is("exclusive") && whom.empty();
+    if (whom.empty()) return;
+    builder_->job()->slurm.options.push_back("--exclusive=" + whom);
+    AddLoss("exclusive",
+            "it says which other jobs its nodes are kept from, and is kept in slurm.options; other "
+            "engines do not heed it",
+            "slurm.options");
+  }
+
+  // "[B:]SIGNAL[@SECONDS]".
+  void ReadSignal() {
+    std::string text = TextOf("signal");
+    if (text.empty()) return;
+    const std::string whole = text;
+    if (text.find(':') != std::string::npos) text = text.substr(text.rfind(':') + 1);
+    const size_t at = text.find('@');
+    std::string name = text.substr(0, at);
+    if (name.starts_with("SIG")) name = name.substr(3);
+    const std::pair<const char*, int> kSignals[] = {
+        {"USR1", SIGUSR1}, {"10", SIGUSR1}, {"USR2", SIGUSR2}, {"12", SIGUSR2},
+        {"HUP", SIGHUP},   {"1", SIGHUP},   {"INT", SIGINT},   {"2", SIGINT}};
+    for (const auto& [known, number] : kSignals) {
+      if (name == known) signal_ = number;
+    }
+    const auto seconds = at == std::string::npos ? std::optional<int64_t>(60)
+                                                 : job::ParseInteger(text.substr(at + 1));
+    if (seconds && *seconds >= 1 && *seconds <= 43'200)
+      builder_->job()->slurm.save_before = std::chrono::seconds(*seconds);
+    if (signal_ != 0) {
+      return AddLoss("signal", "kept as the roles' checkpoint_signal and slurm.save_before",
+                     "slurm", true);
+    }
+    AddLoss("signal",
+            "got " + job::PrintableText(whole) +
+                "; not kept: before its end a job can be told SIGUSR1, SIGUSR2, SIGHUP or SIGINT",
+            "slurm");
+  }
+
+  job::Role* AddRole(const std::string& name, int replicas, int processes) {
+    job::Role* role = builder_->AddRole(name, {1, 1}, "");
+    role->replicas = replicas;
+    role->processes = processes;
+    role->checkpoint_signal = signal_;
+    role->restart.when = job::RestartWhen::kNever;
+    if (Is("requeue")) {
+      role->restart.when = job::RestartWhen::kTransient;
+      builder_->SetScope(role, job::RestartScope::kJob);
+    }
+    builder_->MarkDecided("roles." + role->name + ".restart.when");
+    return role;
+  }
+
+  void MakeRoles() {
+    const bool steps = script_.steps > 0 && !script_.small;
+    if (tasks_ > 1 && (script_.mpirun || (steps && script_.mpi && !script_.torch)))
+      return MakeMpi();
+    if (tasks_ > 1 && steps) return MakeRanked();
+    MakeBatch();
+  }
+
+  // One script in one place, or one for each number of an array.
+  void MakeBatch() {
+    const int count = array_.empty() ? 1 : static_cast<int>(array_.size());
+    job::Role* role = AddRole("batch", count, 1);
+    const int here = nodes_ > 0 ? (tasks_ + nodes_ - 1) / nodes_ : tasks_;
+    role->resources = ResourcesOf(here, true);
+    SetEnv(role, {});
+    SetCommand(role, SlurmStepMode::kAlone);
+    builder_->SetSuccess(job::SuccessRule::kAll, {role->name});
+    if (count == 1) builder_->job()->slurm.nodes = std::min(nodes_, 1);
+    if (count > 1) {
+      AddLoss("array",
+              "the jobs of an array were apart; here they are tasks of one job, which fails, and "
+              "stops the others, when one of them fails",
+              "roles.batch");
+    }
+    if (nodes_ > 1) {
+      AddLoss("nodes",
+              "the script ran on the first of " + std::to_string(nodes_) +
+                  " nodes and starts nothing on the others that is known here (srun, mpirun); "
+                  "it runs in one place",
+              "roles.batch");
+    }
+  }
+
+  // Where tasks and nodes are counted a task here is a node, with so many processes.
+  std::pair<int, int> Spread() const {
+    const bool even = nodes_ > 0 && tasks_ % nodes_ == 0 && tasks_ / nodes_ <= kMostProcesses;
+    return even ? std::pair(nodes_, tasks_ / nodes_) : std::pair(tasks_, 1);
+  }
+
+  void MakeRanked() {
+    const auto [replicas, processes] = Spread();
+    if (script_.torch) builder_->job()->framework = job::Framework::kPytorch;
+    job::Role* role = AddRole(script_.torch ? "worker" : "task", replicas, processes);
+    role->resources = ResourcesOf(processes, replicas == nodes_);
+    SetEnv(role, role->name);
+    SetCommand(role, script_.torch ? SlurmStepMode::kTorch : SlurmStepMode::kRanked);
+    builder_->SetSuccess(job::SuccessRule::kAll, {role->name});
+    const std::string at = "roles." + role->name + ".command";
+    diagnostics_->AddLoss(
+        {1, 1}, "",
+        "the script ran once, on the first node, and srun started its program in all tasks; "
+        "here the script runs in each of the " +
+            std::to_string(tasks_) + " tasks, so what stands around srun must bear that",
+        at);
+    if (script_.steps > 1) {
+      diagnostics_->AddLoss(
+          {1, 1}, "srun",
+          "there are several; each began when all tasks of the one before had ended, here each "
+          "task goes on by itself: make jobs of those that need what others wrote",
+          at);
+    }
+    if (!script_.torch) {
+      diagnostics_->AddLoss(
+          {1, 1}, "srun",
+          "a program that uses MPI or PMI finds no others: start it with mpirun in the script, "
+          "or load a module of MPI there; it is imported as a job of MPI then",
+          at);
+    }
+  }
+
+  void MakeMpi() {
+    const auto [replicas, processes] = Spread();
+    builder_->job()->framework = job::Framework::kMpi;
+    job::Role* launcher = AddRole("launcher", 1, 1);
+    SetEnv(launcher, "worker");
+    launcher->env["SLURM_NTASKS"] = std::to_string(tasks_);
+    if (nodes_ > 0) launcher->env["SLURM_NNODES"] = std::to_string(nodes_);
+    SetCommand(launcher, SlurmStepMode::kMpi);
+    job::Role* worker = AddRole("worker", replicas, processes);
+    worker->resources = ResourcesOf(processes, replicas == nodes_);
+    builder_->SetSuccess(job::SuccessRule::kAll, {"launcher"});
+    diagnostics_->AddLoss(
+        {1, 1}, "",
+        "the variables that the script sets reach its ranks by mpirun -x NAME (-genv with MPICH); "
+        "Slurm handed over all of them",
+        "roles.launcher.command");
+  }
+
+  void SetEnv(job::Role* role, const std::string& hosts) {
+    std::map<std::string, std::string>& env = role->env;
+    env["SLURM_JOB_NAME"] = builder_->job()->name;
+    if (!hosts.empty()) env["SLURM_HOSTS"] = "{{shoal.hosts." + hosts + "}}";
+    if (cpus_ > 0) env["SLURM_CPUS_PER_TASK"] = std::to_string(cpus_);
+    if (per_node_ > 0) env["SLURM_NTASKS_PER_NODE"] = std::to_string(per_node_);
+    const int gpus = node_gpus_ > 0 ? node_gpus_ : task_gpus_ * std::max(1, per_node_);
+    if (gpus > 0) {
+      env["SLURM_GPUS_ON_NODE"] = std::to_string(gpus);
+      env["SLURM_GPUS_PER_NODE"] = std::to_string(gpus);
+    }
+    if (!builder_->job()->slurm.partition.empty())
+      env["SLURM_JOB_PARTITION"] = builder_->job()->slurm.partition;
+    if (!builder_->job()->slurm.account.empty())
+      env["SLURM_JOB_ACCOUNT"] = builder_->job()->slurm.account;
+    if (hosts.empty() && tasks_ > 1) env["SLURM_NTASKS"] = std::to_string(tasks_);
+    ReadExport(role);
+  }
+
+  // "ALL,NAME=VALUE,…", "NONE", or names of the shell that submits.
+  void ReadExport(job::Role* role) {
+    const std::string text = TextOf("export");
+    static const job::Node kNowhere;
+    FieldReader from(kNowhere, "--export", "roles." + role->name + ".env", diagnostics_);
+    for (size_t at = 0; at < text.size();) {
+      const size_t end = std::min(text.find(',', at), text.size());
+      const std::string one = text.substr(at, end - at);
+      at = end + 1;
+      const size_t is = one.find('=');
+      if (is != std::string::npos)
+        builder_->SetVariable(role, one.substr(0, is), one.substr(is + 1), &from);
+    }
+  }
+
+  void SetCommand(job::Role* role, SlurmStepMode steps) {
+    std::string text = SlurmPrelude(steps, array_);
+    if (const std::string directory = TextOf("chdir"); !directory.empty()) {
+      std::string quoted;
+      for (const char c : directory) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+      text = "cd '" + quoted + "' || exit\n" + text;
+    }
+    role->command = script_.shell;
+    role->command.insert(role->command.end(), {"-c", text + script_.text});
+  }
+
+  // ---- what is told ----
+
+  void ReportScript() {
+    const std::string at = "roles." + builder_->job()->roles.front().name + ".command";
+    const auto tell = [&](const std::string& what, const std::string& sentence) {
+      diagnostics_->AddLoss({1, 1}, what, sentence, at);
+    };
+    constexpr std::string_view kKnown[] = {"HOME",        "USER",
+                                           "PWD",         "OLDPWD",
+                                           "PATH",        "SHELL",
+                                           "HOSTNAME",    "RANDOM",
+                                           "SECONDS",     "UID",
+                                           "LANG",        "TMPDIR",
+                                           "TERM",        "LD_LIBRARY_PATH",
+                                           "PYTHONPATH",  "CUDA_VISIBLE_DEVICES",
+                                           "IFS",         "LOGNAME",
+                                           "RANK",        "WORLD_SIZE",
+                                           "LOCAL_RANK",  "MASTER_ADDR",
+                                           "MASTER_PORT", "REPLY",
+                                           "PIPESTATUS",  "FUNCNAME",
+                                           "LINENO",      "EUID",
+                                           "PPID",        "OPTARG",
+                                           "OPTIND",      "SLURMD_NODENAME"};
+    std::string list;
+    for (const std::string& name : script_.read.used) {
+      const bool own = name.starts_with("SLURM_") || name.starts_with("BASH") ||
+                       std::ranges::find(kKnown, name) != std::end(kKnown);
+      if (own || script_.read.assigned.contains(name)) continue;
+      list += (list.empty() ? "" : ", ") + name;
+    }
+    const bool none = TextOf("export") == "NONE" || TextOf("export") == "NIL";
+    if (!list.empty()) {
+      tell(Is("export") ? "--export" : "",
+           "the script uses " + list + " and does not set it" +
+               (none ? "" : ", which it may have had from the shell that submitted it") +
+               "; tasks have a small environment: give what is needed with --set env.NAME=VALUE");
+    } else if (!none) {
+      diagnostics_->AddMinorLoss(
+          {1, 1}, "",
+          "the script had the variables of the shell that submitted it; tasks have a small "
+          "environment",
+          at);
+    }
+    if (script_.read.arguments)
+      tell("",
+           "the script reads its arguments; what stood behind its name at sbatch is to be added to "
+           "the command");
+    if (script_.image)
+      tell("srun",
+           "its programs ran in a container (--container-image); here they run without it: set "
+           "image for an engine that has them");
+    for (const ShellCommand& command : script_.read.commands) {
+      const std::string program = command.words[0].substr(command.words[0].rfind('/') + 1);
+      if (program == "sbatch" || program == "scancel" || program == "sbcast") {
+        tell(program,
+             "the script calls it, which reaches Slurm only where there is one; it knows "
+             "nothing of this job");
+        break;
+      }
+    }
+  }
+
+  void ReportOptions() {
+    std::vector<std::string>& passed = builder_->job()->slurm.options;
+    for (const auto& [name, said] : options_) {
+      const SlurmOption* option = FindSlurmOption(name);
+      if (option == nullptr || option->use == SlurmOptionHandling::kRead) continue;
+      if (option->use == SlurmOptionHandling::kWarned) {
+        AddLoss(name,
+                job::PrintableText(said.value) + " said " + std::string(option->meant) +
+                    "; not kept: " + std::string(option->instead),
+                "slurm", option->minor);
+        continue;
+      }
+      const bool plain = std::ranges::none_of(said.value, [](unsigned char c) {
+        return c <= ' ' || c == '\'' || c == '"' || c == '\\' || c == '#';
+      });
+      if (!plain) {
+        AddLoss(name, "not kept: slurm.options takes no blanks and quotes", "slurm", option->minor);
+        continue;
+      }
+      passed.push_back("--" + name + (said.value.empty() ? "" : "=" + said.value));
+      AddLoss(name,
+              "it says " + std::string(option->meant) +
+                  ", and is kept in slurm.options; other engines do not heed it",
+              "slurm.options", option->minor);
+    }
+  }
+
+  const std::string_view text_;
+  const std::string file_;
+  JobBuilder* const builder_;
+  Diagnostics* const diagnostics_;
+  SlurmOptionValues options_;
+  SlurmScriptInfo script_;
+  int nodes_ = 0;  // 0: as many as it takes
+  int tasks_ = 0;
+  int per_node_ = 0;
+  int cpus_ = 0;  // of a task; 0: not said
+  int node_gpus_ = 0;
+  int task_gpus_ = 0;
+  int all_gpus_ = 0;
+  int signal_ = 0;
+  std::vector<int64_t> array_;
+};
+
+}  // namespace
+
+bool IsSlurmScript(std::string_view text) {
+  if (!text.starts_with("#!")) return false;
+  return text.find("\n#SBATCH ") != std::string_view::npos ||
+         text.find("\n#SBATCH\t") != std::string_view::npos;
+}
+
+void ImportSlurmScript(std::string_view text, const std::string& file, JobBuilder* builder) {
+  BatchScript(text, file, builder).Run();
+}
+
+}  // namespace shoal::importer

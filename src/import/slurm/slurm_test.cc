@@ -1,0 +1,186 @@
+// Batch scripts of Slurm: how options are read, what the shell of the script sees, what it becomes.
+#include <gtest/gtest.h>
+
+#include "import/import.h"
+#include "import/slurm/shell_script.h"
+#include "import/slurm/slurm_options.h"
+#include "import/slurm/slurm_prelude.h"
+
+namespace shoal::importer {
+namespace {
+
+using Numbers = std::vector<int64_t>;
+using Words = std::vector<std::string>;
+
+TEST(SlurmOptions, TimesAreThoseOfSbatch) {
+  const auto seconds = [](const char* text) {
+    const auto time = ParseSlurmTime(text);
+    return time ? time->count() : -1;
+  };
+  EXPECT_EQ(seconds("30"), 1800);
+  EXPECT_EQ(seconds("1:30"), 90);
+  EXPECT_EQ(seconds("08:09:07"), 8 * 3600 + 9 * 60 + 7);
+  EXPECT_EQ(seconds("2-12"), 60 * 3600);
+  EXPECT_EQ(seconds("0-0:30:00"), 1800);
+  EXPECT_EQ(seconds("UNLIMITED"), 0);
+  for (const char* wrong : {"", "x", "1:2:3:4", "1-", "-5", "1.5"})
+    EXPECT_EQ(seconds(wrong), -1) << wrong;
+}
+
+TEST(SlurmOptions, MemoryIsInMegabytes) {
+  EXPECT_EQ(ParseSlurmMemory("4000"), int64_t{4000} << 20);
+  EXPECT_EQ(ParseSlurmMemory("64G"), int64_t{64} << 30);
+  EXPECT_EQ(ParseSlurmMemory("50gb"), int64_t{50} << 30);
+  EXPECT_EQ(ParseSlurmMemory("1.5T"), int64_t{3} << 39);
+  EXPECT_EQ(ParseSlurmMemory("0"), 0);
+  for (const char* wrong : {"", "G", "4X", "-1", "9999999T"})
+    EXPECT_FALSE(ParseSlurmMemory(wrong).has_value()) << wrong;
+}
+
+TEST(SlurmOptions, ArraysAreLists) {
+  EXPECT_EQ(ParseSlurmArray("0-3", 10), (Numbers{0, 1, 2, 3}));
+  EXPECT_EQ(ParseSlurmArray("1-9:4,20%2", 10), (Numbers{1, 5, 9, 20}));
+  EXPECT_EQ(ParseSlurmArray("7", 10), Numbers{7});
+  for (const char* wrong : {"", "3-1", "1-", "a", "0-10", "1-5:0", "0-9223372036854775807",
+                            "9223372036854775806-9223372036854775807", "5-6:9223372036854775807"})
+    EXPECT_FALSE(ParseSlurmArray(wrong, 10).has_value()) << wrong;
+}
+
+TEST(ShellScript, CommandsAndVariablesAreSeen) {
+  const ShellScript text = ParseShellScript(
+      "# srun not\n"
+      "export A=1 B\n"
+      "for i in $LIST; do X=\"$i\" srun -n 2 \\\n  ./a \"$C\" '$D' & done; wait\n"
+      "name=$(srun hostname | head -n 1)\n"
+      "[ -z \"${E:-}\" ] && exec srun ./b $((F + $G)) $1\n"
+      "cat <<END\nsrun ./c $H\nEND\n"
+      "if true; then mpirun ./d; fi\n");
+  std::vector<std::string> programs;
+  Words step;
+  for (const ShellCommand& command : text.commands) {
+    programs.push_back(command.words[0] + (command.captured ? "()" : ""));
+    if (command.words.size() > 2 && command.words[0] == "srun" && !command.captured && step.empty())
+      step = command.words;
+  }
+  EXPECT_EQ(programs, (Words{"export", "for", "srun", "done", "wait", "srun()", "head()", "[",
+                             "srun", "cat", "true", "mpirun", "fi"}));
+  EXPECT_EQ(step, (Words{"srun", "-n", "2", "./a", "$C", "$D"}));
+  EXPECT_EQ(text.used, (std::set<std::string>{"LIST", "i", "C", "G"}));
+  EXPECT_EQ(text.assigned, (std::set<std::string>{"A", "B", "i", "X", "name"}));
+  EXPECT_TRUE(text.arguments);
+  EXPECT_FALSE(ParseShellScript("a '$1' # $2").arguments);
+  EXPECT_EQ(ParseShellScript(": \"${A:=1}\" $A").assigned, std::set<std::string>{"A"});
+}
+
+job::Job Import(const std::string& script) {
+  auto imported = ImportText(script, "train.sh");
+  if (!imported.ok() || !imported->has_value()) {
+    ADD_FAILURE() << imported.status().message();
+    return {};
+  }
+  auto finished = FinishImport(**imported, {});
+  if (!finished.ok()) {
+    ADD_FAILURE() << finished.status().message();
+    return {};
+  }
+  return finished->job;
+}
+
+std::string Wrong(const std::string& script) {
+  const auto imported = ImportText(script, "train.sh");
+  return imported.ok() ? "" : imported.status().message();
+}
+
+job::Job Lines(const std::string& options, const std::string& script) {
+  return Import("#!/bin/bash\n#SBATCH " + options + "\n" + script + "\n");
+}
+
+TEST(SlurmScript, TasksBecomeNodesWithProcesses) {
+  const job::Job job =
+      Lines("-N 2 --ntasks-per-node=4 -c 8 --mem=64G --gpus-per-node=a100:4", "srun ./a");
+  ASSERT_EQ(job.roles.size(), 1u);
+  EXPECT_EQ(job.name, "train");
+  EXPECT_EQ(job.roles[0].replicas, 2);
+  EXPECT_EQ(job.roles[0].processes, 4);
+  EXPECT_EQ(job.roles[0].resources.cpu, 32);
+  EXPECT_EQ(job.roles[0].resources.gpu, 4);
+  EXPECT_EQ(job.roles[0].resources.memory_bytes, int64_t{64} << 30);
+  EXPECT_EQ(job.slurm.gpu_type, "a100");
+  EXPECT_EQ(job.roles[0].restart.when, job::RestartWhen::kNever);
+  const job::Job apart = Lines("-n 6 -c 2 --mem-per-cpu=1G", "srun ./a");
+  EXPECT_EQ(apart.roles[0].replicas, 6);
+  EXPECT_EQ(apart.roles[0].processes, 1);
+  EXPECT_EQ(apart.roles[0].resources.cpu, 2);
+  EXPECT_EQ(apart.roles[0].resources.memory_bytes, int64_t{2} << 30);
+}
+
+TEST(SlurmScript, AScriptWithoutStepsRunsOnce) {
+  const job::Job job =
+      Lines("--ntasks-per-node=8 --nodes=1 --gpus=2 --mem-per-gpu=8G", "python3 a.py");
+  EXPECT_EQ(job.roles[0].name, "batch");
+  EXPECT_EQ(job.roles[0].replicas, 1);
+  EXPECT_EQ(job.roles[0].resources.cpu, 8);
+  EXPECT_EQ(job.roles[0].resources.gpu, 2);
+  EXPECT_EQ(job.roles[0].resources.memory_bytes, int64_t{16} << 30);
+  // Steps of one task each share what the job has.
+  EXPECT_EQ(Lines("-n 4", "for i in 1 2; do srun -n 1 ./a $i & done; wait").roles[0].resources.cpu,
+            4);
+}
+
+TEST(SlurmScript, ProgramsOfMpiAndPytorchAreSeen) {
+  for (const char* script :
+       {"mpirun ./a", "srun --mpi=pmix ./a", "module load openmpi\nsrun ./a"}) {
+    const job::Job job = Lines("-N 2 -n 4", script);
+    EXPECT_EQ(job.framework, job::Framework::kMpi) << script;
+    EXPECT_EQ(job.FindRole("worker")->replicas, 2);
+    EXPECT_EQ(job.FindRole("worker")->processes, 2);
+    EXPECT_EQ(job.success.roles, Words{"launcher"});
+  }
+  EXPECT_EQ(Lines("-N 2", "srun torchrun a.py").framework, job::Framework::kPytorch);
+  EXPECT_EQ(Lines("-N 1", "torchrun a.py").framework, job::Framework::kGeneric);
+}
+
+TEST(SlurmScript, WhatCannotBeImportedIsRefused) {
+  const auto refused = [](const std::string& options, const std::string& script) {
+    return Wrong("#!/bin/bash\n#SBATCH " + options + "\n" + script + "\n");
+  };
+  EXPECT_NE(refused("hetjob", "srun a").find("heterogeneous"), std::string::npos);
+  EXPECT_NE(refused("-n 4", "srun --het-group=0 a").find("het-group"), std::string::npos);
+  EXPECT_NE(refused("-n 4 --array=0-3", "srun a").find("for each number"), std::string::npos);
+  EXPECT_NE(refused("--ntask-per-nod=4", "srun a").find("did you mean 'ntasks-per-node'"),
+            std::string::npos);
+  EXPECT_NE(refused("--nodes=many", "srun a").find("a number of nodes"), std::string::npos);
+  EXPECT_NE(Wrong("#!/usr/bin/python3\n#SBATCH -n 1\nprint(1)\n").find("bash or sh"),
+            std::string::npos);
+  EXPECT_NE(Wrong("#!/bin/bash\r\n#SBATCH -n 1\r\nls\r\n").find("dos2unix"), std::string::npos);
+}
+
+TEST(SlurmScript, NumbersWithoutBoundAreRefusedOrBounded) {
+  const auto text = [](const std::string& options) {
+    return "#!/bin/bash\n#SBATCH " + options + "\nsrun ./a\n";
+  };
+  EXPECT_NE(Wrong(text("-N 100000 --ntasks-per-node=100000")).find("100,000 tasks"),
+            std::string::npos);
+  const auto large = ImportText(text("-n 100000 -c 100000 --mem-per-cpu=15T"), "f.sh");
+  ASSERT_TRUE(large.ok());
+  EXPECT_EQ((*large)->job.roles[0].resources.memory_bytes, job::kMaxMemoryBytes);
+}
+
+TEST(SlurmScript, ATimeIsADeadline) {
+  const job::Job job = Lines("--time=2:00:00 --signal=B:USR2@90 --requeue", "./a");
+  EXPECT_EQ(job.limits.deadline, std::chrono::hours(2));
+  EXPECT_EQ(job.slurm.time, std::chrono::hours(2));
+  EXPECT_EQ(job.slurm.save_before, std::chrono::seconds(90));
+  EXPECT_NE(job.roles[0].checkpoint_signal, 0);
+  EXPECT_EQ(job.roles[0].restart.scope, job::RestartScope::kJob);
+}
+
+TEST(SlurmShell, AnArrayCountsItsTasks) {
+  EXPECT_NE(SlurmPrelude(SlurmStepMode::kAlone, {1, 3, 5}).find("TASK_ID=$((1 + SHOAL_INDEX * 2))"),
+            std::string::npos);
+  EXPECT_NE(SlurmPrelude(SlurmStepMode::kAlone, {1, 3, 4}).find("slurm_array=(1 3 4)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace shoal::importer

@@ -1,0 +1,179 @@
+#include "learn/sparse/exchange/part_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "data/examples/examples.h"
+#include "learn/coordination/shared_blobs.h"
+#include "learn/sparse/worker.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr const char* kPrefix = "share/";
+constexpr auto kPoll = std::chrono::milliseconds(2);
+constexpr auto kSlowPoll = std::chrono::milliseconds(50);
+
+std::string NameOf(int worker) { return kPrefix + std::to_string(worker); }
+
+std::string Text(const data::ShardBoundary& place) {
+  return fmt::format("byte {} of file {}", place.position, place.file + 1);
+}
+
+// The same but for what was agreed on since.
+bool SameData(PartSummary a, const PartSummary& b) {
+  a.extent = b.extent;
+  return a == b;
+}
+
+Status CheckSummaryUnchanged(const WorkerSetup& setup) {
+  const std::string name = NameOf(setup.index);
+  const Result<std::string> bytes = setup.client->GetBlob(name);
+  if (bytes.status().code() == Code::kNotFound) return Status::Ok();
+  TRY(bytes.status());
+  TRY_ASSIGN(const PartSummary before, DecodePartSummary(*bytes, name));
+  const PartSummary& now = setup.share;
+  if (SameData(before, now)) return Status::Ok();
+  if (before.parts != now.parts) {
+    return FailedPrecondition(
+        fmt::format("worker {} goes on from a training by {} workers, got {}; run the job with as "
+                    "many as before, or anew",
+                    setup.index, before.parts, now.parts));
+  }
+  return FailedPrecondition(fmt::format(
+      "the data has changed since worker {} began: part {} of {} had {} examples and has {}; run "
+      "the job anew",
+      setup.index, now.part, now.parts, before.examples, now.examples));
+}
+
+// Of every worker, or nothing as long as one is missing.
+Result<std::optional<std::vector<PartSummary>>> ReadPartSummaries(const WorkerSetup& setup) {
+  std::optional<std::vector<PartSummary>> none;
+  TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kPrefix));
+  if (names.size() < static_cast<size_t>(setup.workers)) return none;
+  std::vector<PartSummary> shares;
+  for (int worker = 0; worker < setup.workers; ++worker) {
+    const std::string name = NameOf(worker);
+    const Result<std::string> bytes = setup.client->GetBlob(name);
+    if (bytes.status().code() == Code::kNotFound) return none;
+    TRY(bytes.status());
+    TRY_ASSIGN(PartSummary share, DecodePartSummary(*bytes, name));
+    shares.push_back(share);
+  }
+  return std::optional(std::move(shares));
+}
+
+// A worker that has ended will not tell its share again.
+Status CheckMissingSummaries(const WorkerSetup& setup, const std::vector<int>& ended) {
+  if (ended.empty()) return Status::Ok();
+  TRY_ASSIGN(const std::vector<std::string> names, setup.client->ListBlobs(kPrefix));
+  for (const int worker : ended) {
+    if (std::find(names.begin(), names.end(), NameOf(worker)) != names.end()) continue;
+    return FailedPrecondition(
+        fmt::format("worker {} has ended, and the servers have lost which part of the data it "
+                    "trained; run the job again, with checkpoints or server_copies: 2",
+                    worker));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string EncodePartSummary(const PartSummary& share) {
+  std::string bytes;
+  ByteWriter writer(&bytes);
+  writer.Put(kVersion);
+  for (const uint64_t number :
+       {share.corpus, share.files, share.part, share.parts, share.begin.file, share.begin.position,
+        share.end.file, share.end.position, share.examples, share.extent.features})
+    writer.Put(number);
+  writer.Put(share.extent.fields);
+  return bytes;
+}
+
+Result<PartSummary> DecodePartSummary(std::string_view bytes, std::string_view name) {
+  PartSummary share;
+  ByteReader reader(bytes);
+  uint32_t version = 0;
+  bool good = reader.Get(&version).ok() && version == kVersion;
+  for (uint64_t* const number : {&share.corpus, &share.files, &share.part, &share.parts,
+                                 &share.begin.file, &share.begin.position, &share.end.file,
+                                 &share.end.position, &share.examples, &share.extent.features})
+    good = good && reader.Get(number).ok();
+  good = good && reader.Get(&share.extent.fields).ok() && reader.remaining() == 0 &&
+         share.extent.features <= data::kMaxFeature + 1 && share.extent.fields <= data::kMaxFields;
+  if (good) return share;
+  return DataLoss(fmt::format("{} on the servers is malformed ({} bytes)", name, bytes.size()));
+}
+
+Status CheckPartSummaries(std::span<const PartSummary> shares) {
+  std::vector<const PartSummary*> in_order(shares.size());
+  for (size_t worker = 0; worker < shares.size(); ++worker) {
+    const PartSummary& share = shares[worker];
+    if (share.corpus != shares[0].corpus || share.files != shares[0].files) {
+      return FailedPrecondition(fmt::format(
+          "workers 0 and {} see different data: the sizes, the order or the number of the data "
+          "files differ between them; give all of them the same files",
+          worker));
+    }
+    if (share.parts != shares.size() || share.part >= shares.size() ||
+        in_order[share.part] != nullptr) {
+      return FailedPrecondition(fmt::format(
+          "worker {} has part {} of {} of the data, expected one of {} that no other worker has",
+          worker, share.part, share.parts, shares.size()));
+    }
+    in_order[share.part] = &share;
+  }
+  data::ShardBoundary at;
+  for (const PartSummary* const share : in_order) {
+    if (share->begin != at) {
+      return FailedPrecondition(fmt::format(
+          "part {} of the data begins at {}, expected {} where the part before it ends; give all "
+          "workers the same files",
+          share->part, Text(share->begin), Text(at)));
+    }
+    at = share->end;
+  }
+  if (shares.empty() || at == data::ShardBoundary{shares[0].files, 0}) return Status::Ok();
+  return FailedPrecondition(
+      fmt::format("the parts of the data end at {}, expected the end of its {} files", Text(at),
+                  shares[0].files));
+}
+
+Status PublishPartSummary(const WorkerSetup& setup) {
+  if (setup.workers == 1 && !setup.checkpoints) return Status::Ok();
+  return setup.shared_blobs->Publish(NameOf(setup.index), EncodePartSummary(setup.share));
+}
+
+Result<DatasetSummary> CollectPartSummaries(const WorkerSetup& setup, bool resumed) {
+  if (resumed) TRY(CheckSummaryUnchanged(setup));
+  TRY(PublishPartSummary(setup));
+  for (auto pause = kPoll;; pause = std::min(pause * 2, kSlowPoll)) {
+    std::optional<std::vector<PartSummary>> shares(std::vector<PartSummary>{setup.share});
+    const std::vector<int> ended = setup.ended ? setup.ended() : std::vector<int>{};
+    if (setup.workers > 1) {
+      TRY_ASSIGN(shares, ReadPartSummaries(setup));
+    }
+    if (shares) {
+      TRY(CheckPartSummaries(*shares));
+      DatasetSummary all;
+      for (const PartSummary& share : *shares) {
+        all.extent.features = std::max(all.extent.features, share.extent.features);
+        all.extent.fields = std::max(all.extent.fields, share.extent.fields);
+        all.examples.push_back(share.examples);
+      }
+      return all;
+    }
+    TRY(CheckMissingSummaries(setup, ended));
+    if (setup.stop->load()) return Cancelled("stopped before the training began");
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace shoal::learn::sparse

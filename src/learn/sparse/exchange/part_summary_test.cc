@@ -1,0 +1,69 @@
+#include "learn/sparse/exchange/part_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shoal::learn::sparse {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Of three workers and two files, worker 0 with the last part.
+std::vector<PartSummary> Shares() {
+  std::vector<PartSummary> shares(3);
+  for (PartSummary& share : shares) {
+    share.corpus = 77;
+    share.files = 2;
+    share.parts = 3;
+    share.examples = 10;
+  }
+  shares[1].part = 0;
+  shares[1].end = {0, 500};
+  shares[2].part = 1;
+  shares[2].begin = {0, 500};
+  shares[2].end = {1, 0};
+  shares[0].part = 2;
+  shares[0].begin = {1, 0};
+  shares[0].end = {2, 0};
+  return shares;
+}
+
+TEST(PartSummary, PartsThatMakeUpTheDataAreGood) {
+  const Status status = CheckPartSummaries(Shares());
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(PartSummary, GapsOverlapsAndOtherFilesAreErrors) {
+  const auto message = [](auto change) {
+    std::vector<PartSummary> shares = Shares();
+    change(shares);
+    const Status status = CheckPartSummaries(shares);
+    EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message([](auto& s) { s[2].corpus = 78; }),
+              HasSubstr("workers 0 and 2 see different"));
+  EXPECT_THAT(message([](auto& s) { s[1].files = 3; }), HasSubstr("workers 0 and 1 see different"));
+  EXPECT_THAT(message([](auto& s) { s[1].part = 2; }), HasSubstr("worker 1 has part 2 of 3"));
+  EXPECT_THAT(message([](auto& s) { s[1].part = 9; }), HasSubstr("worker 1 has part 9 of 3"));
+  EXPECT_THAT(message([](auto& s) { s[1].parts = 2; }), HasSubstr("worker 1 has part 0 of 2"));
+  EXPECT_THAT(message([](auto& s) { s[2].begin.position = 501; }),
+              HasSubstr("part 1 of the data begins at byte 501 of file 1, expected byte 500"));
+  EXPECT_THAT(message([](auto& s) { s[1].end.position = 499; }), HasSubstr("part 1 of the data"));
+  EXPECT_THAT(message([](auto& s) { s[1].begin.position = 1; }), HasSubstr("part 0 of the data"));
+  EXPECT_THAT(message([](auto& s) { s[0].end = {1, 8}; }), HasSubstr("expected the end of its 2"));
+}
+
+TEST(PartSummary, BytesComeBackAndHostileOnesAreRefused) {
+  const PartSummary share = {1, 2, 3, 4, {5, 6}, {7, 8}, 9, {10, 11}};
+  const std::string bytes = EncodePartSummary(share);
+  EXPECT_EQ(DecodePartSummary(bytes, "share/3").value(), share);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const auto decoded = DecodePartSummary(bytes.substr(0, size), "share/3");
+    EXPECT_EQ(decoded.status().code(), Code::kDataLoss) << size;
+  }
+  EXPECT_FALSE(DecodePartSummary(bytes + "x", "share/3").ok());
+}
+
+}  // namespace
+}  // namespace shoal::learn::sparse

@@ -1,0 +1,46 @@
+// What other workers have changed while a worker trained, as it would be had the worker trained
+// after them: its examples of the round would have met their change, and pushed back as they push
+// back at every mistake (docs/adr/0186). So changes of workers that did not see each other are as
+// good as those of one worker that trains one round after the other.
+//
+// Used by state_table.h's exchange, between what it pulls and what it pushes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "learn/sparse/learner.h"
+
+namespace shoal::learn::sparse {
+
+// What a feature is in an exchange.
+enum class MergeState : uint8_t {
+  kUntouched,  // its state is as it is trained
+  kTheirs,     // in the form of Merge; this worker has nothing to push of it
+  kChanged,    // likewise; it has
+};
+
+// State of all features between pull and push: floats as in a state, but weights in place of what
+// FTRL makes them of.
+struct Merge {
+  const float* own = nullptr;     // weights without what others changed; what the squares grew by
+  const float* theirs = nullptr;  // weights and squares that the servers have
+  float* shift = nullptr;         // weights: what is left of others' change
+  MergeState* met = nullptr;      // by feature; kUntouched: `own` is its state as it is trained
+  uint64_t width = 0;
+  uint64_t bias = 0;  // its number among the features; none: UINT64_MAX
+};
+
+// Lets one example push back at merge.shift, for `weight` examples like it. The change of its
+// margin by `shift` is d; with a = Σ rate·gradient² and h the mean curvature of its loss along d,
+// training on it once takes h·a of d back, and weight times, one after the other,
+// 1 − exp(−weight·h·a): never more than d itself. Several threads may call it for one merge,
+// without locks.
+void Replay(const Learner& learner, const Merge& merge, const Row& row, float weight,
+            std::vector<float>* scratch);
+
+// By how much a change of a weight is too long that was made with squares from `from` to `to`,
+// where there are `theirs` in place of `from`: AdaGrad's steps would have been shorter.
+float StepRatio(const Rate& rate, float from, float to, float theirs);
+
+}  // namespace shoal::learn::sparse

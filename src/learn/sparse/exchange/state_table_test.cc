@@ -1,0 +1,110 @@
+// What a worker without others stores, and what a worker after it finds.
+#include "learn/sparse/exchange/state_table.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "learn/logistic/learner.h"
+#include "ps/server/server.h"
+#include "ps/testing/test_cluster.h"
+
+namespace shoal::learn::sparse {
+namespace {
+
+constexpr uint64_t kFeatures = 1000;  // 16 rows
+constexpr int kWorkers = 3;
+
+class SparseStore : public testing::Test {
+ protected:
+  SparseStore() {
+    hub_ = std::make_shared<ps::InProcessHub>();
+    ps::ServerOptions options;
+    options.servers = 1;
+    options.workers = kWorkers;
+    options.token = "token";
+    options.listen_host.clear();
+    options.hub = hub_;
+    options.inproc_name = "server";
+    server_ = ps::Server::Start(std::move(options)).value();
+    members_.Set(0, server_->inproc_address());
+    learner_ = std::make_unique<logistic::LogisticLearner>(
+        logistic::LogisticLearner::Make(logistic::Params()).value());
+    for (int i = 0; i < kWorkers; ++i) {
+      ps::ClientOptions client;
+      client.index = i;
+      client.token = "token";
+      client.hub = hub_;
+      clients_.push_back(ps::Client::Connect(std::move(client), &members_).value());
+      tables_.push_back(StateTable::Make(clients_.back().get(), kFeatures, learner_.get()).value());
+    }
+  }
+
+  // z and n of a feature, as FTRL-proximal has them.
+  void Train(size_t worker, uint64_t feature, float z, float n) {
+    tables_[worker]->state()[2 * feature] = z;
+    tables_[worker]->state()[2 * feature + 1] = n;
+  }
+  void ExpectFeature(size_t worker, uint64_t feature, float z, float n) {
+    EXPECT_NEAR(tables_[worker]->state()[2 * feature], z, 1e-5 * std::abs(z)) << feature;
+    EXPECT_NEAR(tables_[worker]->state()[2 * feature + 1], n, 1e-6 * n) << feature;
+  }
+  void Store(size_t worker) { ASSERT_TRUE(tables_[worker]->Store(0, 1).ok()); }
+  uint64_t BytesPushed(size_t worker) { return clients_[worker]->counters().bytes_pushed; }
+
+  std::shared_ptr<ps::InProcessHub> hub_;
+  ps::FixedMembers members_;
+  std::unique_ptr<ps::Server> server_;
+  std::unique_ptr<logistic::LogisticLearner> learner_;
+  std::vector<std::unique_ptr<ps::Client>> clients_;
+  std::vector<std::unique_ptr<StateTable>> tables_;
+};
+
+TEST_F(SparseStore, TheNextWorkerBeginsWhereTheFirstOneHasStored) {
+  Train(0, 3, -2, 4);  // before the table was needed
+  ASSERT_TRUE(tables_[0]->Connect().ok());
+  Store(0);
+  Train(0, 3, -1.5f, 5);
+  Train(0, 999, 0.25f, 1);
+  Store(0);
+  ASSERT_TRUE(tables_[1]->Connect().ok());
+  ExpectFeature(1, 3, -1.5f, 5);
+  ExpectFeature(1, 999, 0.25f, 1);
+  ExpectFeature(1, 4, 0, 0);
+  ExpectFeature(0, 3, -1.5f, 5);
+}
+
+TEST_F(SparseStore, OnlyRowsThatChangedAreSent) {
+  ASSERT_TRUE(tables_[0]->Connect().ok());
+  for (uint64_t feature = 0; feature < kFeatures; ++feature) Train(0, feature, 1, 1);
+  Store(0);
+  const uint64_t all = BytesPushed(0);
+  Store(0);
+  EXPECT_EQ(BytesPushed(0), all);
+  Train(0, 3, 2, 2);
+  Store(0);
+  EXPECT_GT(BytesPushed(0), all);
+  EXPECT_LT(BytesPushed(0) - all, all / 10);
+}
+
+// A server that came back has what an older checkpoint, or another life of this worker, had pushed.
+TEST_F(SparseStore, PushesThatItHasNotSeenDoNotStay) {
+  ASSERT_TRUE(tables_[0]->Connect().ok());
+  Train(0, 3, -2, 4);
+  Store(0);
+  ASSERT_TRUE(tables_[1]->Connect().ok());
+  Train(1, 3, -9, 30);
+  Store(1);
+  Train(0, 3, -3, 6);
+  Store(0);
+  EXPECT_EQ(tables_[0]->TakePartialPushCount(), 1u);
+  Store(0);
+  EXPECT_EQ(tables_[0]->TakePartialPushCount(), 0u);
+  ASSERT_TRUE(tables_[2]->Connect().ok());
+  ExpectFeature(2, 3, -3, 6);
+  ExpectFeature(0, 3, -3, 6);
+}
+
+}  // namespace
+}  // namespace shoal::learn::sparse

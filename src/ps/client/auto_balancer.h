@@ -1,0 +1,44 @@
+// Keeps the servers of a job even by itself: rows go to servers that have joined, and from those
+// that hold much more than others.
+//
+// Beside the leader (server.cc), which is there to the end; nobody else decides, so no two plans
+// meet (docs/adr/0058-server-0-leads-and-balances.md). Looks now and then, begins only when it is
+// worth it, and then moves a few shards at a time.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "ps/client/admin.h"
+
+namespace shoal::ps {
+
+class AutoBalancer {
+ public:
+  // `members` outlives it.
+  AutoBalancer(ClientOptions client, Members* members, Duration every);
+  // Ends at once, or as soon as it has given up connecting (250 ms).
+  ~AutoBalancer();
+
+ private:
+  void Run();
+  Status RunOnce();
+  Result<std::shared_ptr<Admin>> ConnectedAdmin();
+
+  const ClientOptions client_;
+  Members* const members_;
+  const Duration every_;
+  // The thread's.
+  bool more_moves_ = false;  // there were more moves than one round makes
+  int64_t restarts_ = 0;     // of servers, that it has heard of
+  TimePoint quiet_until_{};
+  std::mutex mu_;
+  std::condition_variable wake_;
+  bool stop_ = false;             // guarded by mu_
+  std::shared_ptr<Admin> admin_;  // guarded by mu_
+  std::thread thread_;
+};
+
+}  // namespace shoal::ps

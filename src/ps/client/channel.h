@@ -1,0 +1,197 @@
+// A client's stream to one lane of one server, over however many connections it takes.
+//
+// Row operations and markers get sequence numbers and are kept until answered; after a reconnection
+// they are sent again, and the server knows those it has applied (docs/design/push-pull.md).
+// Control requests are kept likewise, by id. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ps/client/ticket_table.h"
+#include "ps/transport/transport.h"
+#include "ps/wire/key_codec.h"
+
+namespace shoal::ps {
+
+// A control request under way.
+struct Call {
+  FrameHeader head;
+  std::string body;
+  bool same_instance = false;  // fail rather than ask a restarted server
+  bool done = false;           // with the rest: guarded by the channel's lock
+  Status status;
+  std::string reply;
+};
+
+// A part that was refused because some of its rows had moved: nothing of it was applied, or, if
+// `applied`, all was, and it only wants rows.
+struct Redirect {
+  FrameHeader head;
+  RowChunk part;               // its pick is the one below
+  std::vector<uint32_t> pick;  //
+  std::string coded;           // deltas as they travel, if they are not f32
+  std::string argument;        // a call's
+  uint32_t ticket = 0;
+  bool applied = false;
+  int server = 0;      // that refused it
+  int64_t after = -1;  // the checkpoint whose marker it had followed there
+  TimePoint since{};   // when it was refused first
+};
+
+class Channel final : public ConnectionHandler {
+ public:
+  // What a channel tells its client. Called without the channel's lock.
+  struct Hooks {
+    std::function<void(Channel*)> lost;                      // the connection is gone: dial again
+    std::function<void(int64_t checkpoint)> marker_request;  //
+    // A marker of this checkpoint is answered, and so is all that was sent before it; or both never
+    // will be.
+    std::function<void(int64_t checkpoint, bool failed)> marker_answered;
+    std::function<void(Redirect)> moved;           // to be sent elsewhere
+    std::function<void(int server)> shards_moved;  // it says that some have
+    std::function<bool()> interrupted;             // ClientOptions::interrupted
+  };
+  Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks);
+  ~Channel() override;
+
+  int server() const { return server_; }
+  uint32_t lane() const { return lane_; }
+  // "server 1 (127.0.0.1:41233)", for messages.
+  std::string Name() const;
+
+  // Puts a new connection to use: `tables` are created again if the server is another instance
+  // than before, then everything unanswered is sent again.
+  // `wakes`: also one that rests.
+  void Resume(std::string address, OpenedConnection dialled, const std::vector<std::string>& tables,
+              bool wakes = false);
+  // Lets go of a connection to another address than this, to dial anew: a server that Members names
+  // elsewhere has been started again, and its old host may be gone without a word.
+  void DisconnectUnlessAt(const std::string& address);
+  // From now on a connection that is made again says good-bye again: a server would count a worker
+  // that comes back.
+  void SetLeft();
+  // Gives up: everything under way and to come fails with `why`.
+  void Fail(const Status& why);
+  // Ends the connection, for good. Afterwards no hook is called. Not from within a hook.
+  void Close();
+  bool up() const;
+  bool failed() const;
+  uint64_t first_unanswered() const;
+
+  // A server that has nothing of ours any more, or not yet: its channel is at rest, not dialled,
+  // and calls over it fail at once. Resume wakes it. False: something is unanswered.
+  bool Suspend();
+  bool suspended() const { return suspended_; }
+  // Nobody waits for an answer of it.
+  bool idle() const;
+
+  // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
+  // window is full. `since`: of a part that was refused before.
+  Status SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticket, TimePoint deadline,
+                   TimePoint since = {});
+  // `head`: of a marker, or that it is settled. False: it was not sent, for there is nobody, or are
+  // too many unanswered; else Hooks::marker_answered is called once, also when it is let go of.
+  // Never blocks.
+  bool SendMarker(FrameHeader head, const std::string& progress);
+  // Without an answer; lost when the connection is down.
+  void SendNotice(FrameHeader head, std::string_view body);
+
+  std::shared_ptr<Call> StartCall(FrameHeader head, std::string body, bool same_instance);
+  // Takes the call back if the deadline passes.
+  Result<std::string> FinishCall(const std::shared_ptr<Call>& call, TimePoint deadline);
+
+  // Null: down. For polling; see Connection::Poll.
+  std::shared_ptr<Connection> connection() const;
+
+  // True if a part of this request is unanswered here.
+  bool HasUnanswered(uint32_t ticket) const;
+  // Waits until what was issued before is answered.
+  Status Flush(TimePoint deadline);
+
+  Counters counters() const;
+
+  // ConnectionHandler.
+  void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnRoom() override;
+  void OnClosed(const Status& why) override;
+
+ private:
+  static constexpr size_t kSlots = 1024;
+  static constexpr size_t kSlotsForMarkers = 16;
+  static constexpr uint32_t kNoTicket = UINT32_MAX;
+  // One unanswered part or marker.
+  struct Pending {
+    FrameHeader head;
+    RowChunk part;
+    std::vector<uint32_t> pick;  // part.pick's own copy; its memory is reused
+    std::string coded;           // part.coded's own copy
+    std::string body;            // markers; a call's argument
+    uint32_t ticket = kNoTicket;
+    size_t bytes = 0;
+    TimePoint since{};
+  };
+
+  enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
+  // Waits, with polling at first, until `done` holds, the deadline has passed or the caller's
+  // program was interrupted. `lock` is mu_'s, let go of meanwhile.
+  template <typename Done>
+  Awaited Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
+  // Not kDone: `late` as DeadlineExceeded, or that it was interrupted.
+  static Status StatusOf(Awaited awaited, std::string late);
+
+  Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
+  bool HasUnansweredChunks() const;
+  // Of which checkpoints markers are unanswered.
+  std::vector<int64_t> UnansweredMarkers() const;
+  size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
+  void SendPending(Connection* connection, const Pending& pending);
+  void OnAnswer(const FrameHeader& head, std::string_view body);
+  void OnReply(const FrameHeader& head, std::string_view body);
+  void OnMoved(const FrameHeader& head);
+  Status CheckAnswer(const FrameHeader& head, std::string_view body);
+  // Under the lock. The oldest request is answered: its slot is free. Returns its ticket, to
+  // CompleteChunk without the lock.
+  uint32_t RetireOldest(Pending* oldest);
+  void CompleteChunk(uint32_t ticket, const Status& status);
+  void FailConnection(const Status& why);
+
+  const int server_;
+  const uint32_t lane_;
+  const size_t window_bytes_;
+  TicketTable* const tickets_;
+  const Hooks hooks_;
+
+  mutable std::mutex mu_;
+  std::condition_variable progress_;        // the window moved, a call ended, or all failed
+  std::shared_ptr<Connection> connection_;  // null: down
+  std::string address_;
+  uint64_t instance_ = 0;
+  std::atomic<bool> suspended_{false};  // written under mu_
+  Status failed_;
+  bool left_ = false;  // SetLeft was called; guarded by mu_
+  bool closed_ = false;
+  int closing_threads_ = 0;  // threads that end a connection
+  std::vector<Pending> slots_;
+  uint64_t first_seq_ = 1;  // the oldest unanswered
+  uint64_t next_seq_ = 1;
+  size_t bytes_in_flight_ = 0;
+  uint64_t marker_seq_ = 0;  // of the last marker
+  int64_t marker_of_ = -1;   // its checkpoint
+  uint64_t next_call_ = 1;
+  std::map<uint64_t, std::shared_ptr<Call>> calls_;
+  Counters counters_;
+  KeyEncoder keys_;            // of the present connection
+  std::string front_scratch_;  // scratch
+  // Memory for coded rows: as much as was ever under way, not as much as there are slots.
+  std::vector<std::string> spare_buffers_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,53 @@
+// Keeps checkpoint markers out from between requests that belong together, without ever blocking
+// the thread that receives.
+//
+// Many threads may issue at a time (shared); a marker goes out when nobody does (exclusive). Who
+// closes the last scope sends the marker that is waiting, else the receiving thread does it itself.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+namespace shoal::ps {
+
+class MarkerGate {
+ public:
+  // `send_marker(checkpoint)` runs while no scope is open, on some thread.
+  explicit MarkerGate(std::function<void(int64_t)> send_marker)
+      : send_marker_(std::move(send_marker)) {}
+
+  // A scope; may be nested in one thread. Waits while a marker goes out or waits for its turn, but
+  // not in a thread that has one open already.
+  void Enter();
+  void Leave();
+  // The same around one request, while routes are open: between CloseRoutes and OpenRoutes nobody
+  // decides where a request goes, not even inside a scope.
+  void EnterIssue();
+  void LeaveIssue();
+  // Never blocks.
+  void CloseRoutes();
+  // Waits until nobody is between EnterIssue and LeaveIssue.
+  void AwaitRoutes();
+  void OpenRoutes();
+  // Has a marker sent for this checkpoint, now or by whoever leaves last. Never blocks.
+  void RequestMarker(int64_t checkpoint);
+
+ private:
+  // How deep this thread is inside this gate.
+  int& ScopeDepth();
+  void SendMarkerLocked(std::unique_lock<std::mutex>* lock);
+
+  const std::function<void(int64_t)> send_marker_;
+  std::mutex mu_;
+  std::condition_variable open_cv_;
+  std::condition_variable empty_cv_;
+  int scopes_ = 0;               // threads
+  int issuers_ = 0;              // likewise
+  bool routes_closed_ = false;   // routes
+  bool sending_marker_ = false;  // exclusive
+  int64_t waiting_marker_ = -1;  // a marker that waits for the gate to be empty
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,69 @@
+// A client's part in moving shards: requests that came to a lane when some of their rows had left
+// it are sent again where these are now, and nothing overtakes them (docs/design/partition.md).
+//
+// Owned by ClientCore. The receiving threads bring what was refused; a thread of its own, made when
+// first needed, asks servers who owns what and sends. Meanwhile the gate keeps new requests back,
+// for about a round trip.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "ps/client/channel.h"
+
+namespace shoal::ps {
+
+class ClientCore;
+
+class Redirector {
+ public:
+  explicit Redirector(ClientCore* core) : core_(core) {}
+  ~Redirector() { Stop(); }
+
+  // The client is connected to all servers: what came meanwhile is looked at from now on.
+  void Open();
+  // Any thread; never blocks.
+  void AddRedirect(Redirect redirect);
+  // This server knows of moves that we may not know of.
+  void OnShardsMoved(int server);
+  // Somebody of whom we need nothing may have left: see who is to be let go of.
+  void RequestCleanup();
+  // True: something is on its way that was issued before a marker would go out. The marker is asked
+  // for again when all of it has been sent.
+  bool DefersMarker(int64_t checkpoint);
+  // Waits until nothing is left. False: the deadline passed.
+  bool AwaitAll(TimePoint deadline);
+  // How many came so far.
+  uint64_t received();
+  // What it still has fails. After the channels have failed, so that nothing holds its thread.
+  void Stop();
+
+ private:
+  void Run();
+  void Begin();
+  void SendRedirects();
+  bool LearnShardOwners(std::set<int> servers);
+  Status Send(const Redirect& redirect);
+  Status SendChunk(const Redirect& redirect, FrameHeader head, size_t channel,
+                   const std::vector<uint32_t>& rows);
+
+  ClientCore* const core_;
+  std::mutex mu_;
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  std::deque<Redirect> redirects_;  // guarded by mu_, with the rest
+  std::set<int> servers_to_ask_;
+  size_t unsent_ = 0;  // came, and are not sent yet
+  uint64_t received_ = 0;
+  int64_t marker_ = -1;  // that waits
+  bool cleanup_ = false;
+  bool ready_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+  Duration backoff_{};  // the thread's
+};
+
+}  // namespace shoal::ps

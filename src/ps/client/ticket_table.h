@@ -1,0 +1,48 @@
+// Requests under way: how many of their parts are unanswered, the first error, who waits.
+//
+// A request is split into parts, one a frame; channels report each part. Slots are reused, so that
+// nothing is allocated once warm. Thread-safe.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "ps/client/client.h"
+
+namespace shoal::ps {
+
+class TicketTable {
+ public:
+  // Opens a request with one part: the issuer's own hold, so that it cannot end while it is issued.
+  Ticket Open(DoneCallback done);
+  void AddChunk(uint32_t slot);
+  // One part is answered; an error becomes the request's if it is the first.
+  void ChunkDone(uint32_t slot, const Status& status);
+
+  // The request's status, and forgets it; DeadlineExceeded (with an empty message, for the caller
+  // to fill) leaves it. InvalidArgument for a ticket that is none, or was waited for before.
+  Status Wait(Ticket ticket, TimePoint deadline, bool* timed_out);
+  bool Done(Ticket ticket) const;
+
+ private:
+  struct Slot {
+    uint32_t generation = 1;
+    uint32_t parts = 0;
+    bool used = false;
+    Status status;
+    DoneCallback done;
+  };
+  const Slot* Find(Ticket ticket) const;
+  void Free(uint32_t slot);
+
+  mutable std::mutex mu_;
+  std::condition_variable finished_;
+  std::deque<Slot> slots_;      // guarded by mu_
+  std::vector<uint32_t> free_;  // guarded by mu_
+  int waiting_ = 0;             // guarded by mu_
+};
+
+}  // namespace shoal::ps

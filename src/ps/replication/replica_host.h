@@ -1,0 +1,132 @@
+// Which servers' rows a process has, as their primary or as a backup, and what it does when another
+// one dies (docs/design/replication.md). One a Server with copies.
+//
+// A *group* is the rows of one server index, wherever they are. Each process begins with its own;
+// its backup is a neighbour. Who is dead is not guessed: a later incarnation of an index proves
+// that its earlier ones are over, or Members no longer names the address. Locks: mu_, then lanes'.
+// Nothing is dialled under mu_, for the other end takes its own.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ps/members.h"
+#include "ps/server/server_core.h"
+
+namespace shoal::ps {
+
+class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
+ public:
+  // `own` listens for all groups and primary_of its own index once nobody else is found to.
+  static std::shared_ptr<ReplicaHost> Make(std::shared_ptr<ServerCore> own);
+  ~ReplicaHost();
+
+  // `address`: under which Members will name it.
+  void Start(std::string address);
+  // At once, as a crash would.
+  void Stop();
+
+  // A newcomer's core; null: the one that listens. Unavailable: not here, or not yet.
+  Result<std::shared_ptr<ServerCore>> Route(const Hello& hello);
+  // A later incarnation of hello.from has begun. True if its rows are here.
+  bool AnswerRecoveryLookup(const Hello& hello);
+
+  // Takes no new copies and begins none.
+  void SetLeaving();
+
+  // The cores that serve, but for the one that listens.
+  std::vector<std::shared_ptr<ServerCore>> OtherCores();
+  std::vector<int> primary_of();
+  std::vector<int> backup_of();
+  bool fully_replicated();
+  void ReportDead(int worker);
+  void Wake();
+
+ private:
+  // The backup of a group, as its primary sees it. The manager's thread's, but for `dead`.
+  struct Backup {
+    int server = -1;
+    int64_t incarnation = 0;
+    std::string address;
+    uint64_t copy_id = 0;  // names this copy
+    std::vector<std::shared_ptr<ReplicaConnection>> connections;
+    std::vector<ServerCore::RowCursor> cursors;
+    std::vector<uint64_t> must_confirm;  // positions that must be confirmed for the next step
+    bool enabling_sync = false;
+    bool in_sync = false;
+    bool dead = false;  // guarded by mu_
+  };
+  struct ReplicaGroup {
+    std::shared_ptr<ServerCore> core;
+    bool primary = false;
+    uint64_t epoch = 1;
+    // A copy's primary.
+    int from = -1;
+    int64_t from_incarnation = 0;
+    std::string from_address;
+    uint64_t copy_id = 0;
+    // A primary's.
+    std::shared_ptr<Backup> backup;
+    bool open = false;  // clients may join: it had a backup once, or there is nobody to be one
+  };
+
+  explicit ReplicaHost(std::shared_ptr<ServerCore> own);
+  void Run();
+  void RunOnce();
+  bool Fenced(const MemberView& view);
+  // Somebody else is this server now: answers nobody any more.
+  void Retire(const std::string& why);
+  void RecoverOwnGroup(const MemberView& view);
+  bool LearnShardsFrom(std::unique_ptr<Connection> connection);
+  void StartOwnGroup();
+  void WatchPrimaries(const MemberView& view);
+  bool PrimaryIsGone(const ReplicaGroup& group, const MemberView& view) const;
+  bool TakeOver(int index, ReplicaGroup* group);
+  void MaintainBackup(int index, const MemberView& view);
+  void DropBackup(int index);
+  bool BackupIsDead(const Backup& backup, const MemberView& view);
+  std::vector<int> Candidates(int index, const MemberView& view) const;
+  void ChooseBackup(int index, const MemberView& view);
+  std::shared_ptr<Backup> Connect(int index, int to, const std::string& address);
+  void AdvanceSync(int index, Backup* backup);
+  bool Confirmed(ServerCore* core, const Backup& backup) const;
+  Status Reconnect(int index, Backup* backup);
+  Result<std::shared_ptr<ServerCore>> RouteReplica(const Hello& hello);
+  Result<OpenedConnection> Dial(const std::string& address, const Hello& hello);
+  Hello MakeHello(HelloKind kind, int server, uint64_t session) const;
+  std::vector<int> PrimaryGroups();
+  ReplicaGroup* Find(int index);
+  std::shared_ptr<Backup> BackupOf(int index);
+  std::shared_ptr<ServerCore> CoreOf(int index);
+
+  const std::shared_ptr<ServerCore> own_;
+  const ServerOptions options_;
+  std::unique_ptr<Transport> tcp_;
+  std::unique_ptr<Transport> inproc_;
+  std::string address_;
+  bool named_by_members_ = false;  // Members has named our address
+  bool busy_ = false;              // something is under way: look again soon
+  TimePoint next_lookup_{};
+  std::set<int> notified_;  // servers that know that this incarnation began
+  TimePoint next_ping_{};
+
+  std::mutex wake_mu_;  // a leaf: taken under any other
+  std::condition_variable wake_;
+  bool woken_ = false;  // guarded by wake_mu_
+
+  std::mutex mu_;
+  bool stop_ = false;                    // guarded by mu_
+  bool fenced_ = false;                  // guarded by mu_
+  bool leaving_ = false;                 // guarded by mu_
+  std::map<int, ReplicaGroup> groups_;   // guarded by mu_
+  std::map<int, int64_t> incarnations_;  // guarded by mu_: earlier ones of an index are over
+  std::thread thread_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,88 @@
+#include "ps/replication/replica_log.h"
+
+#include <algorithm>
+
+#include "ps/server/server_core.h"
+
+namespace shoal::ps {
+
+void ReplicaConnection::Send(uint64_t position, std::string_view entry) {
+  FrameHeader head;
+  head.type = FrameType::kReplicate;
+  head.id = position;
+  connection_->Send({head, entry, nullptr});
+}
+
+void ReplicaConnection::OnFrame(const FrameHeader& head, std::string_view) {
+  const auto core = core_.lock();
+  if (core != nullptr && head.type == FrameType::kReply)
+    core->OnReplicaConfirmed(lane_, this, head.id);
+}
+
+void ReplicaConnection::OnClosed(const Status&) {
+  // The log may be the last that holds this stream.
+  const auto core = core_.lock();
+  const auto lost = lost_;
+  if (core != nullptr) core->OnReplicaConnectionLost(lane_, this);
+  lost();
+}
+
+void ReplicaLog::Open(std::shared_ptr<ReplicaConnection> stream) {
+  Close();
+  on_ = true;
+  stream_ = std::move(stream);
+  end_ = confirmed_ = 0;
+}
+
+void ReplicaLog::Resume(std::shared_ptr<ReplicaConnection> stream, uint64_t confirmed) {
+  Confirm(confirmed);
+  stream_ = std::move(stream);
+  for (size_t i = 0; i < entries_.size(); ++i) stream_->Send(confirmed_ + 1 + i, entries_[i]);
+}
+
+void ReplicaLog::Detach(const ReplicaConnection* stream) {
+  if (stream_.get() == stream) stream_ = nullptr;
+}
+
+void ReplicaLog::Close() {
+  on_ = paired_ = false;
+  stream_ = nullptr;
+  for (const std::string& entry : entries_) bytes_ -= entry.size();
+  entries_.clear();
+  confirmed_ = end_;
+}
+
+void ReplicaLog::Append(std::string entry) {
+  if (!on_) return;
+  ++end_;
+  bytes_ += entry.size();
+  if (stream_ != nullptr) stream_->Send(end_, entry);
+  entries_.push_back(std::move(entry));
+}
+
+void ReplicaLog::Hold(const std::shared_ptr<ServerConnection>& peer, const FrameHeader& head,
+                      std::string_view body) {
+  bytes_ += body.size();
+  held_.push_back({end_, peer, head, std::string(body)});
+}
+
+void ReplicaLog::Confirm(uint64_t position) {
+  position = std::min(position, end_);
+  for (; confirmed_ < position; ++confirmed_) {
+    bytes_ -= entries_.front().size();
+    entries_.pop_front();
+  }
+}
+
+std::vector<HeldAnswer> ReplicaLog::TakeReady() {
+  std::vector<HeldAnswer> ready;
+  if (paired_ && stream_ == nullptr) return ready;
+  while (!held_.empty() && held_.front().position <= confirmed_) {
+    bytes_ -= held_.front().body.size();
+    ready.push_back(std::move(held_.front()));
+    held_.pop_front();
+  }
+  return ready;
+}
+
+}  // namespace shoal::ps

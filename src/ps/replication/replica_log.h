@@ -1,0 +1,113 @@
+// One lane's copy on another server, as its primary sees it: what the backup has not yet confirmed,
+// and the answers that wait for that (docs/design/replication.md).
+//
+// Everything that changes a lane is put into the log in the order in which it was applied; the
+// stream carries it to the backup, which applies it in the same order and confirms it. While the
+// two are a pair, an answer leaves only when the backup has all that the answer could have seen.
+// Covered by the lane's lock, but for ReplicaConnection's ends.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ps/transport/server_connection.h"
+#include "ps/transport/transport.h"
+
+namespace shoal::ps {
+
+class ServerCore;
+
+// The connection to the backup's lane. A ServerConnection only so that whoever lets go of the
+// lane's lock has its in-process answers delivered.
+class ReplicaConnection final : public ServerConnection, public ConnectionHandler {
+ public:
+  // `core` and `lane`: whose log it carries. `lost` is called once, without locks.
+  ReplicaConnection(std::weak_ptr<ServerCore> core, uint32_t lane,
+                    std::unique_ptr<Connection> connection, std::function<void()> lost)
+      : core_(std::move(core)),
+        lane_(lane),
+        connection_(std::move(connection)),
+        lost_(std::move(lost)) {}
+  // Closes. Not under the lane's lock: it waits for a handler that may want it.
+  ~ReplicaConnection() override { connection_->Close(); }
+
+  void Start() { connection_->Start(this); }
+  // Under the lane's lock.
+  void Send(uint64_t position, std::string_view entry);
+
+  // ServerConnection.
+  void Reply(const FrameHeader&, std::string_view) override {}
+  void Shut(const Status&) override {}
+  void FlushReplies() override { connection_->FlushReplies(); }
+  // ConnectionHandler.
+  void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnClosed(const Status& why) override;
+
+ private:
+  const std::weak_ptr<ServerCore> core_;
+  const uint32_t lane_;
+  const std::unique_ptr<Connection> connection_;
+  const std::function<void()> lost_;
+};
+
+// An answer that waits.
+struct HeldAnswer {
+  uint64_t position = 0;  // goes out once this much is confirmed
+  std::weak_ptr<ServerConnection> peer;
+  FrameHeader head;
+  std::string body;
+};
+
+class ReplicaLog {
+ public:
+  // Beyond so many unconfirmed and held bytes nothing more is read from clients.
+  static constexpr size_t kMaxBytes = 32u << 20;
+
+  // Whether entries are wanted at all.
+  bool on() const { return on_; }
+  bool paired() const { return paired_; }
+  bool down() const { return stream_ == nullptr; }
+  bool full() const { return bytes_ > kMaxBytes; }
+  size_t bytes() const { return bytes_; }
+  uint64_t end() const { return end_; }
+  uint64_t confirmed() const { return confirmed_; }
+  const std::shared_ptr<ReplicaConnection>& stream() const { return stream_; }
+
+  // Whether an answer given now must wait.
+  bool holds() const {
+    return paired_ && (stream_ == nullptr || confirmed_ != end_ || !held_.empty());
+  }
+
+  // A new backup that has nothing yet.
+  void Open(std::shared_ptr<ReplicaConnection> stream);
+  // The same one over a new connection; it has `confirmed`. What it lacks is sent again.
+  void Resume(std::shared_ptr<ReplicaConnection> stream, uint64_t confirmed);
+  // From now on answers wait.
+  void Pair() { paired_ = true; }
+  // The connection is gone. Answers wait until Resume or Close.
+  void Detach(const ReplicaConnection* stream);
+  // There is no backup any more.
+  void Close();
+
+  void Append(std::string entry);
+  void Hold(const std::shared_ptr<ServerConnection>& peer, const FrameHeader& head,
+            std::string_view body);
+  void Confirm(uint64_t position);
+  // Answers that may go out now, in order.
+  std::vector<HeldAnswer> TakeReady();
+
+ private:
+  bool on_ = false;
+  bool paired_ = false;
+  std::shared_ptr<ReplicaConnection> stream_;  // null: down
+  uint64_t end_ = 0;                           // position of the last entry
+  uint64_t confirmed_ = 0;
+  std::deque<std::string> entries_;  // (confirmed_, end_]
+  std::deque<HeldAnswer> held_;
+  size_t bytes_ = 0;  // of both
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,257 @@
+// One of a server's threads' share: the rows of some shards, and what each client has sent to them.
+//
+// Everything below is covered by the lane's lock, which its own thread (tcp_server.cc), in-process
+// clients (in_process_transport.cc) and the checkpoint's writer take; with TCP alone it is never
+// contended except by the writer, for microseconds. Lanes share no rows.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "ps/replication/replica_entry.h"
+#include "ps/replication/replica_log.h"
+#include "ps/server/hot_keys.h"
+#include "ps/shard_map.h"
+#include "ps/storage/row_request.h"
+#include "ps/storage/table.h"
+#include "ps/transport/server_connection.h"
+#include "ps/transport/transport.h"
+#include "ps/wire/server_report.h"
+
+namespace shoal::ps {
+
+// One client's stream to this lane. `id` names it over reconnections.
+struct Session {
+  uint64_t id = 0;
+  int client = -1;
+  uint64_t last_seq = 0;  // what was applied; the next must follow without a gap
+  int64_t marked = -1;    // the checkpoint whose marker came last
+  int64_t settled = -1;   // the last one that it is done with; says so to the leader alone
+  bool left = false;
+  bool dead = false;  // presumed; until it connects again
+  TimePoint lost{};   // an observer's: when it was first seen without a connection
+  std::weak_ptr<ServerConnection> peer;
+  KeyCache key_cache;  // of the present connection
+  // Requests that were not applied because rows had moved, newest last: sent again, they are
+  // refused again. As many as can be unanswered.
+  std::deque<uint64_t> moved;
+};
+
+// A stretch between two cuts of a lane, to compare what was written before and after: numbers of
+// another generation mean nothing.
+struct CutInterval {
+  uint32_t generation = 0;
+  uint8_t number = 0;  // 0: changes are not tracked
+};
+
+class Lane {
+ public:
+  // What is pointed to must outlive the lane; no functions: null.
+  Lane(const Partition* partition, Owner self, const Functions* functions);
+
+  // Dense tables that need more are refused. Before the first table.
+  void LimitMemory(uint64_t bytes) { memory_limit_ = bytes; }
+
+  // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
+  // whoever owns `sink`.
+  class Guard {
+   public:
+    explicit Guard(Lane& lane, std::vector<std::shared_ptr<ServerConnection>>* sink = nullptr)
+        : lane_(lane), sink_(sink), lock_(lane.mu_) {}
+    ~Guard();
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Lane& lane_;
+    std::vector<std::shared_ptr<ServerConnection>>* const sink_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // All below: under a Guard.
+
+  // The session of a new connection. A session that another one of the same worker has replaced is
+  // refused with FailedPrecondition.
+  Result<Session*> Join(const Hello& hello, const std::shared_ptr<ServerConnection>& peer);
+  // Null if unknown.
+  // Forgets observers that are gone: they said good-bye, or had time enough to come back.
+  void ForgetObservers(TimePoint now);
+  Session* FindSession(uint64_t id);
+  const std::map<uint64_t, Session>& sessions() const { return sessions_; }
+  const std::map<int, uint64_t>& current() const { return current_; }
+  const std::set<uint64_t>& replaced() const { return replaced_; }
+  // Has a reply of this peer sent when the Guard ends.
+  void QueueFlush(std::shared_ptr<ServerConnection> peer) { to_flush_.push_back(std::move(peer)); }
+  std::vector<std::shared_ptr<ServerConnection>>* to_flush() { return &to_flush_; }
+
+  // Rows remember from now on in which epoch they were pushed to last. Before there are tables.
+  void TrackChanges() { cut_interval_ = {1, 1}; }
+  // While a snapshot is open, the one that its cut ends.
+  CutInterval cut_interval() const { return cut_interval_; }
+  size_t memory_bytes() const { return arena_.bytes(); }
+
+  // Finds or makes a table.
+  Status CreateTable(const TableSpec& spec);
+  Table* FindTable(uint32_t id);
+  const std::map<uint32_t, std::unique_ptr<Table>>& tables() const { return tables_; }
+
+  // One push, pull, both or call. *order: the stream had a gap or keys that cannot be understood,
+  // the connection must be closed. Another error refuses this request alone; nothing of it was
+  // applied. A request that was applied before is not applied again, but answered.
+  Status RowOperation(Session* session, const FrameHeader& head, const RowSource& source,
+                      bool* order);
+  // Of the last RowOperation, if it was refused: FrameHeader::flags of the refusal.
+  uint8_t refusal() const { return refusal_; }
+  // The session's marker of a checkpoint came.
+  Status Marker(Session* session, const FrameHeader& head);
+  // All that the session had sent before its markers is answered, everywhere.
+  Status Settled(Session* session, const FrameHeader& head);
+  void Leave(Session* session);
+
+  // Opens the snapshot (if a marker has not yet) and says whose markers it needs. `frozen` is
+  // answered when all are in, with the shards that it holds, a bit each; with nothing if rows moved
+  // between markers, so that it is no cut; or with Aborted. `settles`: it also waits until they all
+  // have settled.
+  void BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen);
+  // Ends snapshot `id`, or any if -1; a waiting Begin is answered with `why`.
+  void EndCheckpoint(int64_t id, const Status& why);
+  bool FrozenFor(int64_t id) const { return snapshot_.frozen && snapshot_.id == id; }
+  const std::set<uint64_t>& required() const { return snapshot_.required; }
+
+  // --- Shards that move: lane_shards.cc. See docs/design/partition.md ---
+  ShardState state(uint32_t shard) const { return states_[shard]; }
+  // What it owns becomes what the map says, but for a shard that arrives under a later epoch than
+  // the map's. True: something changed.
+  bool Adopt(const ShardMap& map);
+  // The owner's end. From now on it is remembered which of the shard's rows change. One at a time.
+  Status BeginDeparture(uint32_t shard);
+  // The keys that changed, by table, and forgets them.
+  std::map<uint32_t, std::vector<Key>> TakeDirty();
+  size_t dirty_rows() const;
+  // Serves the shard no more, so that its rows stay as they are; or does again. False: a checkpoint
+  // is being cut. A cut of which only a marker has come, and no beginning for as long as it is
+  // asked kMaxBlockedDepartures times, is not taken any more: its driver goes by owners that it
+  // knew before.
+  bool Freeze();
+  void Unfreeze();
+  // Whether the frozen shard may be given away now: no snapshot holds it.
+  bool MayDepart() const { return snapshot_.id < 0; }
+  void EndDeparture();
+  // The next owner's end: makes room, without what may have come in an attempt before.
+  Status Expect(uint32_t shard, uint32_t epoch, uint64_t move);
+  // Of the shards that arrive: under which epoch they will be here, and in which attempt they come.
+  struct Arrival {
+    uint32_t epoch = 0;
+    uint64_t move = 0;
+  };
+  const std::map<uint32_t, Arrival>& arriving() const { return arriving_; }
+  // Drops what has come of a shard that arrives. Only when it is known that its owner keeps it.
+  void ForgetArrival(uint32_t shard) {
+    if (arriving_.contains(shard)) Drop(shard);
+  }
+  uint64_t ShardBytes(uint32_t shard) const;
+  // Of a backup: the session's request was refused because rows had moved.
+  void RecordMoved(Session* session, uint64_t seq);
+
+  // Its tables, its most wanted keys, its counters.
+  ServerReport Describe() const;
+  // Answers a request: at once, or when the backup has all that the answer could have seen.
+  void Respond(const std::shared_ptr<ServerConnection>& peer, const FrameHeader& head,
+               std::string_view body);
+  // Tells the backup; nothing without one.
+  void Log(std::string entry);
+  // The backup has it up to here: what waited for that goes out.
+  void Confirm(uint64_t position);
+  // The backup is there again, or there is none any more.
+  void SendReady();
+  // For a peer that is not read while the log is full: it is flushed when there is room.
+  void AwaitRoom(std::shared_ptr<ServerConnection> peer) { await_room_.push_back(std::move(peer)); }
+
+  // The lane as a backup has it.
+  // A session of the primary's, made if it is new here.
+  Session* ReplicatedSession(uint64_t id, int client);
+  void MarkSessionReplaced(uint64_t id) { replaced_.insert(id); }
+  // A cut that this marker belongs to cannot be taken here.
+  void ApplyMarkerOfPrimary(Session* session, uint64_t seq, int64_t checkpoint);
+
+  Counters counters;
+  HotKeys hot_keys;
+  ReplicaLog log;
+  uint64_t copied = 0;  // position of the last entry from the primary
+  bool whole = false;   // all that the primary had is here
+  std::weak_ptr<ServerConnection> primary_connection;  // the primary's connection
+
+ private:
+  struct Snapshot {
+    int64_t id = -1;
+    bool begun = false;          // `required` is known
+    int blocked_departures = 0;  // departures that it has held up before it was begun
+    bool frozen = false;
+    bool settles = false;         // sessions must have settled, too
+    bool torn = false;            // rows moved between markers
+    bool empty = false;           // no shard was here: who never came here need not mark
+    std::set<uint64_t> required;  // sessions
+    std::string shards;           // that were here when it opened, a bit each
+    Answer on_frozen;
+  };
+  struct Departure {
+    uint32_t shard = 0;
+    std::map<uint32_t, std::unordered_set<Key>> dirty;  // by table
+  };
+
+  Status CheckSequence(const Session& session, uint64_t seq, bool* order) const;
+  // False: it has come before.
+  Result<bool> AcceptMarker(Session* session, const FrameHeader& head);
+  bool IsMissingMarker(uint64_t session) const;
+  WriteMode ModeOf(const Session& session) const;
+  void OpenSnapshot(int64_t id);
+  void FreezeIfComplete();
+  void NextCutInterval();
+  Status CheckMemory(const TableSpec& spec) const;
+  // The function that the table's spec or the request names.
+  Status FindOptimizer(const TableSpec& spec, const RowFunction** function) const;
+  Status FindCalled(const FrameHeader& head, RowUpdate* change) const;
+  Status CheckRows(const Table& table, const FrameHeader& head, const RowRequest& request);
+  bool InTransit(const Table& table, const KeyBatch& batch) const;
+  Status RefuseMoved(Session* session, const FrameHeader& head, bool duplicate, Status why);
+  void RecordDirty(const Table& table, const FrameHeader& head, const RowRequest& request);
+  void SetState(uint32_t shard, ShardState state);
+  void Drop(uint32_t shard);
+  Status Run(Table* table, const FrameHeader& head, RowRequest* request, const RowUpdate& change,
+             std::optional<WriteMode> write);
+  void Count(const FrameHeader& head, bool duplicate);
+  Status LogRows(const Session& session, const FrameHeader& head, const RowSource& source,
+                 const RowRequest& request);
+
+  const Partition* const partition_;
+  const Owner self_;
+  uint64_t memory_limit_ = UINT64_MAX;
+  const Functions* const functions_;
+  std::mutex mu_;
+  RowArena arena_;
+  std::map<uint32_t, std::unique_ptr<Table>> tables_;
+  std::map<uint64_t, Session> sessions_;
+  std::map<int, uint64_t> current_;  // worker → its present session
+  std::set<uint64_t> replaced_;      // sessions that may not come back
+  Snapshot snapshot_;
+  std::vector<ShardState> states_;  // by shard
+  int in_transit_ = 0;              // shards that arrive or leave
+  std::optional<Departure> departure_;
+  std::map<uint32_t, Arrival> arriving_;  // by shard
+  uint8_t refusal_ = 0;
+  CutInterval cut_interval_;
+  int64_t no_cut_below_ = 0;  // checkpoints whose markers went to a primary that died
+  std::vector<std::shared_ptr<ServerConnection>> await_room_;
+  RowRequest::Scratch scratch_;
+  std::vector<std::shared_ptr<ServerConnection>> to_flush_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,95 @@
+// A server's connection to another one over which shards move: requests that are answered in order.
+//
+// Used by shard_mover.cc and by servers that start again (server.cc, replica_host.cc). One thread
+// sends and waits; answers come from the transport's.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ps/server/server.h"
+#include "ps/shard_map.h"
+#include "ps/transport/transport.h"
+
+namespace shoal::ps {
+
+class ShardConnection final : public ConnectionHandler {
+ public:
+  explicit ShardConnection(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)) {}
+  ~ShardConnection() override { connection_->Close(); }
+  void Start() { connection_->Start(this); }
+
+  // Under no lane's lock. Returns the request's number.
+  uint64_t Send(FrameType type, std::string_view body);
+  // Until all up to this number is answered. Unavailable: the connection is gone; else the other
+  // one's first error.
+  Status Await(uint64_t id, TimePoint deadline);
+  // One request and its answer.
+  Result<std::string> SendRequest(FrameType type, std::string_view body, TimePoint deadline);
+
+  // ConnectionHandler. OnClosed also ends the waits of a connection that is open.
+  void OnFrame(const FrameHeader& head, std::string_view body) override;
+  void OnClosed(const Status& why) override;
+
+ private:
+  const std::unique_ptr<Connection> connection_;
+  uint64_t sent_ = 0;
+  std::mutex mu_;
+  std::condition_variable answered_cv_;
+  uint64_t answered_ = 0;  // guarded by mu_, with the rest
+  std::string reply_;      // the last
+  Status error_;           // the first
+};
+
+// Where other servers are, and the way to them.
+class ShardDialer {
+ public:
+  explicit ShardDialer(const ServerOptions& options);
+
+  // A lane of the server that serves these rows, wherever it is by now.
+  Result<std::shared_ptr<ShardConnection>> Dial(const Hello& hello, Duration timeout);
+  Result<std::shared_ptr<ShardConnection>> DialAt(const std::string& address, const Hello& hello,
+                                                  Duration timeout, Welcome* welcome = nullptr);
+  // Whoever waits for an answer over one of its connections, or dials, is told Unavailable from now
+  // on. Thread-safe.
+  void Stop();
+  const ServerOptions& options() const { return options_; }
+
+ private:
+  const ServerOptions options_;
+  std::mutex mu_;
+  bool stopped_ = false;                                     // guarded by mu_
+  std::vector<std::weak_ptr<ShardConnection>> connections_;  // guarded by mu_
+  const std::unique_ptr<Transport> tcp_;
+  std::unique_ptr<Transport> inproc_;
+};
+
+// The greeting with which a server asks for a lane of the one that serves these rows.
+Hello MakeMoveHello(const ServerOptions& options, int server, uint32_t lane);
+
+// Everybody whom Members names, but the server itself.
+std::set<int> OtherServers(const ServerOptions& options);
+
+// Tells the servers `whom` who owns what, and takes out of them who has heard it and who is not
+// named any more. `timeout`: for each of them.
+void SendShardMap(ShardDialer* dialer, const ShardMap& map, Duration timeout, std::set<int>* whom);
+
+// With how many servers the job began, from whoever knows; as many as it has now, if this is the
+// first incarnation of a server, or nobody can be reached. All but the leader wait for that for a
+// while: who has joined later must not think that some rows were its own from the beginning.
+int LookUpInitialServers(const ServerOptions& options);
+
+// Tells all others that this incarnation of the server is over: what they have copies of is theirs.
+void AnnounceShutdown(const ServerOptions& options);
+
+// What a server that starts again has to know before it restores anything: asks all others that
+// can be reached within `patience`.
+Result<ShardMap> LearnShards(ShardDialer* dialer, uint32_t shards, Duration patience);
+
+}  // namespace shoal::ps

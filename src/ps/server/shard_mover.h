@@ -1,0 +1,80 @@
+// Gives shards of this server to others while it serves them (docs/design/partition.md).
+//
+// One a ServerCore, made when first needed, with a thread of its own, which does one move at a
+// time: copies the rows, then those that have changed meanwhile, until few are left; then the
+// shard stands still until the other one has them and has been told that it is its own.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ps/server/shard_connection.h"
+#include "ps/transport/server_connection.h"
+
+namespace shoal::ps {
+
+class ServerCore;
+
+struct MoveRequest {
+  uint32_t shard = 0;
+  Owner to;
+};
+// What a move took.
+struct MoveReport {
+  uint64_t bytes = 0;       // that were sent
+  uint64_t stalled_us = 0;  // while nobody served the shard
+};
+
+class ShardMover {
+ public:
+  // `core` outlives it.
+  explicit ShardMover(ServerCore* core);
+  ~ShardMover();
+
+  // Answered when the move is over; with a MoveReport, u64 each.
+  void Enqueue(const MoveRequest& order, Answer answer);
+  // Tells all other servers who owns what.
+  void Announce();
+  // Gives up what it does. Not under a lane's lock.
+  void Stop();
+
+ private:
+  void Run();
+  Status MoveOne(const MoveRequest& order, MoveReport* report);
+  Status CopyAll(uint32_t lane, uint32_t shard);
+  Status CatchUp(uint32_t lane);
+  Status Freeze(uint32_t lane);
+  Status CommitMove(uint32_t lane, const MoveRequest& order, uint32_t epoch);
+  Status SendEntries(const std::vector<std::string>& entries);
+  Status SendSpecs(uint32_t lane);
+  Status NotifyNewOwner(int server, const ShardMap& decided);
+  void NotifyAll();
+  Hello HelloTo(int server, uint32_t lane) const;
+  bool stopped();
+  // Until the time is over. False, at once: Stop was called.
+  bool Pause(Duration time);
+
+  ServerCore* const core_;
+  ShardDialer dialer_;
+
+  // The move under way; the thread's.
+  std::shared_ptr<ShardConnection> rows_;   // to the lane that gets them
+  std::shared_ptr<ShardConnection> first_;  // to the first lane of that server
+  std::set<uint32_t> specs_;                // tables that it has been told of
+  uint64_t sent_ = 0;
+  uint64_t bytes_ = 0;
+
+  std::mutex mu_;
+  std::condition_variable wake_;
+  bool stop_ = false;                       // guarded by mu_
+  std::deque<std::function<void()>> work_;  // guarded by mu_
+  std::thread thread_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,161 @@
+// One connection of a client: frames over a TCP or unix socket, or over shared memory with the
+// socket beside it for knocks and for its end.
+//
+// Over UCX (ucx_pipe.h) likewise: the socket is there for the end, the pipe has a descriptor that
+// is watched while nobody polls.
+//
+// Sent to from the callers' threads. Received from by whoever waits (Poll), and when nobody has
+// polled for some milliseconds, or all who did went to sleep (StopPolling), by the loop's thread:
+// then the socket is watched and the server knocks. A waiter that polls costs neither side a system
+// call.
+//
+// Requests to a socket wait for company while an answer is on its way: whoever receives it, or
+// waits, sends them all in one system call. So a lone request goes out at once, and of many the
+// more go together the longer the server takes (docs/adr/0044-batched-socket-sends.md).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/file.h"
+#include "net/tcp_keep_alive.h"
+#include "ps/transport/client_loop.h"
+#include "ps/transport/send_queue.h"
+#include "ps/transport/shared_ring.h"
+#include "ps/transport/transport.h"
+#include "ps/transport/ucx_pipe.h"
+#include "ps/wire/byte_buffer.h"
+
+namespace shoal::ps {
+
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
+ public:
+  // `received`: what came behind the handshake. `memory`: what the server handed over, if it did.
+  // `pipe`: connected, if the connection goes over UCX; may be null.
+  ClientConnection(UniqueFd fd, ByteBuffer received, std::optional<SharedRings> memory,
+                   std::unique_ptr<UcxPipe> pipe, std::shared_ptr<ClientLoop> loop);
+
+  // As Connection's.
+  void Start(ConnectionHandler* handler);
+  void Send(const Outgoing& out);
+  // The socket's: through shared memory plain keys are quicker.
+  bool SavesBytes() const { return !memory_.has_value(); }
+  bool Takes(size_t bytes);
+  PollResult Poll();
+  void StopPolling();
+  void Close();
+
+  // The loop's thread.
+  void OnEvents(uint32_t events);
+  // True while somebody still polls; else the loop's thread takes over.
+  bool StillPolled();
+  // Ends the connection if the server's host has vanished.
+  void CloseIfSilent(TimePoint now);
+  int fd() const { return fd_.get(); }
+
+ private:
+  // Who receives, for as long as it lives.
+  class ReceiveLock {
+   public:
+    ReceiveLock(ClientConnection* stream, bool wait);
+    ~ReceiveLock();
+    bool mine() const { return lock_.owns_lock(); }
+
+   private:
+    ClientConnection* const stream_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
+  // Frames come over the socket itself.
+  bool plain() const { return !memory_.has_value() && pipe_ == nullptr; }
+  // What is watched for frames while nobody polls; the rings' knocks come over the socket.
+  int wakes_by() const { return pipe_ != nullptr ? pipe_->event_fd() : fd_.get(); }
+  // As the socket is to be watched, or the pipe.
+  uint32_t Wanted() const;
+
+  // Under ReceiveLock. All of what has come; true if there was something.
+  bool Receive();
+  Status ReceiveStream(bool* some);
+  Status ReceivePipe(bool* some);
+  Status ReceiveRing(bool* some);
+  Status HandleFrames();
+  Status HandleRingFrames();
+  void HandleFrame(const FrameHeader& head, std::string_view payload);
+  void End(const Status& why);
+  // Lets the loop's thread take over; handles what came meanwhile.
+  void ReturnToLoop();
+  // False: it must be looked at again soon.
+  bool PipeSleeps();
+  // What waits for room goes out; who wanted room is told that there is some.
+  void RetrySend();
+  void Uncork();
+
+  // Under out_mu_.
+  bool MayWait();
+  void QueueRows(FrameHeader head, const RowChunk& rows);
+  bool WriteToRing(FrameHeader head, const RowChunk& rows);
+  void Drain();
+  void DrainToRing();
+
+  void Rewatch();
+
+  const UniqueFd fd_;
+  const std::shared_ptr<ClientLoop> loop_;
+  const std::optional<SharedRings> memory_;
+  const std::unique_ptr<UcxPipe> pipe_;
+
+  std::mutex rx_mu_;
+  std::atomic<std::thread::id> receiver_{};  // who holds rx_mu_
+  ConnectionHandler* handler_ = nullptr;     // guarded by rx_mu_, with the rest
+  ByteBuffer in_;
+  std::optional<RingReader> reader_;
+  std::string copied_;  // a control frame's payload, out of the server's reach
+  bool ended_ = false;
+  bool polled_ = false;
+  uint64_t looked_polls_ = 0;
+  std::atomic<uint64_t> polls_{0};
+  std::atomic<bool> closed_{false};
+
+  std::mutex out_mu_;
+  SendQueue out_;                     // guarded by out_mu_, with the rest
+  std::optional<RingWriter> writer_;  //
+  std::string scratch_;
+  bool shut_ = false;                 // nothing more is sent
+  uint64_t asked_ = 0;                // requests that were queued or sent,
+  uint64_t sent_ = 0;                 // and when the kernel was last offered all of them
+  std::atomic<bool> blocked_{false};  // written under out_mu_
+  std::atomic<bool> wants_room_{false};
+  std::atomic<bool> corked_{false};    // something waits for company
+  std::atomic<uint64_t> answered_{0};  // requests; written under ReceiveLock
+
+  net::PeerLivenessCheck silence_;  // the loop's thread's
+  std::mutex watch_mu_;
+  bool watched_ = false;    // guarded by watch_mu_, with the rest
+  bool reads_here_ = true;  // the loop's thread reads the socket
+  uint32_t events_ = 0;
+};
+
+// What the channel holds.
+class ClientConnectionHandle final : public Connection {
+ public:
+  explicit ClientConnectionHandle(std::shared_ptr<ClientConnection> stream)
+      : stream_(std::move(stream)) {}
+  ~ClientConnectionHandle() override { Close(); }
+  void Start(ConnectionHandler* handler) override { stream_->Start(handler); }
+  void Send(const Outgoing& out) override { stream_->Send(out); }
+  bool SavesBytes() const override { return stream_->SavesBytes(); }
+  void FlushReplies() override {}
+  bool Takes(size_t bytes) override { return stream_->Takes(bytes); }
+  PollResult Poll() override { return stream_->Poll(); }
+  void StopPolling() override { stream_->StopPolling(); }
+  void Close() override { stream_->Close(); }
+
+ private:
+  const std::shared_ptr<ClientConnection> stream_;
+};
+
+}  // namespace shoal::ps

@@ -1,0 +1,53 @@
+// The receiving thread of a client's TCP and shared-memory connections: handles what comes while
+// nobody polls, sends what could not be sent at once.
+//
+// Made by tcp_transport.cc, one a transport; fed by client_connection.cc.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace shoal::ps {
+
+class ClientConnection;
+
+class ClientLoop {
+ public:
+  static Result<std::shared_ptr<ClientLoop>> Start();
+  ~ClientLoop();
+  // Ends the thread. Idempotent.
+  void Stop();
+
+  // All below: thread-safe.
+  void Add(const std::shared_ptr<ClientConnection>& stream, int fd, uint32_t events);
+  void Watch(ClientConnection* stream, int fd, uint32_t events);
+  void Remove(ClientConnection* stream, int fd);
+  // Somebody has begun to poll: looks every few milliseconds whether it still does.
+  void WatchPollers();
+
+ private:
+  void Run();
+  void Arm();
+  void Serve(ClientConnection* stream, uint32_t events);
+  std::vector<std::shared_ptr<ClientConnection>> All();
+  // True while anybody polls.
+  bool CheckPollers();
+
+  UniqueFd epoll_;
+  UniqueFd wake_;   // eventfd: stop
+  UniqueFd timer_;  // the next look after those who poll
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> watching_pollers_{false};
+  std::mutex mu_;
+  std::map<ClientConnection*, std::shared_ptr<ClientConnection>> streams_;  // guarded by mu_
+};
+
+}  // namespace shoal::ps

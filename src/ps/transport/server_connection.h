@@ -1,0 +1,31 @@
+// A client's connection as the server's rooms see it: somewhere to answer to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/status.h"
+#include "ps/wire/frame.h"
+
+namespace shoal::ps {
+
+// Reply and Shut are called under the lock of the connection's lane and only queue;
+// FlushReplies is called without any lock, by whoever held it, and sends or delivers.
+class ServerConnection {
+ public:
+  virtual ~ServerConnection() = default;
+  virtual void Reply(const FrameHeader& head, std::string_view body) = 0;
+  // The connection is closed once what was queued before is out.
+  virtual void Shut(const Status& why) = 0;
+  virtual void FlushReplies() = 0;
+  // Bytes of answers that the client has not taken, when last looked at. Any thread.
+  virtual size_t queued() const { return 0; }
+};
+
+// Answers one control request, at once or later, at most once. Called under the lane's lock. Does
+// nothing when the connection is gone: the client asks again after it has reconnected.
+using Answer = std::function<void(const Status& status, std::string_view body)>;
+
+}  // namespace shoal::ps

@@ -1,0 +1,43 @@
+#include "rendezvous/coordinator/launcher_commands.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rendezvous/lifecycle/core_driver.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+// Whether the role's tasks see no GPU, with these entries of kubernetes.resources.
+bool HidesGpus(const std::vector<std::string>& resources, bool no_shared_filesystem) {
+  job::Job job = Make(1, 0);
+  job.roles[0].command = {"true"};
+  job.kubernetes.resources = resources;
+  CoreDriver driver(job);
+  driver.JoinAll();
+  JobLocation location{"job-1", "/job", "", no_shared_filesystem};
+  const auto cluster = driver.core.Cluster();
+  const auto start = MakeStartMessage(driver.core, cluster, 0, 0, location);
+  EXPECT_TRUE(start.ok()) << start.status().message();
+  const std::pair<std::string, std::string> hidden("CUDA_VISIBLE_DEVICES", "");
+  return start.ok() && std::ranges::find(start->env, hidden) != start->env.end();
+}
+
+TEST(MakeStartMessage, GpusAreHiddenFromWhoAsksForNone) {
+  EXPECT_TRUE(HidesGpus({}, true));
+  EXPECT_TRUE(HidesGpus({"server:nvidia.com/mig-1g.5gb=1"}, true));
+  EXPECT_TRUE(HidesGpus({"hugepages-2Mi=64Mi"}, true));
+  EXPECT_TRUE(HidesGpus({"nvidia.com/mig-1g.5gb=1"}, false));
+}
+
+TEST(MakeStartMessage, PartsOfGpusThatTheClusterGivesAreSeen) {
+  EXPECT_FALSE(HidesGpus({"nvidia.com/mig-1g.5gb=1"}, true));
+  EXPECT_FALSE(HidesGpus({"worker:nvidia.com/gpu.shared=1"}, true));
+}
+
+}  // namespace
+}  // namespace shoal::rendezvous

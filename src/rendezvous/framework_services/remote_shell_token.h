@@ -1,0 +1,16 @@
+// The secret that both sides of a remote shell prove: made of the job's token, so that nothing said
+// here passes for a proof at the coordinator. Used by remote_shell_server.cc, remote_shell.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/id.h"
+
+namespace shoal::rendezvous {
+
+inline std::string RemoteShellToken(std::string_view job_token) {
+  return HmacSha256Hex(job_token, "shoal remote shell 1");
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,91 @@
+#include "rendezvous/journal/group_committer.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/fault_injection.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+Status SyncAll(const std::vector<int>& fds) {
+  TRY(FaultPoint("journal.sync"));
+  for (const int fd : fds) {
+    if (::fdatasync(fd) != 0) return ErrnoStatus(errno, "cannot sync the journal or a log");
+  }
+  return Status::Ok();
+}
+
+class ThreadGroupCommitter final : public GroupCommitter {
+ public:
+  explicit ThreadGroupCommitter(net::Loop* loop) : loop_(loop) {}
+
+  ~ThreadGroupCommitter() override {
+    *alive_ = false;
+    {
+      std::lock_guard lock(mu_);
+      stop_ = true;
+    }
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void Sync(std::vector<int> fds, std::function<void(Status)> done) override {
+    ++syncs_;
+    done_ = std::move(done);
+    {
+      std::lock_guard lock(mu_);
+      work_ = std::move(fds);
+      waiting_ = true;
+    }
+    if (thread_.joinable()) {
+      wake_.notify_one();
+    } else {
+      thread_ = std::thread([this] { Serve(); });
+    }
+  }
+
+  int64_t syncs() const override { return syncs_; }
+
+ private:
+  void Serve() {
+    for (;;) {
+      std::unique_lock lock(mu_);
+      wake_.wait(lock, [this] { return waiting_ || stop_; });
+      if (stop_) return;
+      waiting_ = false;
+      const std::vector<int> fds = std::move(work_);
+      lock.unlock();
+      loop_->Post([this, alive = alive_, status = SyncAll(fds)] {
+        if (!*alive) return;
+        std::exchange(done_, nullptr)(status);
+      });
+    }
+  }
+
+  net::Loop* const loop_;
+  // Owned by the loop's thread.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::function<void(Status)> done_;
+  int64_t syncs_ = 0;
+  std::thread thread_;
+  // Guarded by mu_.
+  std::mutex mu_;
+  std::condition_variable wake_;
+  std::vector<int> work_;
+  bool waiting_ = false;
+  bool stop_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<GroupCommitter> GroupCommitter::Make(net::Loop* loop) {
+  return std::make_unique<ThreadGroupCommitter>(loop);
+}
+
+}  // namespace shoal::rendezvous

@@ -1,0 +1,373 @@
+#include "rendezvous/launcher/attempt.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/fault_injection.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "host/process/process_activity.h"
+#include "job/execution/state.h"
+#include "rendezvous/launcher/activity_tracker.h"
+#include "rendezvous/launcher/launch_env.h"
+#include "rendezvous/launcher/port_conflict_watcher.h"
+#include "rendezvous/launcher/program.h"
+#include "rendezvous/launcher/program_end.h"
+#include "rendezvous/launcher/ready_check.h"
+#include "rendezvous/launcher/stall_diagnostics.h"
+#include "rendezvous/launcher/task_output.h"
+#include "rendezvous/logs/disk_retry.h"
+#include "rendezvous/logs/last_line.h"
+
+namespace shoal::rendezvous {
+namespace {
+
+using Millis = std::chrono::milliseconds;
+
+constexpr auto kSampleEvery = std::chrono::seconds(1);
+
+std::vector<std::string> WatchedLines(const StartMessage& start) {
+  std::vector<std::string> lines = start.on_log;
+  if (start.ready.by == job::ReadyBy::kLog) lines.push_back(start.ready.line);
+  return lines;
+}
+
+class TaskAttempt final : public Attempt {
+ public:
+  TaskAttempt(net::Loop* loop, AttemptSpec spec, AttemptCallbacks calls)
+      : loop_(loop),
+        spec_(std::move(spec)),
+        calls_(std::move(calls)),
+        grace_(std::chrono::milliseconds(spec_.start.grace_ms)),
+        processes_(std::max(1, static_cast<int>(spec_.start.processes.size()))),
+        output_(processes_, WatchedLines(spec_.start)),
+        activity_(Now()),
+        looked_(Now()) {}
+
+  ~TaskAttempt() override {
+    *alive_ = false;
+    loop_->Cancel(sample_timer_);
+    loop_->Cancel(start_timer_);
+  }
+
+  void Start() override { TryToStart(Now()); }
+
+  // The disk may be full, or fail, for a moment.
+  void TryToStart(TimePoint begun) {
+    const bool again = std::exchange(start_timer_, 0) != 0;
+    Status status = Prepare();
+    if (!status.ok() && Now() - begun < DiskErrorTimeout(status)) {
+      if (!again) LogWarning("{}; tried again", status.message());
+      start_timer_ = loop_->After(kDiskRetryInterval, [this, begun] { TryToStart(begun); });
+      return;
+    }
+    if (status.ok()) status = Spawn();
+    if (status.ok()) return;
+    RemoveTaskDirectories(Place());
+    program_.reset();
+    Finish(StartFailureEnd(status));
+  }
+
+  void Drain(Duration grace, int signal) override {
+    ordered_ = true;
+    if (program_) program_->Drain(grace, signal);
+    StopWaiting();
+  }
+  void Drain() override { Drain(grace_, 0); }
+  void Interrupt(const std::string& by) override {
+    if (!ordered_) interrupted_ = by;
+    if (program_) program_->Drain(grace_, 0);
+    StopWaiting();
+  }
+  void Kill() override {
+    ordered_ = true;
+    if (program_) program_->Kill();
+    StopWaiting();
+  }
+  void Resume() override {
+    if (program_) program_->Resume();
+  }
+  Status Describe(std::string cluster) override {
+    spec_.cluster = std::move(cluster);
+    return program_ && !ended_ ? WriteClusterFile() : Status::Ok();
+  }
+
+  bool running() const override { return (program_ || start_timer_ != 0) && !ended_; }
+  bool ready() const override { return ready_; }
+  const std::string& port_conflict() const override { return port_conflict_; }
+  bool conflict_is_only_reported() const override { return conflict_is_only_reported_; }
+  const host::Usage& usage() const override { return usage_; }
+  std::optional<Duration> still() const override {
+    if (spec_.start.watch_ms <= 0 || !running()) return std::nullopt;
+    return activity_.still(Now());
+  }
+  json::object Inspect() const override {
+    json::object body;
+    if (program_ && !ended_) body = CollectStallDiagnostics(program_->Pids());
+    body["cpu_seconds"] = usage_.cpu_seconds;
+    if (printed_) {
+      body["last_line"] = CleanText(output_.last_line(last_printed_), kLastLineBytes);
+      body["last_line_ms"] = std::chrono::duration_cast<Millis>(Now() - *printed_).count();
+    }
+    return body;
+  }
+
+ private:
+  // ---- The start ----
+
+  std::string PathOf(const std::string& suffix) const {
+    return spec_.job_dir + "/scratch/" + spec_.role + "-" + std::to_string(spec_.index) + suffix;
+  }
+  std::string ScratchDir() const { return PathOf("." + std::to_string(spec_.start.attempt)); }
+  std::string ClusterFile() const { return PathOf(".cluster.json"); }
+  AttemptPaths Place() const {
+    return {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster,
+            spec_.job_dir + "/outputs/" + Name()};
+  }
+  std::string Name() const {
+    return spec_.role + "-" + std::to_string(spec_.index) + "." +
+           std::to_string(spec_.start.attempt);
+  }
+
+  Status WriteClusterFile() const {
+    return WriteFileAtomically(ClusterFile(), spec_.cluster + "\n", 0600, false);
+  }
+
+  std::vector<std::string> Environment(
+      const std::vector<std::pair<std::string, std::string>>& process) const {
+    return LaunchEnvironment(spec_.start, process, Place());
+  }
+
+  host::ProcessSpec ProcessOf(const StartMessage& start) const {
+    host::ProcessSpec process;
+    process.job_id = spec_.job_id;
+    process.name = Name();
+    process.argv = start.argv;
+    process.env = Environment({});
+    for (size_t i = 0; i < start.processes.size(); ++i) {
+      auto env = Environment(start.processes[i]);
+      if (i == 0) {
+        process.env = std::move(env);
+      } else {
+        process.additional.push_back({std::move(env)});
+      }
+    }
+    process.grace = std::chrono::milliseconds(start.grace_ms);
+    process.work_dir = start.work_dir;
+    process.resources.cpu = start.cpu;
+    process.resources.memory_bytes = start.memory_bytes;
+    return process;
+  }
+
+  // What the program finds on disk.
+  Status Prepare() {
+    TRY(FaultPoint("launcher.prepare"));
+    TRY(MakeTaskDirectories(Place()));
+    return WriteClusterFile();
+  }
+
+  // Told to end while it waits for room.
+  void StopWaiting() {
+    if (start_timer_ == 0) return;
+    loop_->Cancel(std::exchange(start_timer_, 0));
+    ended_ = true;
+    RemoveTaskDirectories(Place());
+    Finish(job::CancelledEnd("it was stopped while it waited for room on the disk"));
+  }
+
+  Status Spawn() {
+    ProgramCallbacks calls;
+    calls.on_output = [this](int process, std::string_view bytes) {
+      Printed(process);
+      const bool more = Log(output_.Take(process, bytes));
+      LookAtMatches();
+      return more;
+    };
+    calls.on_report = [this](const json::object& report) {
+      activity_.RecordActivity(Now());
+      calls_.on_report(report);
+    };
+    // A signal to this process that came before the end is still to be handled, and is the loop's
+    // next event: whoever signals all processes of a task reaches us about when it reaches them.
+    calls.on_end = [this](const host::ProcessExit& exit) {
+      exit_ = exit;
+      loop_->Post([this, alive = alive_] {
+        if (*alive) ProgramEnded(*exit_);
+      });
+    };
+    TRY_ASSIGN(program_,
+               Program::Start(loop_, {ProcessOf(spec_.start)}, spec_.isolation, std::move(calls)));
+    if (spec_.start.ready.by != job::ReadyBy::kStart) CheckReady();
+    WatchPorts();
+    SampleLater();
+    return Status::Ok();
+  }
+
+  // ---- While it runs ----
+
+  static TimePoint Now() { return RealClock::Get()->Now(); }
+
+  void Printed(int process) {
+    last_printed_ = process;
+    printed_ = Now();
+    activity_.RecordActivity(*printed_);
+  }
+
+  bool Log(std::string_view text) { return text.empty() || calls_.on_log(text); }
+
+  void LookAtMatches() {
+    for (int match; (match = output_.TakeMatch()) >= 0;) Matched(match);
+  }
+
+  // A line that the job waits for was printed.
+  void Matched(int number) {
+    const std::vector<std::string>& on_log = spec_.start.on_log;
+    if (number == static_cast<int>(on_log.size())) {
+      if (ready_check_) MarkReady();
+    } else if (log_rule_ < 0) {
+      log_rule_ = number;
+      LogInfo("a line of the program matches '{}'", on_log[static_cast<size_t>(number)]);
+      if (running()) program_->Drain(grace_, 0);
+    }
+  }
+
+  void CheckReady() {
+    const StartMessage& start = spec_.start;
+    ReadyCheckSpec check;
+    check.how = start.ready;
+    check.port = start.port;
+    check.hosts = {"127.0.0.1", "::1"};
+    if (!spec_.host.empty() && spec_.host != check.hosts[0]) check.hosts.push_back(spec_.host);
+    check.env = Environment({});
+    check.work_dir = start.work_dir;
+    check.job_id = spec_.job_id;
+    check.name = Name() + ".ready";
+    check.isolation = spec_.isolation;
+    const std::string within = FormatDuration(start.ready.timeout);
+    ready_check_ = ReadyCheck::Start(
+        loop_, std::move(check), [this] { MarkReady(); },
+        [this, within](const std::string& why) {
+          not_ready_ = "it was not ready within " + within + ": " + why;
+          ready_check_.reset();
+          Kill();
+        });
+  }
+
+  void MarkReady() {
+    ready_check_.reset();
+    ready_ = true;
+    calls_.on_change();
+  }
+
+  void WatchPorts() {
+    if (spec_.ports.empty()) return;
+    port_watcher_ = PortConflictWatcher::Start(
+        loop_, spec_.ports, [this] { return running() ? program_->Pids() : std::vector<pid_t>(); },
+        [this](uint16_t port, const std::string& who) {
+          port_conflict_ = "its port " + std::to_string(port) + " is taken: " + who;
+          port_watcher_.reset();
+          calls_.on_change();
+        });
+  }
+
+  void SampleLater() {
+    sample_timer_ = loop_->After(kSampleEvery, [this] {
+      sample_timer_ = 0;
+      if (!running()) return;
+      auto usage = program_->Sample();
+      if (usage.ok()) usage_ = *usage;
+      SampleActivity();
+      SampleLater();
+    });
+  }
+
+  void SampleActivity() {
+    const Millis every(spec_.start.watch_ms);
+    const TimePoint now = Now();
+    if (every.count() <= 0 || now - looked_ < every - kSampleEvery / 2) return;
+    looked_ = now;
+    // Where the kernel does not tell, the network is taken to stand still.
+    const int64_t bytes = network_.Sample(program_->Pids()).value_or(0);
+    activity_.Sample(now, usage_.cpu_seconds, bytes);
+  }
+
+  // ---- The end ----
+
+  void ProgramEnded(const host::ProcessExit& exit) {
+    ended_ = true;
+    if (exit.signaled_externally && !ordered_ && interrupted_.empty())
+      interrupted_ = "its processes were told to stop by a signal";
+    ready_check_.reset();
+    port_watcher_.reset();
+    RemoveTaskDirectories(Place());
+    Log(output_.Finish());
+    LookAtMatches();
+    job::TaskEnd end = TaskEndOf(exit, spec_.start.memory_bytes);
+    if (!not_ready_.empty() && !end.ok()) end = KilledEnd(SIGKILL, not_ready_);
+    // Stopped for what it printed: that it ends well then says nothing.
+    if (log_rule_ >= 0 && end.ok()) end = KilledEnd(SIGTERM, "for a line that it printed");
+    // It may have failed for it before anybody looked.
+    if (port_conflict_.empty() && !end.ok()) port_conflict_ = DescribePortConflict(spec_.ports);
+    if (port_conflict_.empty() && !end.ok() && spec_.trust_reported_conflict) {
+      port_conflict_ = DescribeReportedPortConflict(spec_.ports, output_.last_line(exit.process));
+      conflict_is_only_reported_ = !port_conflict_.empty();
+    }
+    if (processes_ > 1 && !end.ok()) end.process = exit.process;
+    Finish(std::move(end), exit.process);
+  }
+
+  void Finish(job::TaskEnd end, int process = 0) {
+    EndedMessage ended;
+    ended.attempt = spec_.start.attempt;
+    ended.end = std::move(end);
+    ended.last_line = CleanText(output_.last_line(process), kLastLineBytes);
+    ended.log_rule = log_rule_;
+    ended.port_conflict = port_conflict_;
+    ended.interrupted = interrupted_;
+    calls_.on_end(std::move(ended));
+  }
+
+  // Constant after construction, but for spec_.cluster.
+  net::Loop* const loop_;
+  AttemptSpec spec_;
+  const AttemptCallbacks calls_;
+  const Duration grace_;
+  const int processes_;
+
+  TaskOutput output_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::optional<host::ProcessExit> exit_;
+  bool ordered_ = false;     // the coordinator has asked for its end
+  std::string interrupted_;  // how others have, before that
+  int log_rule_ = -1;        // of on_log, that a line matched first
+  std::string not_ready_;    // why it was killed
+  std::string port_conflict_;
+  bool conflict_is_only_reported_ = false;
+  bool ready_ = false;
+  bool ended_ = false;
+  host::Usage usage_;
+  ActivityTracker activity_;
+  host::NetworkMeter network_;
+  TimePoint looked_;                  // whether it moves
+  std::optional<TimePoint> printed_;  // last
+  int last_printed_ = 0;              // by this of its processes
+  net::Loop::Id sample_timer_ = 0;
+  net::Loop::Id start_timer_ = 0;  // while the disk is full
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<ReadyCheck> ready_check_;
+  std::unique_ptr<PortConflictWatcher> port_watcher_;
+};
+
+}  // namespace
+
+std::unique_ptr<Attempt> Attempt::Make(net::Loop* loop, AttemptSpec spec,
+                                       AttemptCallbacks callbacks) {
+  return std::make_unique<TaskAttempt>(loop, std::move(spec), std::move(callbacks));
+}
+
+}  // namespace shoal::rendezvous
