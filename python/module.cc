@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
-#include "fields.h"
 #include "no_gil.h"
 
 namespace py = pybind11;

@@ -28,7 +28,7 @@ class HeterogeneousHarness final : public SlurmHarness {
     job::SlurmSettings first;
     first.partition = "small";
     job->slurm.partition = "big";
-    job->most["aide"] = 1;
+    job->max_tasks["aide"] = 1;
     job->slurm_settings = {{"aide", first}, {"worker", {}}};
   }
 };

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!vectors.ok()) return 0;
   if (vectors->values.size() != vectors->words.size() * vectors->dim) std::abort();
   if (vectors->values.size() > size) std::abort();  // a value takes at least two bytes
-  const Index index(std::move(vectors).value());
+  const VectorIndex index(std::move(vectors).value());
   if (index.rows() > 0) (void)index.Nearest(index.unit(0), 3, {});
   return 0;
 }

@@ -43,9 +43,9 @@ struct JournalRecord {
     kEnded,       // task, attempt, end, last_line, text, restart, counted, ignored, exhausted,
                   // port_conflict, consequence, due
     kRestart,     // task, attempt, text, scope, due, port_conflict: after its end all of the scope
-               // start again
-    kResult,    // task, attempt, body: what the program reported as its result
-    kScale,     // task: the first of its role, replicas, text: the role is to have so many
+                  // start again
+    kResult,      // task, attempt, body: what the program reported as its result
+    kScale,       // task: the first of its role, replicas, text: the role is to have so many
     kStalled,   // text, body = {"tasks": […]}: what each is doing; counted: all are started again
     kMoving,    // text: it is stalled no more
     kExcluded,  // task, node, text: why none of its role is started there any more

@@ -12,7 +12,8 @@ namespace {
 
 class SocketOutputDownloader final : public OutputDownloader {
  public:
-  SocketOutputDownloader(net::Loop* loop, const TransferOptions& line, std::function<void(const Status&)> on_end)
+  SocketOutputDownloader(net::Loop* loop, const TransferOptions& line,
+                         std::function<void(const Status&)> on_end)
       : loop_(loop), on_end_(std::move(on_end)), store_(line.directory) {
     CoordinatorConnectionCallbacks calls = TransferOptions::Callbacks("fetch_outputs");
     calls.on_up = [this] {
