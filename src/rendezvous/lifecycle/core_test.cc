@@ -91,22 +91,27 @@ TEST(Core, ALauncherThatIsSilentIsToBeReplaced) {
   }
 }
 
-// Its controller goes before the job's only task has ended.
-CoreDriver Forsaken(bool holds, Millis before) {
+CoreLimits VerdictLimits(bool holds) {
   CoreLimits limits;
   limits.holds_verdict = holds;
   limits.linger = Millis(600'000);
-  CoreDriver d(Make(1, 0), true, {}, 0, limits);
-  d.Join(1, "worker", 0);
-  d.Do(ControllerDisconnected{});
-  d.Pass(before);
-  return d;
+  return limits;
 }
 
-// Whoever cannot read it from a file is to hear it when he is back.
+// A job of one running task whose controller left `before` ago.
+struct DriverWithoutController : CoreDriver {
+  DriverWithoutController(bool holds, Millis before)
+      : CoreDriver(Make(1, 0), true, {}, 0, VerdictLimits(holds)) {
+    Join(1, "worker", 0);
+    Do(ControllerDisconnected{});
+    Pass(before);
+  }
+};
+
+// A controller that cannot read the verdict from a file gets it when it reconnects.
 TEST(Core, AVerdictThatIsHeldWaitsForAControllerThatWentBeforeIt) {
   for (const bool holds : {false, true}) {
-    CoreDriver d = Forsaken(holds, Millis(4'000));
+    DriverWithoutController d(holds, Millis(4'000));
     d.End(1, job::Exited(0));
     ASSERT_TRUE(d.core.verdict());
     EXPECT_EQ(d.core.verdict()->state, JobState::kSucceeded);
@@ -120,7 +125,7 @@ TEST(Core, AVerdictThatIsHeldWaitsForAControllerThatWentBeforeIt) {
 }
 
 TEST(Core, AVerdictForTheLackOfAControllerWaitsForNobody) {
-  CoreDriver d = Forsaken(true, CoreLimits().controller_loss);
+  DriverWithoutController d(true, CoreLimits().controller_loss);
   d.End(1, job::Signaled(15));
   ASSERT_TRUE(d.core.verdict());
   EXPECT_EQ(d.core.verdict()->state, JobState::kCancelled);
