@@ -1,5 +1,5 @@
-// The environment that a launcher starts its program with: what the engine gave the launcher, what
-// the coordinator says, and what only the launcher knows. Used by attempt.cc.
+// The environment of a program: the launcher's own environment, then what the coordinator sent,
+// then what only the launcher knows. Used by attempt.cc.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace shoal::rendezvous {
 
-// What only the launcher knows.
+// Paths and texts that only the launcher knows.
 struct AttemptPaths {
   std::string job_dir;
   std::string scratch;
   std::string cluster_file;
-  std::string cluster;  // the description's text
-  std::string output;   // what it writes here comes back, where the job names no directory for it
+  std::string cluster;  // JSON text of the cluster description
+  std::string output;   // SHOAL_OUTPUT: its contents are stored by the coordinator
 };
 
-// Makes the attempt's own directories. Removed with it, but for an `output` that is not empty.
+// Creates the attempt's directories. RemoveTaskDirectories removes them, but not an `output` that
+// has contents.
 Status MakeTaskDirectories(const AttemptPaths& paths);
 void RemoveTaskDirectories(const AttemptPaths& paths);
 
-// As "NAME=value"; the later of the three counts. `process` is what one of several processes has
-// over StartMessage::env.
+// Gives "NAME=value" entries; of several values for a name the later source wins. `process`: the
+// variables of one of several processes, on top of StartMessage::env.
 std::vector<std::string> LaunchEnvironment(
     const StartMessage& start, const std::vector<std::pair<std::string, std::string>>& process,
     const AttemptPaths& paths);

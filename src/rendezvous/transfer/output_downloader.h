@@ -1,6 +1,6 @@
-// The controller's side of the outputs' second leg: takes what tasks on other hosts wrote to
-// $SHOAL_OUTPUT from the coordinator (output_relay.h), where the two share no directory, over a
-// line of its own, and keeps it where `shoal outputs` looks.
+// The controller's side of forwarding outputs in no-shared-filesystem mode (output_relay.h):
+// receives from the coordinator what tasks on other hosts wrote to $SHOAL_OUTPUT, over a connection
+// of its own, and stores it where `shoal outputs` reads.
 #pragma once
 
 #include <functional>
@@ -15,12 +15,12 @@ namespace shoal::rendezvous {
 // Belongs to the loop's thread.
 class OutputDownloader {
  public:
-  // `on_end` comes once, from the loop, after Finish: OK when all that the coordinator has is here,
-  // else why that is not known. It may destroy this object.
+  // `on_end` is called once, from the loop, after Finish: OK if everything that the coordinator has
+  // is stored here, else why that is unknown. It may destroy this object.
   static std::unique_ptr<OutputDownloader> Start(net::Loop* loop, const TransferOptions& line,
                                                  std::function<void(const Status&)> on_end);
   virtual ~OutputDownloader() = default;
-  // Nothing more is being written: tell when all is here.
+  // No more outputs will be written: call on_end when all are stored.
   virtual void Finish() = 0;
 };
 
