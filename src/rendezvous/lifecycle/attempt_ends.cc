@@ -20,7 +20,7 @@ void AttemptEnds::On(const ProgramResult& event) {
   const auto number = state_->tasks.TaskOf(event.member);
   if (!number || state_->verdict) return;
   const Task& task = state_->tasks[*number];
-  if (event.attempt != task.attempt || event.number != task.results || !task.active) return;
+  if (event.attempt != task.attempt || event.number != task.results || !task.running()) return;
   JournalRecord record = state_->RecordFor(JournalRecord::Kind::kResult, *number);
   record.body = event.body;
   state_->Record(std::move(record));
@@ -31,7 +31,7 @@ void AttemptEnds::On(const ProgramReady& event) {
   if (!number) return;
   Task& task = state_->tasks[*number];
   task.launcher->heard = state_->now;
-  if (!task.active || task.ready || event.attempt != task.attempt) return;
+  if (task.program != ProgramState::kRunning || event.attempt != task.attempt) return;
   state_->Record(state_->RecordFor(JournalRecord::Kind::kReady, *number));
   state_->reevaluate = true;
 }
@@ -42,7 +42,7 @@ void AttemptEnds::On(const ProgramEnded& event) {
   Task& task = state_->tasks[*number];
   task.launcher->heard = state_->now;
   const bool draining = task.state == job::TaskState::kDraining;
-  if (task.active && event.attempt == task.attempt) {
+  if (task.running() && event.attempt == task.attempt) {
     // A launcher that was told to stop starts nothing any more: the task needs another one.
     if (!event.interrupted.empty() && !draining)
       return membership_->LoseLauncher(*number, event.interrupted, &event);
@@ -58,7 +58,7 @@ void AttemptEnds::On(const ProgramEnded& event) {
 
 void AttemptEnds::EndAttempt(int number, const ProgramEnded& how) {
   const Task& task = state_->tasks[number];
-  const bool stopping_for_restart = task.stopping_for_restart && !state_->ending();
+  const bool stopping_for_restart = task.drains_for_restart() && !state_->ending();
   job::TaskEnd end = policy_->EffectiveEnd(task, how, stopping_for_restart);
   const auto kind = job::ClassifyEnd(end, task.history.ooms);
   const bool death = kind == job::EndClass::kTransient || kind == job::EndClass::kPermanent;
@@ -121,7 +121,7 @@ void AttemptEnds::On(const PortConflict& event) {
   const auto number = state_->tasks.TaskOf(event.member);
   if (!number) return;
   const Task& task = state_->tasks[*number];
-  if (!task.active || event.attempt != task.attempt || task.stopping_for_restart) return;
+  if (!task.running() || event.attempt != task.attempt || task.drains_for_restart()) return;
   if (policy_->MayRestartForPortConflict(task)) {
     RestartGroupForPortConflict(*number, event.text);
     state_->reevaluate = true;

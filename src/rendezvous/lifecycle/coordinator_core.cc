@@ -222,7 +222,7 @@ void CoordinatorCore::ConsiderDeadline(int number) {
     ConsiderDeadline(task.unassigned_since + state_.job.limits.gather);
   }
   if (task.state == job::TaskState::kDraining) ConsiderDeadline(task.kill_at);
-  const bool startable = !state_.gathering && !task.active && state_.stop == StopMode::kNone &&
+  const bool startable = !state_.gathering && !task.running() && state_.stop == StopMode::kNone &&
                          task.launcher && task.launcher->leased && task.launcher->member != 0;
   // A blocked task is considered again when what blocks it has ended, not when time has passed.
   if (startable && (task.due > state_.now || !starter_.IsStartBlocked(number)))

@@ -113,11 +113,11 @@ Status CoordinatorCore::ChangeTask(const JournalRecord& record, Task* changed) {
     case JournalRecord::Kind::kDraining:
       task.state = job::TaskState::kDraining;
       task.kill_at = record.due.count() > 0 ? record.due : record.at + state_.job.limits.stop_grace;
-      task.killed = false;
-      task.stopping_for_restart = record.restart;
+      task.last_signal = StopSignal::kTerm;
+      task.drain = record.restart ? DrainPurpose::kRestart : DrainPurpose::kEnd;
       return Status::Ok();
     case JournalRecord::Kind::kReady:
-      task.ready = true;
+      if (task.running()) task.program = ProgramState::kServing;
       return Status::Ok();
     case JournalRecord::Kind::kEnded:
       if (!record.end) return DataLoss("an end without how");
@@ -141,17 +141,18 @@ Status CoordinatorCore::ApplyLease(const JournalRecord& record, Task* task) {
   }
   task->host = record.host;
   task->ports = record.ports;
-  if (!task->active && !task->final) task->state = job::TaskState::kJoined;
+  if (!task->running() && !task->final) task->state = job::TaskState::kJoined;
   return Status::Ok();
 }
 
 void CoordinatorCore::ApplyStart(const JournalRecord& record, Task* task) {
-  task->active = true;
   task->last_activity = record.at;
   task->asked = false;
   task->diagnostics.reset();
-  task->ready = state_.job.roles[task->role].ready.by == job::ReadyBy::kStart;
-  task->stopping_for_restart = false;
+  task->program = state_.job.roles[task->role].ready.by == job::ReadyBy::kStart
+                      ? ProgramState::kServing
+                      : ProgramState::kRunning;
+  task->drain = DrainPurpose::kNone;
   task->results = 0;
   task->attempt = record.attempt;
   task->attempts = record.attempt + 1;
@@ -159,14 +160,15 @@ void CoordinatorCore::ApplyStart(const JournalRecord& record, Task* task) {
 }
 
 void CoordinatorCore::ApplyEnd(const JournalRecord& record, Task* task) {
-  const bool ran = std::exchange(task->active, false);
+  const bool ran = std::exchange(task->program, ProgramState::kNone) != ProgramState::kNone;
   task->end = record.end;
   task->last_line = record.last_line;
   task->ended_seq = record.seq;
-  task->ignored = record.ignored;
-  task->exhausted = record.exhausted;
-  task->suspended = state_.suspending();
-  task->stopping_for_restart = false;
+  task->treatment = state_.suspending() ? EndTreatment::kSuspended
+                    : record.ignored    ? EndTreatment::kIgnored
+                    : record.exhausted  ? EndTreatment::kRestartsExhausted
+                                        : EndTreatment::kCounts;
+  task->drain = DrainPurpose::kNone;
   task->why_ended = record.end->ok() ? std::string() : record.text;
   policy_.ApplyEnd(record, task, ran);
   if (!record.restart) {
@@ -203,7 +205,9 @@ void CoordinatorCore::ApplyResumed(const JournalRecord& record) {
     task.released = false;
     task.unassigned_since = record.at;
     if (goes_on) {
-      task.final = task.suspended = task.stopping_for_restart = task.killed = false;
+      task.final = false;
+      task.treatment = EndTreatment::kCounts;
+      task.drain = DrainPurpose::kNone;
       task.attempt = task.attempts;
       task.due = record.at;
       task.end.reset();
@@ -218,7 +222,7 @@ void CoordinatorCore::ApplyResumed(const JournalRecord& record) {
 // Tasks that the suspension ended go on. So do tasks that had ended well before, if others of their
 // scope may wait for them (as after a death, GroupRestart::ApplyRestart).
 bool CoordinatorCore::RunsAgainAfterResume(const Task& task) const {
-  if (!task.final || task.suspended) return true;
+  if (!task.final || task.treatment == EndTreatment::kSuspended) return true;
   if (!task.ended_well()) return false;
   const bool whole = std::any_of(
       state_.job.roles.begin(), state_.job.roles.end(),

@@ -20,7 +20,7 @@ void GroupRestart::RestartGroup(JournalRecord restart, const std::string& why) {
   state_->Record(std::move(restart));
   for (int other = 0; other < state_->tasks.size(); ++other) {
     const Task& task = state_->tasks[other];
-    if (!task.active || task.stopping_for_restart || task.scaled_down ||
+    if (!task.running() || task.drains_for_restart() || task.scaled_down ||
         !InScope(task, scope, role))
       continue;
     JournalRecord drain = state_->RecordFor(JournalRecord::Kind::kDraining, other);

@@ -123,11 +123,12 @@ void Membership::Rejoin(int number, const LauncherJoined& hello) {
   if (state_->generation > hello.generation && hello.has_program)
     state_->Emit(Kind::kDescribe, number);
   // The start may have been lost with the connection; launchers take each attempt's only once.
-  if (task.active && hello.last_attempt < task.attempt) {
+  if (task.running() && hello.last_attempt < task.attempt) {
     state_->Emit(Kind::kStart, number).attempt = task.attempt;
   }
   if (task.state == job::TaskState::kDraining) {
-    Action& action = state_->Emit(task.killed ? Kind::kKill : Kind::kDrain, number);
+    Action& action =
+        state_->Emit(task.last_signal == StopSignal::kKill ? Kind::kKill : Kind::kDrain, number);
     action.attempt = task.attempt;
     action.grace = std::max(task.kill_at - state_->now, Millis(0));
     action.abandon = state_->stop == StopMode::kKill;
@@ -185,7 +186,7 @@ void Membership::LoseLauncher(int number, const std::string& why, const ProgramE
   Task& task = state_->tasks[number];
   const MemberId member = std::exchange(task.launcher->member, 0);
   state_->tasks.Disconnect(member);
-  if (task.active) {
+  if (task.running()) {
     ProgramEnded lost;
     lost.end = job::Lost(why);
     ends_->EndAttempt(number, last != nullptr ? *last : lost);
@@ -228,7 +229,7 @@ void Membership::On(const LauncherHeartbeat& event) {
   AssignedLauncher& launcher = *task.launcher;
   launcher.heard = state_->now;
   // A launcher that does not report activity counts as active.
-  if (task.active && (!event.still || event.attempt == task.attempt)) {
+  if (task.running() && (!event.still || event.attempt == task.attempt)) {
     stall_->NoteActivity(&task, event.still.value_or(Millis(0)));
   }
   // The program has obeyed; its launcher needs time to store the outputs.
@@ -271,7 +272,7 @@ void Membership::ReleaseFromExcludedHosts() {
   if (state_->ending()) return;
   for (int number = 0; number < state_->tasks.size(); ++number) {
     Task& task = state_->tasks[number];
-    if (task.active || task.final || !exclusions_->OnExcludedHost(task)) continue;
+    if (task.running() || task.final || !exclusions_->OnExcludedHost(task)) continue;
     const std::string why = "its host " + task.launcher->node + " is excluded";
     if (task.launcher->member != 0) {
       state_->tasks.Disconnect(task.launcher->member);

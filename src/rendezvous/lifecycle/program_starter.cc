@@ -44,7 +44,7 @@ bool ProgramStarter::IsStartBlocked(int number) const {
 
 bool ProgramStarter::StartIfDue(int number) {
   const Task& task = state_->tasks[number];
-  if (state_->gathering || task.active || task.final || state_->stop != StopMode::kNone)
+  if (state_->gathering || task.running() || task.final || state_->stop != StopMode::kNone)
     return false;
   if (!task.launcher || !task.launcher->leased || task.launcher->member == 0 ||
       task.due > state_->now) {
@@ -74,7 +74,7 @@ void ProgramStarter::FinishGroupRestart() {
   if (!group_->pending() || state_->ending() || state_->now < *group_->due()) return;
   for (const Task& task : state_->tasks) {
     if (!group_->Includes(task.role) || task.final) continue;
-    if (task.active) return;
+    if (task.running()) return;
     const RoleCount& count = state_->tasks.count(task.role);
     const bool newcomer = state_->job.roles[task.role].elastic() && task.host.empty();
     if (newcomer && count.there >= state_->job.roles[task.role].least())

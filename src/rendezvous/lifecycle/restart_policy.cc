@@ -25,7 +25,7 @@ job::RestartDecision RestartPolicy::DecideRestart(const Task& task, const Progra
     if (!end.ok()) decision.reason = "not restarted, as its role was made smaller";
     return decision;
   }
-  if (task.stopping_for_restart) {
+  if (task.drains_for_restart()) {
     decision.restart = true;
     decision.reason = "stopped to be started again with the others";
     return decision;
@@ -77,7 +77,7 @@ job::TaskEnd RestartPolicy::EffectiveEnd(const Task& task, const ProgramEnded& h
 
 bool RestartPolicy::MayRestartForPortConflict(const Task& task) const {
   return port_conflicts_ < state_->limits.max_port_conflicts && !state_->ending() &&
-         !task.stopping_for_restart && task.state != job::TaskState::kDraining;
+         !task.drains_for_restart() && task.state != job::TaskState::kDraining;
 }
 
 bool RestartPolicy::IsConsequence(const job::TaskFailure& death) const {

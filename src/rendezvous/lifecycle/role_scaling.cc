@@ -67,7 +67,7 @@ void RoleScaling::ApplyScale(const JournalRecord& record) {
     if (task.role != role) continue;
     state_->tasks.UpdateCounts(task, -1);
     if (task.index >= record.replicas) {
-      if (task.active && !task.scaled_down && together) group_->SetMembershipChanged(role, true);
+      if (task.running() && !task.scaled_down && together) group_->SetMembershipChanged(role, true);
       task.scaled_down = true;
     } else if (IsRecreatedByScale(task)) {
       const int attempts = task.attempts;

@@ -44,7 +44,7 @@ void StallDetector::CheckStall() {
 std::vector<int> StallDetector::LongestIdleTasks() const {
   std::vector<int> tasks;
   for (int number = 0; number < state_->tasks.size(); ++number) {
-    if (state_->tasks[number].active) tasks.push_back(number);
+    if (state_->tasks[number].running()) tasks.push_back(number);
   }
   std::stable_sort(tasks.begin(), tasks.end(), [this](int a, int b) {
     return state_->tasks[a].last_activity < state_->tasks[b].last_activity;
@@ -74,13 +74,13 @@ void StallDetector::On(const StallDiagnostics& event) {
   if (!number) return;
   Task& task = state_->tasks[*number];
   task.launcher->heard = state_->now;
-  if (!task.active || event.attempt != task.attempt) return;
+  if (!task.running() || event.attempt != task.attempt) return;
   if (event.still) NoteActivity(&task, *event.still);
   if (!inspect_until_ || !task.asked || task.diagnostics) return;
   const bool fits = ToText(event.body).size() <= state_->limits.max_diagnostics_bytes;
   task.diagnostics = fits ? event.body : json::object{{"too_long", true}};
   const bool all = std::all_of(state_->tasks.begin(), state_->tasks.end(), [](const Task& one) {
-    return !one.asked || !one.active || one.diagnostics;
+    return !one.asked || !one.running() || one.diagnostics;
   });
   if (!all || !CanStall() || state_->now < last_activity_ + state_->job.limits.stall) return;
   DeclareStalled();

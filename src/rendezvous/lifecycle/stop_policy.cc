@@ -69,11 +69,12 @@ bool StopPolicy::DrainForStop() {
   for (int number = 0; number < state_->tasks.size(); ++number) {
     Task& task = state_->tasks[number];
     if (state_->stop == StopMode::kDrain && !state_->job.roles[task.role].follows.empty() &&
-        task.active) {
+        task.running()) {
       continue;
     }
     ended = DrainTask(number, state_->stop_reason) || ended;
-    if (state_->stop == StopMode::kKill && task.active && !task.killed) task.kill_at = state_->now;
+    if (state_->stop == StopMode::kKill && task.running() && task.last_signal == StopSignal::kTerm)
+      task.kill_at = state_->now;
     if (state_->stop == StopMode::kKill) CheckDraining(number);
   }
   return ended;
@@ -82,7 +83,7 @@ bool StopPolicy::DrainForStop() {
 bool StopPolicy::DrainTask(int number, const std::string& why) {
   const Task& task = state_->tasks[number];
   if (task.final || task.state == job::TaskState::kDraining) return false;
-  if (task.active) {
+  if (task.running()) {
     const int signal = state_->suspending() ? state_->job.roles[task.role].checkpoint_signal : 0;
     JournalRecord record = state_->RecordFor(JournalRecord::Kind::kDraining, number);
     record.text = why;
@@ -111,11 +112,11 @@ bool StopPolicy::DrainTask(int number, const std::string& why) {
 void StopPolicy::CheckDraining(int number) {
   Task& task = state_->tasks[number];
   if (task.state != job::TaskState::kDraining || state_->now < task.kill_at) return;
-  if (task.killed) {
+  if (task.last_signal == StopSignal::kKill) {
     membership_->LoseLauncher(number, "it did not end after SIGKILL");
     return;
   }
-  task.killed = true;
+  task.last_signal = StopSignal::kKill;
   task.kill_at = state_->now + state_->limits.kill_timeout;
   state_->touched.push_back(number);
   Action& action = state_->Emit(Kind::kKill, number);

@@ -59,7 +59,7 @@ void SuccessPolicy::EvaluateSuccess() {
     } else if (task.final) {
       one.outcome = job::Outcome::kFailed;
       one.reason = TextOf(*task.end);
-      one.ends_job = task.exhausted;
+      one.ends_job = task.treatment == EndTreatment::kRestartsExhausted;
       if (culprit == nullptr) culprit = &task;
     }
     outcomes.push_back(std::move(one));

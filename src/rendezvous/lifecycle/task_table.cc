@@ -61,8 +61,8 @@ void TaskTable::UpdateCounts(const Task& task, int by) {
   if (task.ended_well() || (leased && !task.final)) count.there += by;
   const bool elastic = job_->roles[task.role].elastic();
   if (elastic && task.host.empty() && !task.final) count.missing += by;
-  if (task.active) count.active += by;
-  if (task.active && task.ready) count.ready += by;
+  if (task.running()) count.active += by;
+  if (task.program == ProgramState::kServing) count.ready += by;
   if (leased) count.leased += by;
   if (task.final) count.final += by;
   if (task.ended_well()) count.well += by;

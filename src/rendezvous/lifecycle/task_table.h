@@ -28,22 +28,42 @@ struct AssignedLauncher {
   bool suspected = false;
 };
 
+// The program of the current attempt.
+enum class ProgramState : uint8_t {
+  kNone,     // not started, or ended
+  kRunning,  // started, not ready yet
+  kServing,  // ready, as the role's `ready` says
+};
+// Why the program is being stopped.
+enum class DrainPurpose : uint8_t {
+  kNone,     // it is not
+  kEnd,      // for good
+  kRestart,  // to start again together with its group
+};
+// The strongest signal that a draining program was sent.
+enum class StopSignal : uint8_t { kTerm, kKill };
+// How the last end counts.
+enum class EndTreatment : uint8_t {
+  kCounts,
+  kIgnored,            // as a good one, by a rule of the job file
+  kRestartsExhausted,  // it would have been restarted but for limits.restarts
+  kSuspended,          // the job's suspension ended it
+};
+
 // One slot of a role. Everything but `launcher->member`, `launcher->heard`, `released`, `asked` and
 // `diagnostics` follows from the journal.
 struct Task {
   size_t role = 0;  // index in Job::roles
   int index = 0;
   job::TaskState state = job::TaskState::kCreated;
-  int attempt = 0;                    // the one that runs, or the next one
-  int attempts = 0;                   // started so far
-  bool active = false;                // its program was started and has not ended
-  bool ready = false;                 // … and serves
-  bool stopping_for_restart = false;  // it drains in order to start again with its group
-  int results = 0;                    // reported by the attempt
-  bool final = false;                 // it will not be started again
-  bool ignored = false;
-  bool suspended = false;
-  bool exhausted = false;
+  int attempt = 0;   // the one that runs, or the next one
+  int attempts = 0;  // started so far
+  ProgramState program = ProgramState::kNone;
+  DrainPurpose drain = DrainPurpose::kNone;
+  StopSignal last_signal = StopSignal::kTerm;      // while draining
+  int results = 0;                                 // reported by the attempt
+  bool final = false;                              // it will not be started again
+  EndTreatment treatment = EndTreatment::kCounts;  // of its last end
   bool scaled_down = false;  // beyond the size of its role: it leaves, or (final) is an empty slot
   int64_t ended_seq = 0;     // number of the record of its last end
   bool released = false;     // its launcher was told to exit
@@ -56,13 +76,16 @@ struct Task {
   Millis unassigned_since{0};
   std::string host;  // of the last lease
   std::vector<uint16_t> ports;
-  Millis kill_at{0};  // while draining
-  bool killed = false;
+  Millis kill_at{0};                        // while draining
   Millis last_activity{0};                  // of the running attempt, as far as reported
   bool asked = false;                       // for stall diagnostics
   std::optional<json::object> diagnostics;  // the answer
 
-  bool ended_well() const { return final && end && (ignored || end->ok()); }
+  bool running() const { return program != ProgramState::kNone; }
+  bool drains_for_restart() const { return drain == DrainPurpose::kRestart; }
+  bool ended_well() const {
+    return final && end && (treatment == EndTreatment::kIgnored || end->ok());
+  }
   bool connected() const { return launcher && launcher->member != 0; }
 };
 
