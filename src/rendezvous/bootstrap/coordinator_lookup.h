@@ -11,7 +11,7 @@ namespace shoal::rendezvous {
 
 // "NAME@HOST:PORT", for instance
 // "_coordinator._coordinator-x-shoal._tcp.marathon.mesos@10.0.0.1:53": the record and the name
-// server that is asked for it (net/srv.h).
+// server that is asked for it (net/srv_record.h).
 inline constexpr const char* kCoordinatorServiceVariable = "SHOAL_COORDINATOR_SERVICE";
 
 // Blocks for at most one second if the record is needed. Errors are those of ReadCoordinatorFile,

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -15,14 +14,6 @@ namespace shoal::rendezvous {
 // ever still poll clocks and send keep-alives (docs/adr/0072).
 inline constexpr double kLeastCpuShare = 0.01;          // of one core
 inline constexpr double kLeastBytesPerSecond = 1024.0;  // received and acknowledged
-
-// The sampling interval for a job with this stall limit, 0 for none: a stall is detected at most a
-// twentieth late, and a program's own periodic work falls into every interval.
-inline std::chrono::milliseconds WatchInterval(std::chrono::milliseconds stall) {
-  using std::chrono::milliseconds;
-  if (stall.count() == 0) return milliseconds(0);
-  return std::clamp(stall / 20, milliseconds(1'000), milliseconds(30'000));
-}
 
 // Not thread-safe.
 class ActivityTracker {

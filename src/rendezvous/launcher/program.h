@@ -21,7 +21,7 @@
 
 namespace shoal::rendezvous {
 
-// What to run. Program sets all descriptors itself, those of `process.further` too.
+// What to run. Program sets all descriptors itself, those of `process.additional` too.
 struct ProgramSpec {
   host::ProcessSpec process;
 };

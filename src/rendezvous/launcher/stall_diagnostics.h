@@ -15,7 +15,7 @@ inline constexpr size_t kMaxReportedProcesses = 16;
 inline constexpr size_t kMaxReportedConnections = 32;
 
 // Lists processes with state and wait channel, and connections with their peers; at most about 8
-// KiB. Cost: see host/activity.h.
+// KiB. Cost: see host/process/process_activity.h.
 json::object CollectStallDiagnostics(const std::vector<pid_t>& pids);
 
 }  // namespace shoal::rendezvous

@@ -141,8 +141,8 @@ void AttemptEnds::RestartGroupForPortConflict(int number, const std::string& how
   restart.due = state_->now;
   restart.port_conflict = true;
   restart.text = state_->tasks.NameOf(number) + ": " + how +
-                 "; all tasks of the job are started again with other ports, which counts against "
-                 "nobody";
+                 "; all tasks of the job are started again with other ports, which is not counted "
+                 "as a restart";
   group_->RestartGroup(std::move(restart), "started again with the job, as of " +
                                                state_->tasks.NameOf(number) + " " + how);
   const Task& task = state_->tasks[number];

@@ -46,8 +46,8 @@ void ControllerPresence::CheckAbandoned() {
   const Millis limit =
       was_connected_ ? state_->limits.controller_loss : state_->limits.controller_start;
   state_->DecideVerdict(job::JobState::kCancelled,
-                        "nobody controlled the job for " + FormatDuration(limit) +
-                            ", and it is to stop then ('on_controller_loss: stop')");
+                        "no controller was connected for " + FormatDuration(limit) +
+                            ", and the job stops without one ('on_controller_loss: stop')");
 }
 
 std::optional<Millis> ControllerPresence::AbandonDeadline() const {

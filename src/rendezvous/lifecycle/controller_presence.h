@@ -19,7 +19,7 @@ class ControllerPresence {
 
   void Begin() { due_ = state_->now + state_->limits.controller_start; }
   bool connected() const { return controllers_ > 0; }
-  // Cancels the job if no controller has been there for too long and it is to stop then.
+  // Cancels the job if no controller has been there for too long and the job stops without one.
   void CheckAbandoned();
   // When CheckAbandoned may cancel; none: it will not.
   std::optional<Millis> AbandonDeadline() const;

@@ -9,6 +9,33 @@ namespace shoal::rendezvous {
 
 using Kind = Action::Kind;
 
+namespace {
+
+// Why the job did not begin: the tasks that have not joined, and what may keep them away.
+std::string MissingTasks(const CoreState& state, const HostExclusions& exclusions,
+                         bool has_controller) {
+  std::string first;
+  std::string excluded;
+  int missing = 0;
+  int all = 0;
+  for (int number = 0; number < state.tasks.size(); ++number) {
+    const Task& task = state.tasks[number];
+    if (!task.scaled_down) ++all;
+    if (task.final || (task.launcher && task.launcher->leased)) continue;
+    if (missing++ == 0) first = state.tasks.NameOf(number);
+    if (excluded.empty()) excluded = exclusions.DescribeExcludedHosts(task.role);
+  }
+  if (missing > 1) {
+    first +=
+        " and " + std::to_string(missing - 1) + (missing == 2 ? " other task" : " other tasks");
+  }
+  return first + " did not join within " + FormatDuration(state.job.limits.gather) + " (" +
+         std::to_string(all - missing) + " of " + std::to_string(all) + " tasks had)" +
+         (!has_controller ? "; the controller, which has them started, is gone" : "") + excluded;
+}
+
+}  // namespace
+
 CoordinatorCore::CoordinatorCore(job::Job job, CoreLimits limits)
     : state_(std::move(job), limits, [this](const JournalRecord& one) { return Apply(one); }) {}
 
@@ -118,28 +145,6 @@ void CoordinatorCore::On(const Tick&) {
 
 // ---- Deadlines ----------------------------------------------------------------------------------
 
-std::string CoordinatorCore::MissingTasks() const {
-  std::string first;
-  std::string excluded;
-  int missing = 0;
-  int all = 0;
-  for (int number = 0; number < state_.tasks.size(); ++number) {
-    const Task& task = state_.tasks[number];
-    if (!task.scaled_down) ++all;
-    if (task.final || (task.launcher && task.launcher->leased)) continue;
-    if (missing++ == 0) first = state_.tasks.NameOf(number);
-    if (excluded.empty()) excluded = exclusions_.DescribeExcludedHosts(task.role);
-  }
-  if (missing > 1) {
-    first +=
-        " and " + std::to_string(missing - 1) + (missing == 2 ? " other task" : " other tasks");
-  }
-  return first + " did not join within " + FormatDuration(state_.job.limits.gather) + " (" +
-         std::to_string(all - missing) + " of " + std::to_string(all) + " tasks had)" +
-         (!presence_.connected() ? "; the controller, which has them started, is gone" : "") +
-         excluded;
-}
-
 void CoordinatorCore::CheckJobDeadlines() {
   if (state_.decided) return;
   if (state_.gathering && state_.stop == StopMode::kNone && membership_.CanStart()) {
@@ -148,7 +153,8 @@ void CoordinatorCore::CheckJobDeadlines() {
   }
   if (state_.gathering && state_.now >= state_.gather_from + state_.job.limits.gather &&
       state_.stop == StopMode::kNone) {
-    return state_.DecideVerdict(job::JobState::kFailed, MissingTasks(), false);
+    return state_.DecideVerdict(job::JobState::kFailed,
+                                MissingTasks(state_, exclusions_, presence_.connected()), false);
   }
   if (!state_.gathering) CheckSlots();
   if (state_.decided) return;
@@ -221,7 +227,7 @@ void CoordinatorCore::ConsiderDeadline(int number) {
   } else if (!state_.gathering && !state_.decided) {
     ConsiderDeadline(task.unassigned_since + state_.job.limits.gather);
   }
-  if (task.state == job::TaskState::kDraining) ConsiderDeadline(task.kill_at);
+  if (task.state == job::TaskState::kDraining) ConsiderDeadline(task.drain.kill_at);
   const bool startable = !state_.gathering && !task.running() && state_.stop == StopMode::kNone &&
                          task.launcher && task.launcher->leased && task.launcher->member != 0;
   // A blocked task is considered again when what blocks it has ended, not when time has passed.

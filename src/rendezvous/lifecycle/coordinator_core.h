@@ -86,7 +86,6 @@ class CoordinatorCore {
   void Reevaluate();
   void CheckJobDeadlines();
   void CheckSlots();
-  std::string MissingTasks() const;
   void RecomputeDeadline();
   void ConsiderDeadline(int number);
   void ConsiderDeadline(std::optional<Millis> when);

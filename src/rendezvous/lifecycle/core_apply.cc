@@ -112,9 +112,10 @@ Status CoordinatorCore::ChangeTask(const JournalRecord& record, Task* changed) {
       return Status::Ok();
     case JournalRecord::Kind::kDraining:
       task.state = job::TaskState::kDraining;
-      task.kill_at = record.due.count() > 0 ? record.due : record.at + state_.job.limits.stop_grace;
-      task.last_signal = StopSignal::kTerm;
-      task.drain = record.restart ? DrainPurpose::kRestart : DrainPurpose::kEnd;
+      task.drain.kill_at =
+          record.due.count() > 0 ? record.due : record.at + state_.job.limits.stop_grace;
+      task.drain.last_signal = StopSignal::kTerm;
+      task.drain.purpose = record.restart ? DrainPurpose::kRestart : DrainPurpose::kEnd;
       return Status::Ok();
     case JournalRecord::Kind::kReady:
       if (task.running()) task.program = ProgramState::kServing;
@@ -147,12 +148,12 @@ Status CoordinatorCore::ApplyLease(const JournalRecord& record, Task* task) {
 
 void CoordinatorCore::ApplyStart(const JournalRecord& record, Task* task) {
   task->last_activity = record.at;
-  task->asked = false;
-  task->diagnostics.reset();
+  task->inspection.asked = false;
+  task->inspection.diagnostics.reset();
   task->program = state_.job.roles[task->role].ready.by == job::ReadyBy::kStart
                       ? ProgramState::kServing
                       : ProgramState::kRunning;
-  task->drain = DrainPurpose::kNone;
+  task->drain.purpose = DrainPurpose::kNone;
   task->results = 0;
   task->attempt = record.attempt;
   task->attempts = record.attempt + 1;
@@ -168,7 +169,7 @@ void CoordinatorCore::ApplyEnd(const JournalRecord& record, Task* task) {
                     : record.ignored    ? EndTreatment::kIgnored
                     : record.exhausted  ? EndTreatment::kRestartsExhausted
                                         : EndTreatment::kCounts;
-  task->drain = DrainPurpose::kNone;
+  task->drain.purpose = DrainPurpose::kNone;
   task->why_ended = record.end->ok() ? std::string() : record.text;
   policy_.ApplyEnd(record, task, ran);
   if (!record.restart) {
@@ -207,7 +208,7 @@ void CoordinatorCore::ApplyResumed(const JournalRecord& record) {
     if (goes_on) {
       task.final = false;
       task.treatment = EndTreatment::kCounts;
-      task.drain = DrainPurpose::kNone;
+      task.drain.purpose = DrainPurpose::kNone;
       task.attempt = task.attempts;
       task.due = record.at;
       task.end.reset();

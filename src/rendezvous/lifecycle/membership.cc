@@ -26,7 +26,7 @@ std::optional<int> Membership::ChooseTask(const LauncherJoined& event, std::stri
     if (!held && state_->tasks[task].launcher->member == 0) held = task;
   }
   if (!held)
-    *why_not = "every place of role '" + event.role + "' is taken, or there is no such role";
+    *why_not = "every slot of role '" + event.role + "' is taken, or there is no such role";
   return held;
 }
 
@@ -43,8 +43,8 @@ void Membership::On(const LauncherJoined& event) {
   const bool known = task.launcher && task.launcher->instance == event.instance;
   if (known && (event.generation > state_->generation || event.last_attempt > task.attempt)) {
     // An earlier coordinator died with its last decisions (ADR 96).
-    LoseLauncher(*chosen, "its coordinator was lost, and with it what it had decided last");
-    return refuse("this coordinator does not know what the launcher was told last");
+    LoseLauncher(*chosen, "its coordinator was lost together with its last decisions");
+    return refuse("this coordinator lacks the last decisions of an earlier one");
   }
   if (known) return Rejoin(*chosen, event);
   if (task.final && state_->resumes > 0 &&
@@ -55,8 +55,8 @@ void Membership::On(const LauncherJoined& event) {
   if (task.final) return refuse(state_->tasks.NameOf(*chosen) + " has ended already");
   if (state_->verdict) return refuse("the job has ended");
   if (event.has_program) {
-    return refuse("the place of " + state_->tasks.NameOf(*chosen) +
-                  " was given up while this launcher was away; its program must end");
+    return refuse(state_->tasks.NameOf(*chosen) +
+                  " was declared lost while this launcher was away; its program must end");
   }
   if (exclusions_->Contains(task.role, event.node)) {
     refuse("this host, " + event.node + ", is excluded for role " +
@@ -66,7 +66,7 @@ void Membership::On(const LauncherJoined& event) {
   }
   if (!task.launcher) return AssignLauncher(*chosen, event);
   if (event.incarnation < task.launcher->incarnation) {
-    return refuse("a newer launcher holds the place of " + state_->tasks.NameOf(*chosen));
+    return refuse("a newer launcher serves " + state_->tasks.NameOf(*chosen));
   }
   JoinOccupiedSlot(*chosen, event);
 }
@@ -82,8 +82,7 @@ void Membership::JoinOccupiedSlot(int number, const LauncherJoined& hello) {
   }
   Action& action = state_->Emit(Kind::kWait, number);
   action.member = hello.member;
-  action.text = "another launcher holds the place of " + state_->tasks.NameOf(number) +
-                "; waiting for its end";
+  action.text = "another launcher serves " + state_->tasks.NameOf(number) + "; waiting for its end";
 }
 
 void Membership::AssignLauncher(int number, const LauncherJoined& hello) {
@@ -127,10 +126,10 @@ void Membership::Rejoin(int number, const LauncherJoined& hello) {
     state_->Emit(Kind::kStart, number).attempt = task.attempt;
   }
   if (task.state == job::TaskState::kDraining) {
-    Action& action =
-        state_->Emit(task.last_signal == StopSignal::kKill ? Kind::kKill : Kind::kDrain, number);
+    Action& action = state_->Emit(
+        task.drain.last_signal == StopSignal::kKill ? Kind::kKill : Kind::kDrain, number);
     action.attempt = task.attempt;
-    action.grace = std::max(task.kill_at - state_->now, Millis(0));
+    action.grace = std::max(task.drain.kill_at - state_->now, Millis(0));
     action.abandon = state_->stop == StopMode::kKill;
     action.text =
         state_->stop_reason.empty() ? "the tasks it follows have ended" : state_->stop_reason;
@@ -201,7 +200,7 @@ void Membership::LoseLauncher(int number, const std::string& why, const ProgramE
   } else if (member != 0) {
     Action& action = state_->Emit(Kind::kRefuse);
     action.member = member;
-    action.text = "this launcher was given up: " + why;
+    action.text = "this launcher was declared lost: " + why;
   }
   if (!task.final) {
     JournalRecord record = state_->RecordFor(JournalRecord::Kind::kLauncherLost, number);
@@ -234,7 +233,7 @@ void Membership::On(const LauncherHeartbeat& event) {
   }
   // The program has obeyed; its launcher needs time to store the outputs.
   if (event.storing && event.attempt == task.attempt && state_->stop != StopMode::kKill) {
-    task.kill_at = std::max(task.kill_at, state_->now + state_->limits.kill_timeout);
+    task.drain.kill_at = std::max(task.drain.kill_at, state_->now + state_->limits.kill_timeout);
   }
   if (std::exchange(launcher.suspected, false)) {
     state_->Emit(Kind::kNote).text = state_->tasks.NameOf(*number) + " is heard of again";

@@ -104,7 +104,7 @@ void ProgramStarter::ApplyMembershipChanges() {
       restart.due = state_->now;
       restart.text = "the members of " + role.name + " have changed; all tasks of " +
                      (whole ? "the job" : role.name) +
-                     " are started again, which counts against nobody";
+                     " are started again, which is not counted as a restart";
       const std::string text = restart.text;
       group_->RestartGroup(std::move(restart), text);
     }

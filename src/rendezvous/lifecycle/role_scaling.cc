@@ -27,7 +27,7 @@ std::string RoleScaling::ScaleRefusal(const Scale& event) const {
 
 void RoleScaling::On(const Scale& event) {
   if (const std::string why = ScaleRefusal(event); !why.empty()) {
-    state_->Emit(Kind::kNote).text = std::string(kNotScaled) + event.role + ": " + why;
+    state_->Emit(Kind::kNote).text = ScaleRefusalText(event.role, why);
     return;
   }
   const int first = *state_->tasks.Find(event.role, 0);
@@ -37,7 +37,7 @@ void RoleScaling::On(const Scale& event) {
     if (IsRecreatedByScale(task) && task.connected()) {
       Action& action = state_->Emit(Kind::kRefuse);
       action.member = task.launcher->member;
-      action.text = state_->tasks.NameOf(number) + " begins anew, with a new launcher";
+      action.text = state_->tasks.NameOf(number) + " is created again, with a new launcher";
       state_->tasks.Disconnect(task.launcher->member);
     }
   }

@@ -27,7 +27,7 @@ void StallDetector::DetectActivity() {
     inspect_until_.reset();
   if (!stalled_ || state_->decided || group_->pending() || last_activity_ <= stalled_at_) return;
   JournalRecord record = state_->RecordFor(JournalRecord::Kind::kMoving, -1);
-  record.text = "the job moves again";
+  record.text = "the job makes progress again";
   state_->Record(std::move(record));
 }
 
@@ -55,15 +55,15 @@ std::vector<int> StallDetector::LongestIdleTasks() const {
 void StallDetector::RequestDiagnostics() {
   inspect_until_ = state_->now + state_->limits.diagnostics;
   for (Task& task : state_->tasks) {
-    task.asked = false;
-    task.diagnostics.reset();
+    task.inspection.asked = false;
+    task.inspection.diagnostics.reset();
   }
   int asked = 0;
   for (const int number : LongestIdleTasks()) {
     Task& task = state_->tasks[number];
     if (asked == state_->limits.max_inspected_tasks) break;
     if (!task.connected()) continue;
-    task.asked = true;
+    task.inspection.asked = true;
     ++asked;
     state_->Emit(Kind::kInspect, number).attempt = task.attempt;
   }
@@ -76,18 +76,18 @@ void StallDetector::On(const StallDiagnostics& event) {
   task.launcher->heard = state_->now;
   if (!task.running() || event.attempt != task.attempt) return;
   if (event.still) NoteActivity(&task, *event.still);
-  if (!inspect_until_ || !task.asked || task.diagnostics) return;
+  if (!inspect_until_ || !task.inspection.asked || task.inspection.diagnostics) return;
   const bool fits = ToText(event.body).size() <= state_->limits.max_diagnostics_bytes;
-  task.diagnostics = fits ? event.body : json::object{{"too_long", true}};
+  task.inspection.diagnostics = fits ? event.body : json::object{{"too_long", true}};
   const bool all = std::all_of(state_->tasks.begin(), state_->tasks.end(), [](const Task& one) {
-    return !one.asked || !one.running() || one.diagnostics;
+    return !one.inspection.asked || !one.running() || one.inspection.diagnostics;
   });
   if (!all || !CanStall() || state_->now < last_activity_ + state_->job.limits.stall) return;
   DeclareStalled();
 }
 
 json::object StallDetector::DiagnosticsOf(const Task& task) const {
-  json::object answer = task.diagnostics.value_or(json::object{{"silent", true}});
+  json::object answer = task.inspection.diagnostics.value_or(json::object{{"silent", true}});
   answer["role"] = state_->job.roles[task.role].name;
   answer["index"] = task.index;
   answer["attempt"] = task.attempt;

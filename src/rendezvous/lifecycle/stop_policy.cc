@@ -73,8 +73,9 @@ bool StopPolicy::DrainForStop() {
       continue;
     }
     ended = DrainTask(number, state_->stop_reason) || ended;
-    if (state_->stop == StopMode::kKill && task.running() && task.last_signal == StopSignal::kTerm)
-      task.kill_at = state_->now;
+    if (state_->stop == StopMode::kKill && task.running() &&
+        task.drain.last_signal == StopSignal::kTerm)
+      task.drain.kill_at = state_->now;
     if (state_->stop == StopMode::kKill) CheckDraining(number);
   }
   return ended;
@@ -111,13 +112,13 @@ bool StopPolicy::DrainTask(int number, const std::string& why) {
 
 void StopPolicy::CheckDraining(int number) {
   Task& task = state_->tasks[number];
-  if (task.state != job::TaskState::kDraining || state_->now < task.kill_at) return;
-  if (task.last_signal == StopSignal::kKill) {
+  if (task.state != job::TaskState::kDraining || state_->now < task.drain.kill_at) return;
+  if (task.drain.last_signal == StopSignal::kKill) {
     membership_->LoseLauncher(number, "it did not end after SIGKILL");
     return;
   }
-  task.last_signal = StopSignal::kKill;
-  task.kill_at = state_->now + state_->limits.kill_timeout;
+  task.drain.last_signal = StopSignal::kKill;
+  task.drain.kill_at = state_->now + state_->limits.kill_timeout;
   state_->touched.push_back(number);
   Action& action = state_->Emit(Kind::kKill, number);
   action.attempt = task.attempt;
@@ -128,7 +129,7 @@ void StopPolicy::CheckDraining(int number) {
 void StopPolicy::On(const Suspend& event) {
   if (state_->suspending()) return;
   if (state_->verdict || state_->decided || state_->stop != StopMode::kNone) {
-    state_->Emit(Kind::kNote).text = std::string(kNotSuspended) + "the job is ending already";
+    state_->Emit(Kind::kNote).text = SuspendRefusalText("the job is ending already");
     return;
   }
   JournalRecord record = state_->RecordFor(JournalRecord::Kind::kJob, -1);

@@ -42,6 +42,17 @@ enum class DrainPurpose : uint8_t {
 };
 // The strongest signal that a draining program was sent.
 enum class StopSignal : uint8_t { kTerm, kKill };
+// A stop under way.
+struct Drain {
+  DrainPurpose purpose = DrainPurpose::kNone;
+  StopSignal last_signal = StopSignal::kTerm;
+  Millis kill_at{0};  // when SIGKILL is due, or the task counts as lost after it
+};
+// What the launcher reports of a stalled program.
+struct Inspection {
+  bool asked = false;
+  std::optional<json::object> diagnostics;  // the answer
+};
 // How the last end counts.
 enum class EndTreatment : uint8_t {
   kCounts,
@@ -50,8 +61,8 @@ enum class EndTreatment : uint8_t {
   kSuspended,          // the job's suspension ended it
 };
 
-// One slot of a role. Everything but `launcher->member`, `launcher->heard`, `released`, `asked` and
-// `diagnostics` follows from the journal.
+// One slot of a role. Everything but `launcher->member`, `launcher->heard`, `released` and
+// `inspection` follows from the journal.
 struct Task {
   size_t role = 0;  // index in Job::roles
   int index = 0;
@@ -59,8 +70,7 @@ struct Task {
   int attempt = 0;   // the one that runs, or the next one
   int attempts = 0;  // started so far
   ProgramState program = ProgramState::kNone;
-  DrainPurpose drain = DrainPurpose::kNone;
-  StopSignal last_signal = StopSignal::kTerm;      // while draining
+  Drain drain;
   int results = 0;                                 // reported by the attempt
   bool final = false;                              // it will not be started again
   EndTreatment treatment = EndTreatment::kCounts;  // of its last end
@@ -76,13 +86,11 @@ struct Task {
   Millis unassigned_since{0};
   std::string host;  // of the last lease
   std::vector<uint16_t> ports;
-  Millis kill_at{0};                        // while draining
-  Millis last_activity{0};                  // of the running attempt, as far as reported
-  bool asked = false;                       // for stall diagnostics
-  std::optional<json::object> diagnostics;  // the answer
+  Millis last_activity{0};  // of the running attempt, as far as reported
+  Inspection inspection;
 
   bool running() const { return program != ProgramState::kNone; }
-  bool drains_for_restart() const { return drain == DrainPurpose::kRestart; }
+  bool drains_for_restart() const { return drain.purpose == DrainPurpose::kRestart; }
   bool ended_well() const {
     return final && end && (treatment == EndTreatment::kIgnored || end->ok());
   }

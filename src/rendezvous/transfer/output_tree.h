@@ -25,8 +25,8 @@ struct OutputEntry : host::TreeEntry {
 };
 
 json::object ToJson(const OutputEntry& entry);
-// InvalidArgument for a path or link target that leaves the directory (host/manifest.h), a negative
-// size, or an unknown kind.
+// InvalidArgument for a path or link target that leaves the directory (host/files/manifest.h), a
+// negative size, or an unknown kind.
 Result<OutputEntry> OutputEntryFromJson(const json::object& object);
 
 struct OutputTree {

@@ -1,7 +1,7 @@
 // The controller's copy of a job whose coordinator shares no directory with it: the journal, byte
 // for byte, and the logs, in the controller's own directory of the job. A coordinator that is
 // created again with an empty directory gets the journal back from here (ADR 96). Used by
-// protocol/coordinator_client.cc.
+// client/coordinator_client.cc.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "net/event_loop.h"
-#include "rendezvous/transfer/transfer_options.h"
+#include "rendezvous/client/transfer_options.h"
 
 namespace shoal::rendezvous {
 

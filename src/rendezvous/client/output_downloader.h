@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "net/event_loop.h"
-#include "rendezvous/transfer/transfer_options.h"
+#include "rendezvous/client/transfer_options.h"
 
 namespace shoal::rendezvous {
 

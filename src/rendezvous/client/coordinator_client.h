@@ -41,7 +41,7 @@ struct CoordinatorClientOptions {
   std::map<LogKey, int64_t> log_offsets;
 
   // Not empty: no-shared-filesystem mode. This controller mirrors journal and logs in this
-  // directory of its own (journal/journal_mirror.h); `after_seq`, `logs` and `log_offsets` follow
+  // directory of its own (client/journal_mirror.h); `after_seq`, `logs` and `log_offsets` follow
   // from it.
   std::string mirror_dir;
 
@@ -89,10 +89,10 @@ class CoordinatorClient {
   // SIGKILL to all now; the job ends `cancelled`.
   virtual void Kill(const std::string& reason) = 0;
   // Lets all tasks save and end, to be started again when the job is resumed: the verdict is
-  // kSuspended. Refused by a note that begins with kNotSuspended.
+  // kSuspended. Refused by a note (RequestRefusal::kSuspend).
   virtual void Suspend(const std::string& reason) = 0;
-  // Sets the size of an elastic role. Answered by the event kScaled, or by a note that begins with
-  // kNotScaled (job_event.h) and gives the reason.
+  // Sets the size of an elastic role. Answered by the event kScaled, or by a note that gives
+  // the reason (RequestRefusal::kScale).
   virtual void Scale(const std::string& role, int replicas, const std::string& reason) = 0;
   // The engine reports that this incarnation of a launcher is dead (TaskPhase::kLost, or kEnded
   // with a code other than 0), so that its heartbeats need not time out. Idempotent.
