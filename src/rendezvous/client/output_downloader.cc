@@ -1,15 +1,17 @@
-#include "rendezvous/transfer/output_downloader.h"
+#include "rendezvous/client/output_downloader.h"
 
 #include <optional>
 #include <utility>
 
 #include "base/log.h"
-#include "rendezvous/protocol/dialed_connection.h"
+#include "rendezvous/client/dialed_connection.h"
 #include "rendezvous/transfer/output_store.h"
 
 namespace shoal::rendezvous {
 namespace {
 
+// Stores outputs with an OutputStore over a connection that it has dialled itself. Reconnects until
+// Finish has been answered.
 class SocketOutputDownloader final : public OutputDownloader {
  public:
   SocketOutputDownloader(net::Loop* loop, const TransferOptions& line,
@@ -20,7 +22,7 @@ class SocketOutputDownloader final : public OutputDownloader {
       if (finishing_) connection_->Send("finish", {});
     };
     calls.on_message = [this](const std::string& type, const json::object& message) {
-      const Status status = Said(type, message);
+      const Status status = HandleMessage(type, message);
       if (!status.ok()) LogWarning("outputs: message '{}': {}", type, status.message());
     };
     calls.on_binary = [this](std::string_view frame) {
@@ -47,7 +49,7 @@ class SocketOutputDownloader final : public OutputDownloader {
   }
 
  private:
-  Status Said(const std::string& type, const json::object& message) {
+  Status HandleMessage(const std::string& type, const json::object& message) {
     if (type == "finished") {
       End(Status::Ok());
       return Status::Ok();
@@ -79,7 +81,7 @@ class SocketOutputDownloader final : public OutputDownloader {
   DialedConnection dialed_{&connection_};
   OutputStore store_;
   bool finishing_ = false;
-  std::optional<Status> over_;  // the line will not come up again
+  std::optional<Status> over_;  // the connection was given up
   net::Loop::Id end_timer_ = 0;
 };
 

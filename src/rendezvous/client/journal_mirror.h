@@ -1,6 +1,7 @@
-// What a controller keeps of a job whose coordinator's directory it does not see: the journal, byte
-// for byte, and the logs, in its own directory of the job. A coordinator that is made again and
-// finds nothing is given the journal back (ADR 96). Used by client.cc.
+// The controller's copy of a job whose coordinator shares no directory with it: the journal, byte
+// for byte, and the logs, in the controller's own directory of the job. A coordinator that is
+// created again with an empty directory gets the journal back from here (ADR 96). Used by
+// client/coordinator_client.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +16,28 @@
 
 namespace shoal::rendezvous {
 
-// Not thread-safe. Nothing is synced: it survives this process, as the store's last commit does
-// not.
+// Not thread-safe. Nothing is synced: the copy survives this process but not the machine, as the
+// last commit of the controller's store does.
 class JournalMirror {
  public:
-  // DIR/journal and DIR/logs, which are made. A torn end of the journal is cut off.
+  // Opens or creates DIR/journal and DIR/logs. A torn end of the journal is cut off.
   static Result<JournalMirror> Open(const std::filesystem::path& job_dir);
 
   int64_t journal_bytes() const { return journal_bytes_; }
-  // Of every log that is there: the offset to go on at.
+  // The length of every log in the copy: the offset at which its next bytes are expected.
   const std::map<LogKey, int64_t>& offsets() const { return offsets_; }
 
-  // Bytes of the journal at their offset. What is there already is skipped; DataLoss for a gap, and
-  // for other bytes than are there.
+  // Appends bytes that begin at `offset` of the journal. Bytes that are present already are
+  // skipped; DataLoss for a gap, and for bytes that differ from those present.
   Status AppendJournal(int64_t offset, std::string_view bytes);
-  // Cuts off what is not a whole record, as a line that was lost leaves it.
+  // Cuts off an incomplete last record, which a lost connection leaves.
   Status TruncateTornTail();
-  // At most `limit` bytes of it from an offset on.
+  // Reads at most `limit` bytes from an offset on.
   Result<std::string> ReadJournal(int64_t offset, size_t limit) const;
 
-  // As LogWriter::Append.
+  // See LogWriter::Append.
   Status AppendLog(const LogKey& key, int64_t offset, std::string_view bytes);
-  // No more will come: its file is closed.
+  // The log is complete: closes its file.
   void CloseLog(const LogKey& key) { open_.erase(key); }
 
  private:

@@ -1,4 +1,4 @@
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 #include <optional>
 #include <utility>
@@ -7,14 +7,14 @@
 #include "base/clock.h"
 #include "base/fault_injection.h"
 #include "base/log.h"
-#include "rendezvous/journal/journal_mirror.h"
+#include "rendezvous/client/journal_mirror.h"
 #include "rendezvous/protocol/messages.h"
 
 namespace shoal::rendezvous {
 namespace {
 
 constexpr int64_t kLogAckBytes = 64 << 10;
-// How long a token that the disk does not give is read again, and how often.
+// How long, and how often, reading the token is retried when the disk fails.
 constexpr auto kTokenRetryFor = std::chrono::seconds(10);
 constexpr auto kTokenRetryPause = std::chrono::milliseconds(100);
 
@@ -23,6 +23,9 @@ Result<std::string> ReadJobToken(const std::string& job_dir) {
   return ReadTokenFile(job_dir);
 }
 
+// Keeps one CoordinatorConnection and remembers what was delivered, so that a reconnection
+// continues: the last event's number and the length of every log. In no-shared-filesystem mode both
+// come from the mirror. A callback may destroy the client.
 class SocketCoordinatorClient final : public CoordinatorClient {
  public:
   SocketCoordinatorClient(net::Loop* loop, CoordinatorClientOptions options,
@@ -48,7 +51,7 @@ class SocketCoordinatorClient final : public CoordinatorClient {
     OpenConnection(RealClock::Get()->Now() + kTokenRetryFor);
   }
 
-  // A job does not fail for a disk that fails for a moment.
+  // A momentary disk error must not fail the job.
   void OpenConnection(TimePoint until) {
     token_retry_timer_ = 0;
     CoordinatorConnectionOptions connection_options;
@@ -134,10 +137,10 @@ class SocketCoordinatorClient final : public CoordinatorClient {
 
   // ---- What is stored here ----
 
-  // What cannot be stored must not be taken for stored: nothing more is heard then.
+  // After an error nothing more is accepted: an acknowledged byte must be stored.
   void FailMirror(const Status& why) {
     if (fail_timer_ != 0) return;
-    FailAsync(why.With("what the coordinator tells cannot be kept"));
+    FailAsync(why.With("cannot mirror what the coordinator sends"));
   }
 
   void ReceivedJournal(std::string_view frame) {
@@ -148,7 +151,7 @@ class SocketCoordinatorClient final : public CoordinatorClient {
     connection_->Send("journal_kept", {{"bytes", mirror_->journal_bytes()}});
   }
 
-  // To a coordinator that has begun again with nothing.
+  // To a coordinator that has started again with an empty directory.
   void SendJournal() {
     if (!mirror_) return;
     if (const Status cut = mirror_->TruncateTornTail(); !cut.ok()) return FailMirror(cut);
@@ -181,8 +184,8 @@ class SocketCoordinatorClient final : public CoordinatorClient {
     SendPersistent("command", {{"mode", mode}, {"reason", reason}});
   }
 
-  // Kept until the next connection; entry again on each, as the last may have been lost on the way
-  // (the coordinator takes repetitions for what they are).
+  // Sent now and again on each connection, as the last connection may have lost it (the coordinator
+  // ignores repetitions).
   void SendPersistent(std::string type, json::object fields) {
     if (connection_) connection_->Send(type, fields);
     persistent_.emplace_back(std::move(type), std::move(fields));

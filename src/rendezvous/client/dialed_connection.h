@@ -1,6 +1,5 @@
-// A CoordinatorConnection as the connection of what otherwise serves a coordinator's connections,
-// for who dials and serves: a controller sends files and takes outputs over lines that it has made
-// itself.
+// Makes a CoordinatorConnection usable as a Connection, for code that serves either side: a
+// controller uploads files and receives outputs over connections that it has opened itself.
 #pragma once
 
 #include <functional>
@@ -32,7 +31,7 @@ class DialedConnection final : public Connection {
   }
   size_t queued_bytes() const override { return *connection_ ? (*connection_)->queued_bytes() : 0; }
   void OnDrain(std::function<void()> fn) override { on_drain_ = std::move(fn); }
-  // The line is kept up; what was wrong is told.
+  // The connection stays; the reason is logged.
   void Close(std::string_view reason) override { LogWarning("{}", reason); }
   const std::string& address() const override { return address_; }
 

@@ -11,13 +11,13 @@
 
 #include "base/fault_injection.h"
 #include "base/file.h"
-#include "rendezvous/coordinator/cluster_broadcast.h"
 #include "rendezvous/journal/group_committer.h"
 #include "rendezvous/journal/journal.h"
 #include "rendezvous/journal/journal_record.h"
 #include "rendezvous/logs/log_segment.h"
 #include "rendezvous/logs/log_spool.h"
 #include "rendezvous/logs/task_logs.h"
+#include "rendezvous/protocol/cluster_message.h"
 #include "rendezvous/protocol/job_event.h"
 #include "rendezvous/protocol/messages.h"
 
@@ -190,7 +190,7 @@ TEST(LogSegment, AGapIsALineOfItsLengthAndNoZeros) {
   EXPECT_TRUE(text.starts_with("begin\n[shoal: 100 bytes of this log could not be stored] "))
       << text;
   EXPECT_TRUE(text.ends_with(" \nafter\n"));
-  // Of a long one the rest is a hole that ends a line.
+  // The rest of a long gap is a hole that ends a line.
   ASSERT_TRUE(log->Append((int64_t{8} << 20) + 111, "end\n").ok());
   EXPECT_EQ(*ReadLog(dir->path(), key, log->size() - 5, 10), "\nend\n");
 }
@@ -209,7 +209,7 @@ TEST(LogSegment, AWriteThatFailedLeavesNothing) {
             static_cast<uintmax_t>(log->size()));
 }
 
-// No file of this process can grow beyond so many bytes while it exists.
+// While it exists, no file of this process can grow beyond so many bytes.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
@@ -291,7 +291,7 @@ TEST(TaskLogs, ALongGapTakesNoRoomAndIsReadAsLines) {
   EXPECT_TRUE(text.ends_with(" \ngo on\n"));
   EXPECT_EQ(text.find('\0', own.size()), std::string::npos);
   EXPECT_GT(std::count(text.begin(), text.end(), '\n'), 17);
-  // In whichever pieces it is read.
+  // In any pieces.
   for (const int64_t at : {int64_t{1'048'000}, int64_t{1'100'001}, int64_t{19'999'000}}) {
     EXPECT_EQ(*ReadLog(dir->path(), key, at, 1'000), text.substr(static_cast<size_t>(at), 1'000));
   }

@@ -1,12 +1,11 @@
-// The controller's side of bringing a job's files to a coordinator that does not see its directory
-// (file_intake.h): answers what the coordinator asks for, over a line of its own, for as long as it
-// lives.
+// The controller's side of uploading a job's files in no-shared-filesystem mode (file_receiver.h):
+// answers the coordinator's requests over a connection of its own, until destroyed.
 #pragma once
 
 #include <memory>
 
 #include "net/event_loop.h"
-#include "rendezvous/transfer/transfer_options.h"
+#include "rendezvous/client/transfer_options.h"
 
 namespace shoal::rendezvous {
 

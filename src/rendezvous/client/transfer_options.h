@@ -1,5 +1,5 @@
-// What a controller's further lines to a coordinator that does not see its directory have in
-// common: one for each thing that is large (file_giver.h, output_fetch.h).
+// Options of a controller's additional connections to a coordinator in no-shared-filesystem mode:
+// one per bulk transfer (file_uploader.h, output_downloader.h).
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@
 namespace shoal::rendezvous {
 
 struct TransferOptions {
-  std::function<Result<CoordinatorAddress>()> find;  // asked before every dial
+  std::function<Result<CoordinatorAddress>()> find;  // called before every dial
   std::string token;
-  std::filesystem::path directory;                    // what is sent, or where it comes
-  Duration give_up_after = std::chrono::seconds(30);  // since the line was lost
+  std::filesystem::path directory;                    // what is sent, or where it is stored
+  Duration give_up_after = std::chrono::seconds(30);  // since the connection was lost
 
-  // Callbacks: a hello of this kind, and heartbeats; the others are still to be set.
+  // Callbacks with a hello of this kind and empty heartbeats; the caller sets the others.
   CoordinatorConnectionOptions Options() const {
     CoordinatorConnectionOptions options;
     options.find = find;

@@ -1,14 +1,15 @@
-#include "rendezvous/transfer/file_uploader.h"
+#include "rendezvous/client/file_uploader.h"
 
 #include <utility>
 
 #include "base/log.h"
-#include "rendezvous/protocol/dialed_connection.h"
+#include "rendezvous/client/dialed_connection.h"
 #include "rendezvous/transfer/file_server.h"
 
 namespace shoal::rendezvous {
 namespace {
 
+// Serves the job's files with a FileServer over a connection that it has dialled itself.
 class SocketFileUploader final : public FileUploader {
  public:
   SocketFileUploader(net::Loop* loop, const TransferOptions& line) : server_(line.directory) {

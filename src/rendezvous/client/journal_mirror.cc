@@ -1,4 +1,4 @@
-#include "rendezvous/journal/journal_mirror.h"
+#include "rendezvous/client/journal_mirror.h"
 
 #include <fcntl.h>
 #include <unistd.h>
