@@ -6,7 +6,8 @@
 namespace shoal::framework {
 namespace {
 
-// The group of the processes that have this local rank, one of each task that has so many.
+// Horovod's cross group: the processes with the same local rank, one for each task that has that
+// many processes.
 struct Cross {
   int rank = 0;
   int size = 0;
@@ -58,7 +59,8 @@ Status HorovodEnvironment::AddVariables(const job::Job& job, const ClusterDescri
   (*env)["HOROVOD_CPU_OPERATIONS"] = "gloo";
   (*env)["HOROVOD_SIZE"] = std::to_string(ranks->size);
   (*env)["HOROVOD_LOCAL_SIZE"] = std::to_string(ranks->local_size);
-  // Names the local group: tasks on one machine have one each.
+  // The name of the local group. Each task is a group of its own, even if several tasks share a
+  // machine.
   (*env)["HOROVOD_HOSTNAME"] = task.role + "-" + std::to_string(task.index);
   if (AllOnLoopback(cluster)) env->try_emplace("HOROVOD_GLOO_IFACE", "lo");
   if (ranks->local_size > 1) env->try_emplace("OMP_NUM_THREADS", "1");
