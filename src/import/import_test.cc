@@ -35,7 +35,7 @@ void ExpectFile(const fs::path& path, const std::string& text) {
   }
   const auto there = ReadFile(path, size_t{1} << 20);
   ASSERT_TRUE(there.ok()) << there.status().message() << "\nexpected:\n" << text;
-  EXPECT_EQ(*there, text) << path << " differs; SHOAL_REGENERATE=1 dialect_test writes it anew";
+  EXPECT_EQ(*there, text) << path << " differs; SHOAL_REGENERATE=1 import_test writes it anew";
 }
 
 std::string Name(const fs::path& path) {

@@ -1,5 +1,5 @@
-// A plain Job of Kubernetes (batch/v1), or its CronJob, indexed or not: one role, whose tasks are
-// its completions.
+// Kubernetes batch/v1 Job and CronJob, indexed or not: one role, whose tasks are the Job's
+// completions.
 #include "import/kubernetes/batch_job.h"
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace {
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kForEver = 1000;  // the maximum of restart.limit
 constexpr int kBackoffLimit = 6;
 constexpr int kMostCodes = 255;
 constexpr size_t kMostRules = 64;
 constexpr std::chrono::seconds kBackoff{10};
 constexpr std::chrono::seconds kLongestBackoff{360};
 
-// Of one spec.
+// Reads one JobSpec into one role.
 class SpecReader {
  public:
   SpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
@@ -193,7 +193,8 @@ class SpecReader {
   std::string name_;
   const PodOptions& options_;
   JobBuilder* const builder_;
-  bool in_place_ = false;  // the pod stayed, with its volumes, when its program failed
+  bool in_place_ =
+      false;  // restartPolicy OnFailure: the pod and its volumes outlive a failure of the program
 };
 
 void ReadDocument(const job::Node& node, JobBuilder* builder) {

@@ -1,5 +1,5 @@
-// JobSet (jobset.x-k8s.io): Jobs of Kubernetes that start, restart and succeed together; each is a
-// role.
+// JobSet (jobset.x-k8s.io): Kubernetes Jobs that start, restart and succeed together. Each
+// replicated job becomes a role.
 #include "import/kubernetes/job_set.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using job::RestartScope;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
+constexpr int kForEver = 1000;  // the maximum of restart.limit
 constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
 constexpr const char* kOwnIndex = "{{shoal.index}}";
 
@@ -56,7 +56,7 @@ class Reader {
   }
 
  private:
-  // A replicated job: what it is called there, its role, and what it waits for.
+  // A replicated job: its name in the file, its role, and the jobs that it depends on.
   struct Replicated {
     std::string name;
     std::string role;
@@ -112,7 +112,7 @@ class Reader {
     roles_.push_back(std::move(replicated));
   }
 
-  // `others`: of the Jobs before, 0 for none.
+  // `others`: the deadline of the preceding Jobs; 0: none.
   void ShareDeadline(std::chrono::milliseconds others, FieldReader* spec) {
     auto& deadline = builder_->job()->limits.deadline;
     if (deadline.count() > 0) {
@@ -126,7 +126,7 @@ class Reader {
     if (others.count() > 0 && shorter) deadline = others;
   }
 
-  // Of what a Job says for itself, and the set decides.
+  // Reports fields of a Job that the set overrides.
   static void ReportOwnPolicies(FieldReader* spec, int backoff) {
     if (spec->HasField("ttlSecondsAfterFinished")) {
       spec->AddLoss("ttlSecondsAfterFinished",
@@ -144,14 +144,14 @@ class Reader {
     }
   }
 
-  // Each of several Jobs counts its pods from 0.
+  // Each of several Jobs numbers its pods from 0.
   void SetIndex(int jobs, job::Role* role) {
     if (jobs <= 1) {
       role->env.try_emplace(kIndex, kOwnIndex);
       return;
     }
     role->env[kIndex] = kOwnIndex;
-    // Of these and of variables that came from the pod's annotation.
+    // Covers these variables and those set from the pod's annotation.
     std::string statement;
     for (auto it = role->env.begin(); it != role->env.end();) {
       const bool index = it->second == kOwnIndex;
@@ -178,7 +178,7 @@ class Reader {
     return found == roles_.end() ? nullptr : &*found;
   }
 
-  // A Job that has failed fails the set, or starts all of it again.
+  // A failed Job fails the set or restarts all of it.
   void SetRestarts(FieldReader* spec) {
     int64_t sum = max_restarts_;
     for (const Replicated& one : roles_) {
@@ -253,7 +253,7 @@ class Reader {
     builder_->SetSuccess(rule, deciding);
   }
 
-  // Pods are called SET-JOB-INDEX-POD.SUBDOMAIN there, which commands and variables name.
+  // Pods have the host name SET-JOB-INDEX-POD.SUBDOMAIN, which commands and variables contain.
   void KeepHosts(FieldReader* spec) {
     for (job::Role& role : builder_->job()->roles) {
       spec->set_at("roles." + role.name);
@@ -264,8 +264,8 @@ class Reader {
     }
   }
 
-  // The host of the first pod of `one` in the text, as (place, length); (npos, 0) if it is not
-  // there.
+  // Finds the host of the first pod of `one` in the text: (position, length); (npos, 0) if it is
+  // absent.
   std::pair<size_t, size_t> FindHost(const Replicated& one, const std::string& text) const {
     const std::string host = builder_->job()->name + "-" + one.name + "-0-0";
     const auto part = [&](size_t i) {
@@ -287,8 +287,8 @@ class Reader {
     return {text.npos, 0};
   }
 
-  // A variable with that host gets the task's own, where the role has one task or the host ends
-  // what a shell can cut at a comma.
+  // Replaces that host in a variable by the task's address. Works if the role has one task, or if a
+  // shell can cut the list of addresses at a comma behind the host.
   void KeepHost(const Replicated& one, const std::string& name, std::string* value, job::Role* role,
                 FieldReader* spec) {
     const auto [at, length] = FindHost(one, *value);
@@ -332,7 +332,7 @@ class Reader {
   const JobSetOptions& ask_;
   JobBuilder* const builder_;
   std::vector<Replicated> roles_;
-  std::string subdomain_;  // of the pods' hosts
+  std::string subdomain_;  // of the pods' host names
   int max_restarts_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow: v1 and the betas
-// before it, which had the fields of runPolicy one level higher.
+// Kubeflow's TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob: v1 and the earlier
+// alpha and beta versions, whose run-policy fields are one level higher.
 #include <algorithm>
 #include <cctype>
 
@@ -15,17 +15,17 @@ using job::Framework;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the most that restart.limit takes
-constexpr int kJobBackoff = 6;  // a batch/v1 Job's backoffLimit, where it is not said
+constexpr int kForEver = 1000;  // the maximum of restart.limit
+constexpr int kJobBackoff = 6;  // default backoffLimit of a batch/v1 Job
 
 struct Kind {
   std::string_view name;
   std::string_view specs;  // the field with the roles
   Framework framework;
-  std::string_view container;      // whose name marks the program's container
-  std::string_view port;           // the framework's own port in it
-  std::string_view restart;        // when restartPolicy is not said
-  std::vector<std::string> roles;  // in the order in which ranks are counted
+  std::string_view container;      // name of the program's container
+  std::string_view port;           // name of the framework's port in it
+  std::string_view restart;        // default restartPolicy
+  std::vector<std::string> roles;  // in rank order
 };
 
 const std::vector<Kind>& Kinds() {
@@ -45,7 +45,7 @@ const std::vector<Kind>& Kinds() {
        "OnFailure",
        {"Master", "Worker"}},
       {"MPIJob", "mpiReplicaSpecs", Framework::kMpi, "mpi", "", "Never", {"Launcher", "Worker"}},
-      // Its programs read MASTER_ADDR, RANK and WORLD_SIZE, as PyTorch's do, and start their
+      // XGBoostJob programs read MASTER_ADDR, RANK and WORLD_SIZE like PyTorch's, and start their
       // tracker themselves.
       {"XGBoostJob",
        "xgbReplicaSpecs",
@@ -73,7 +73,7 @@ const std::vector<Kind>& Kinds() {
   return kinds;
 }
 
-// Of the alphas and betas.
+// Kinds of the alpha and beta versions.
 constexpr UnsupportedField kReplica[] = {
     {"autoScale", "how replicas scale", "they stay as they are"},
     {"tfPort", "the port of the programs", "Shoal leases a free one", true},
@@ -84,7 +84,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-// One import of one document.
+// Imports one document.
 class Reader {
  public:
   Reader(const Kind& kind, const job::Node& document, JobBuilder* builder)
@@ -150,7 +150,7 @@ class Reader {
   MpiJobOptions mpi_;
   bool launcher_is_job_ = false;  // of batch/v1, with its backoffLimit
   std::string main_container_;
-  int restarting_ = 0;  // tasks whose role may start them again
+  int restarting_ = 0;  // tasks whose role has restarts
 };
 
 void Reader::ReadRunPolicy(FieldReader* policy, bool inlined) {
@@ -193,7 +193,7 @@ void Reader::ReadScheduling(FieldReader* scheduling) {
 }
 
 void Reader::ReadElastic(FieldReader* spec) {
-  // Workers come, go and fail without ending the job.
+  // An elastic job survives the loss of workers.
   dynamic_ = spec->ReadFlag("enableDynamicWorker").value_or(false);
   auto elastic = spec->ReadObject("elasticPolicy");
   if (!elastic) return;
@@ -256,7 +256,7 @@ void Reader::ReadReplicas(FieldReader* spec) {
   }
 }
 
-// v1alpha1: a list, each with its tfReplicaType.
+// v1alpha1 has a list of replicas, each with its tfReplicaType.
 void Reader::ReadOldReplicas(FieldReader* spec) {
   for (FieldReader& replica : spec->ReadObjects("replicaSpecs")) {
     const std::string said = replica.ReadText("tfReplicaType").value_or("MASTER");
@@ -288,7 +288,7 @@ void Reader::ReadReplica(const std::string& type, const job::SourceLocation& pla
     PodOptions options{{std::string(kind_.container)}, std::string(kind_.port), !waits};
     if (!main_container_.empty()) options.containers = {main_container_};
     const PodSummary pod = ReadPod(&*pod_template, options, role, builder_);
-    // The replica's own policy replaces the pod's.
+    // The replica's restart policy replaces the pod's.
     const std::string either = policy.value_or("").empty() ? pod.restart_policy : *policy;
     SetRestart(either.empty() ? std::string(kind_.restart) : either, role, &replica);
     if (launcher_is_job_ && type == "Launcher") SetLauncherRestart(role);
@@ -322,8 +322,7 @@ void Reader::SetRestart(const std::string& policy, job::Role* role, FieldReader*
   }
 }
 
-// The launcher of v2beta1 is a Job of Kubernetes, which makes pods anew whatever their own policy
-// is.
+// In v2beta1 the launcher is a Kubernetes Job, which recreates pods whatever their own policy.
 void Reader::SetLauncherRestart(job::Role* role) {
   if (role->restart.when == RestartWhen::kNever) restarting_ += role->replicas;
   role->restart.when = RestartWhen::kAlways;
@@ -346,7 +345,7 @@ void Reader::ReadSuccess(FieldReader* spec) {
     return builder_->SetSuccess(SuccessRule::kAll, {leader});
   }
   const job::Role* worker = builder_->FindRole("worker");
-  if (worker == nullptr || worker->replicas == 0) return;  // every task, by preset
+  if (worker == nullptr || worker->replicas == 0) return;  // the preset's rule: all tasks
   const bool first = kind_.name == "TFJob" && policy != "AllWorkers";
   builder_->SetSuccess(first ? SuccessRule::kFirst : SuccessRule::kAll, {"worker"});
 }
@@ -381,7 +380,7 @@ void Reader::Finish() {
   ReportClean();
 }
 
-// What still ran when the job had succeeded went on there, so that workers could save their parts.
+// The operator lets tasks run on after the job has succeeded, so that workers can save their parts.
 void Reader::ReportClean() {
   const std::vector<std::string>& deciding = builder_->job()->success.roles;
   const bool first = builder_->job()->success.rule == SuccessRule::kFirst;
@@ -414,8 +413,8 @@ void Reader::ReportClean() {
       "success");
 }
 
-// LightGBM's programs read the workers' addresses; the workers of one machine cannot all listen at
-// the one port that they are told there.
+// LightGBM programs read the workers' addresses. The file gives all workers one port, which several
+// workers on one machine cannot share.
 void Reader::FinishBoost() {
   const job::Role* worker = builder_->FindRole("worker");
   if (kind_.name != "XGBoostJob" || worker == nullptr || worker->replicas == 0) return;

@@ -79,7 +79,7 @@ class Reader {
     requests_->AddError(name, "got more than the limit, expected a request of at most that");
   }
 
-  // The job's GPUs have one name; those of another go to the pods as they are.
+  // The job has one GPU resource name; GPUs with another name are passed to the pods unchanged.
   void ReadGpus(const std::string& name) {
     auto gpus = Quantity(&limits_, name, job::kMaxGpus);
     const auto request = Quantity(&requests_, name, job::kMaxGpus);
@@ -101,7 +101,7 @@ class Reader {
     role_->resources.gpu += static_cast<int>(*gpus);
   }
 
-  // Devices and whatever else a cluster counts by a name with a domain, and huge pages.
+  // Extended resources (names with a domain) and huge pages.
   void ReadFurther(std::optional<FieldReader>* section) {
     if (!*section) return;
     for (const std::string& name : (*section)->Names()) {

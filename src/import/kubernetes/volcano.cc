@@ -1,4 +1,4 @@
-// Volcano's Job (batch.volcano.sh/v1alpha1): tasks, plugins, and policies from events to actions.
+// Volcano Job (batch.volcano.sh/v1alpha1): tasks, plugins, and policies that map events to actions.
 #include <algorithm>
 #include <cctype>
 
@@ -16,12 +16,12 @@ using job::SuccessRule;
 
 constexpr int kForEver = 1000;
 constexpr std::string_view kHostFiles = "/etc/volcano";
-constexpr size_t kLongestTask = 63;  // a label of DNS
+constexpr size_t kLongestTask = 63;  // a DNS label
 
 struct Policy {
   std::vector<std::string> events;
   std::string action;
-  int exit_code = 0;  // of the event is one; else 0
+  int exit_code = 0;  // if the event is an exit code; else 0
 
   bool CoversFailures(const std::string& event) const {
     return std::any_of(events.begin(), events.end(),
@@ -75,10 +75,10 @@ class Reader {
   JobBuilder* const builder_;
   FieldReader document_;
   std::vector<Policy> policies_;
-  std::map<std::string, std::string> roles_;  // a task's name → what the framework calls it
-  std::map<std::string, std::string> tasks_;  // a role → what the file calls it
-  std::map<std::string, std::vector<std::string>> after_;  // a role → tasks that it waits for
-  std::vector<std::string> deciding_;                      // roles whose end completes the job
+  std::map<std::string, std::string> roles_;               // task → role of the framework
+  std::map<std::string, std::string> tasks_;               // role → task
+  std::map<std::string, std::vector<std::string>> after_;  // role → tasks that it depends on
+  std::vector<std::string> deciding_;  // roles whose completion completes the job
   int max_retry_ = 3;
   bool variables_ = false;
 };
@@ -141,7 +141,8 @@ void Reader::ReadPlugins(FieldReader* spec) {
   plugins->ReportUnread("", kPlugins);
 }
 
-// ["--master=head", "--worker=node", "--port=23456"]: how the framework's roles are called.
+// Reads the plugin's arguments ["--master=head", "--worker=node", "--port=23456"], which name the
+// framework's roles.
 void Reader::ReadPluginRoles(FieldReader* plugins, const char* name,
                              const std::vector<std::string>& roles) {
   for (const std::string& argument : plugins->ReadTexts(name)) {
@@ -188,7 +189,7 @@ std::vector<Policy> Reader::ReadPolicies(FieldReader* section) {
   return policies;
 }
 
-// Of what nothing here acts on.
+// Reports a policy that has no effect.
 void Reader::ReportPolicy(const Policy& policy, FieldReader* from) {
   static const std::vector<std::string> kKept = {"PodFailed", "TaskFailed", "PodEvicted",
                                                  "TaskCompleted", "*"};
@@ -210,8 +211,8 @@ void Reader::ReportPolicy(const Policy& policy, FieldReader* from) {
                                                : " is not kept: nothing here stands for it"));
 }
 
-// Failed pods did not end the job where no policy said so: it had succeeded when all had ended and
-// so many of them well.
+// Without a policy failed pods do not end the job: it succeeds when all pods have ended and
+// `minAvailable` of them succeeded.
 void Reader::SetLeast(int64_t available, FieldReader* spec) {
   job::Job& job = *builder_->job();
   if (available >= Replicas()) return;
@@ -265,7 +266,7 @@ void Reader::SetRestart(const PodSummary& pod, const std::vector<Policy>& polici
   task->set_at("roles." + role->name + ".restart");
   const std::string* failed = ActionFor("PodFailed", policies, policies_);
   if (failed == nullptr) failed = ActionFor("TaskFailed", policies, policies_);
-  // The kubelet starts these again in place: the pod never fails.
+  // The kubelet restarts these in place: the pod does not fail.
   if (pod.restart_policy == "OnFailure" || pod.restart_policy == "Always") {
     restart.when = RestartWhen::kAlways;
     restart.limit = kForEver;
@@ -281,7 +282,7 @@ void Reader::SetRestart(const PodSummary& pod, const std::vector<Policy>& polici
   }
 }
 
-// A pod that is taken away is a task that is lost, on engines whose hosts may take one away.
+// An evicted pod is a lost task, on engines whose hosts may be reclaimed.
 void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   const std::string* evicted = ActionFor("PodEvicted", policies, policies_);
   if (evicted == nullptr || role->on_exit.size() >= 64) return;
@@ -289,7 +290,7 @@ void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   const bool ends = *evicted == "AbortJob" || *evicted == "TerminateJob";
   const bool whole = *evicted == "RestartJob";
   const bool same = never ? ends : !ends && (!whole || role->restart.scope == RestartScope::kJob);
-  if (same) return;  // as for what has failed
+  if (same) return;  // the same as for failures
   job::ExitRule rule{"lost", job::EndAction::kFail};
   if (!ends) rule.action = whole ? job::EndAction::kRestartJob : job::EndAction::kRetry;
   if (never) {
@@ -299,7 +300,7 @@ void Reader::SetEviction(const std::vector<Policy>& policies, job::Role* role) {
   role->on_exit.push_back(std::move(rule));
 }
 
-// The task's own rules come before the job's, and rules of codes before those of events.
+// Rules of the task precede those of the job; rules for exit codes precede those for events.
 void Reader::SetExitRules(const std::vector<Policy>& policies, job::Role* role, FieldReader* task) {
   const std::vector<Policy>& jobs = policies_;
   for (const std::vector<Policy>* some : {&policies, &jobs}) {
@@ -334,7 +335,7 @@ void Reader::ReadDependencies(FieldReader* task, job::Role* role) {
   depends->ReportUnread("VolcanoDependsOn");
 }
 
-// When all roles are known by what they are called here.
+// Call when all roles have their final names.
 void Reader::SetOrder() {
   for (const auto& [name, tasks] : after_) {
     job::Role* role = builder_->FindRole(name);
@@ -347,7 +348,7 @@ void Reader::SetOrder() {
   }
 }
 
-// Volumes of all pods: claims that are there, by name, or that the controller makes.
+// Volumes of all pods: existing claims by name, or claims that the controller creates.
 void Reader::ReadVolumes(FieldReader* spec) {
   for (FieldReader& volume : spec->ReadObjects("volumes")) {
     volume.set_at("roles");
@@ -431,9 +432,9 @@ void Reader::SetSuccess(FieldReader* spec) {
   }
 }
 
-// "/etc/volcano" where a shell reads `script`: in its quotes it is left, outside of them and within
-// double ones the shell puts in the directory that Shoal makes. Comments and here-documents are not
-// told from the rest.
+// Replaces "/etc/volcano" in a shell script by the directory that Shoal creates; within double
+// quotes and outside of quotes the shell expands it, within single quotes it stays. Comments and
+// here-documents are treated like code.
 std::string MovedHostFiles(const std::string& script) {
   std::string moved;
   char quote = 0;
@@ -464,7 +465,7 @@ bool IsShell(const std::vector<std::string>& command) {
          std::find(kShells.begin(), kShells.end(), command[0]) != kShells.end();
 }
 
-// A task's name as its file has it, if that is safe within a shell's quotes.
+// The file name of a task's hosts, if the name is safe within a shell's quotes.
 std::string HostFile(const std::string& task) {
   const bool safe = std::all_of(task.begin(), task.end(), [](unsigned char c) {
     return c < 0x80 && (std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.');
@@ -472,8 +473,8 @@ std::string HostFile(const std::string& task) {
   return safe ? task : ToRoleName(task, kLongestTask);
 }
 
-// A program whose command names /etc/volcano finds the files in its own directory; one is made for
-// each task when it starts, since nothing may write to a machine's /etc.
+// Programs whose command names /etc/volcano get a directory of their own, created when the task
+// starts, because nothing may write to the machine's /etc.
 void Reader::MoveHostFiles(job::Role* role) {
   std::vector<std::string>& command = role->command;
   const auto names = [](const std::string& word) { return word.find(kHostFiles) != word.npos; };
@@ -497,7 +498,7 @@ void Reader::MoveHostFiles(job::Role* role) {
   command = {"sh", "-c", before + "\n" + MovedHostFiles(line)};
 }
 
-// What the plugins env and svc set; the hosts are known when all tasks have joined.
+// The variables of the plugins env and svc; addresses are known when all tasks have joined.
 void Reader::AddVariables() {
   if (!variables_) return;
   for (job::Role& role : builder_->job()->roles) {

@@ -1,5 +1,5 @@
-// Marathon: one app, a list of apps, or a group of apps and groups (JSON, which is read as YAML).
-// Apps with DMLC_ROLE in their environment are the roles of a ps-lite job.
+// Marathon: one app, a list of apps, or nested groups of apps, as JSON (read as YAML). Apps with
+// DMLC_ROLE in their environment are the roles of a ps-lite job.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -23,7 +23,7 @@ constexpr size_t kMostPorts = 15;
 constexpr size_t kLongestPort = 15;
 constexpr size_t kMostOrders = 256;
 
-// What Marathon gives back of an app that runs.
+// Fields that Marathon's API adds to a running app.
 constexpr UnsupportedField kApp[] = {
     {"taskStats", "how its tasks fare", "a new run has its own", true},
     {"tasksStats", "how its tasks fare", "a new run has its own", true},
@@ -63,7 +63,7 @@ const job::Node* EnvOf(const job::Node& app, const char* name) {
   return found != nullptr && found->kind == job::Node::Kind::kScalar ? found : nullptr;
 }
 
-// True if some app below says which role of ps-lite it is.
+// True if an app in this subtree sets DMLC_ROLE.
 bool IsPsLite(const job::Node& node, int depth = 0) {
   if (EnvOf(node, "DMLC_ROLE") != nullptr) return true;
   if (depth > kMaxDepth) return false;
@@ -118,12 +118,12 @@ class Reader {
     int64_t declared;   // the number in PORT_NUMBER; 0: none
   };
 
-  std::map<std::string, std::string> ids_;                  // a role → its app's id
+  std::map<std::string, std::string> ids_;                  // role → app id
   std::map<std::string, std::vector<MarathonPort>> ports_;  // of a role
   std::vector<Order> orders_;
   MarathonSettings settings_;
   std::map<std::string, std::pair<int, job::SourceLocation>>
-      counts_;  // DMLC_NUM_… → what a file says
+      counts_;  // DMLC_NUM_… → value in the file
 };
 
 void Reader::Run() {
@@ -166,7 +166,7 @@ void Reader::Run() {
       "success");
 }
 
-// A group, or what is an app itself.
+// Reads a group, or an app without a group.
 void Reader::ReadGroup(FieldReader group, const std::string& base, int depth) {
   const bool is_group = group.HasField("apps") || group.HasField("groups");
   const std::string id = group.ReadText("id").value_or("");
@@ -181,7 +181,7 @@ void Reader::ReadGroup(FieldReader group, const std::string& base, int depth) {
   group.ReportUnread("MarathonGroupUpdate", kGroup);
 }
 
-// Of an app, or of a group for all apps in it.
+// Dependencies of an app, or of a group, which apply to all of its apps.
 void Reader::ReadDependencies(FieldReader* section, const std::string& id) {
   const std::string parent = id.substr(0, id.rfind('/') + 1);
   for (const std::string& other : section->ReadTexts("dependencies")) {
@@ -191,8 +191,8 @@ void Reader::ReadDependencies(FieldReader* section, const std::string& id) {
   }
 }
 
-// When all apps are known. Marathon waits until those before are healthy; `after` waits until they
-// are ready.
+// Call when all apps are known. Marathon waits until dependencies are healthy; `after` waits until
+// they are ready.
 void Reader::SetOrder() {
   const auto in = [](const std::string& app, const std::string& id) {
     return app == id || app.starts_with(id + "/");
@@ -331,7 +331,7 @@ void Reader::ReadVolumes(FieldReader* container, const std::string& at) {
     const std::string inside = volume.ReadText("containerPath").value_or("");
     const std::string host = volume.ReadText("hostPath").value_or("");
     if (!host.empty() && host == inside) {
-      // The same there and here.
+      // Same meaning in both systems.
     } else if (!host.empty()) {
       volume.AddLoss("hostPath", "the program found the host's " + host + " at " + inside +
                                      "; not kept: tasks see the machine's own files; let it read " +
@@ -345,7 +345,7 @@ void Reader::ReadVolumes(FieldReader* container, const std::string& at) {
   }
 }
 
-// One more port of the app's, by its name there; its name here is one that the role has not yet.
+// Adds a port. The role's name for it is made unique.
 void Reader::NamePort(const std::string& name, int64_t declared, FieldReader* from,
                       job::Role* role) {
   std::vector<MarathonPort>& ports = ports_[role->name];
@@ -390,7 +390,7 @@ void Reader::AddPort(FieldReader* port, const std::string& number_field, bool re
   port->ReportUnread(mapping ? "MarathonContainerPortMapping" : "MarathonPortDefinition");
   const size_t index = role->ports.size();
   NamePort(name, mapping ? inside : number, port, role);
-  // A port of the host that a mapping names is that port.
+  // A host port that a mapping names is that port.
   ReportNumber(number_field, number, required || mapping, index, port);
   if (inside == 0) return;
   port->AddLoss("containerPort", "the program listened at port " + std::to_string(inside) +
@@ -436,11 +436,11 @@ void Reader::ReadRestart(FieldReader* app, job::Role* role) {
   role->restart.backoff_max = std::max(role->restart.backoff_max, role->restart.backoff);
 }
 
-// Marathon's own names for the ports, for programs that read them. ps-lite's get theirs by its
-// framework. Gives the line that stands before the command now; may be empty.
+// Defines Marathon's variables for ports (PORT0 …) for programs that read them; the framework
+// serves ps-lite programs. Returns the shell prefix before the command; may be empty.
 std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   if (builder_->job()->framework == Framework::kPsLite) {
-    // Its programs have one port each, by preset; further ones stay.
+    // ps-lite programs have one port each by preset; further ports stay.
     role->ports.clear();
     return "";
   }
@@ -457,7 +457,7 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
     return "";
   }
   std::string sets = "export";
-  // An app's own variables come first.
+  // The app's own variables take precedence.
   const auto add = [&](const std::string& name, const std::string& value) {
     if (!role->env.contains(name)) sets += " " + name + "=" + value;
   };
@@ -477,7 +477,7 @@ std::string Reader::WrapPorts(job::Role* role, const std::string& id) {
   return sets;
 }
 
-// The numbers that Shoal tells are those of the roles; a file that says others is told.
+// Shoal sets DMLC_NUM_… from the number of tasks; different numbers in the file are reported.
 void Reader::CheckCounts() {
   for (const auto& [variable, count] : counts_) {
     const std::string name = variable == "DMLC_NUM_WORKER" ? "worker" : "server";

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 3600;
 
-// False if it asks for what our checks do not; that was told.
+// False if the check uses a feature that Shoal's checks lack, which has been reported.
 bool ReadPort(FieldReader* check, job::Role* role) {
   const auto number = check->ReadInteger("port", 0, 65535);
   const auto index = check->ReadInteger("portIndex", 0, 65535);

@@ -1,4 +1,4 @@
-// A job of Metronome (JSON, which is read as YAML): one command with its schedules.
+// Metronome job (JSON, read as YAML): one command with its schedules.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -15,7 +15,7 @@ constexpr int kForEver = 1000;
 constexpr size_t kMostTexts = 256;
 constexpr std::string_view kHeeds = "; the engine marathon heeds it, other engines do not";
 
-// What its API adds to a job when it tells of one.
+// Fields that Metronome's API adds to a job.
 constexpr UnsupportedField kJob[] = {
     {"historySummary", "how earlier runs went", "a new run has its own record", true},
     {"activeRuns", "which runs there are", "a new run has its own record", true},

@@ -8,10 +8,10 @@
 namespace shoal::importer {
 namespace {
 
-constexpr int64_t kLargestInArray = 4'000'000;  // MaxArraySize can be set so high
+constexpr int64_t kLargestInArray = 4'000'000;  // upper limit of MaxArraySize
 
-// "text/A", "flag", "optional/k": whether it has a value (behind a blank or '=', or behind '='
-// only), and the letter of its short form.
+// Parses "text/A", "flag", "optional/k": whether the option has a value (after a blank or '=', or
+// after '=' only), and its short form.
 SlurmOption OptionOf(const ForeignField& field) {
   SlurmOption option;
   option.name = field.name;
@@ -32,7 +32,7 @@ SlurmOption OptionOf(const ForeignField& field) {
   return option;
 }
 
-// By the table of fields; once.
+// All options, from the table of fields; built once.
 const std::vector<SlurmOption>& Options() {
   static const std::vector<SlurmOption> options = [] {
     std::vector<SlurmOption> all;
@@ -42,7 +42,7 @@ const std::vector<SlurmOption>& Options() {
   return options;
 }
 
-// The words of a line of options, quotes taken away; '#' begins a comment.
+// The words of an option line without quotes; '#' begins a comment.
 std::vector<std::string> WordsOf(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
@@ -137,7 +137,7 @@ const SlurmOption* FindSlurmOption(std::string_view name) {
   for (const SlurmOption& option : Options()) {
     if (option.name == name) return &option;
     if (!option.name.starts_with(name) || name.empty()) continue;
-    if (found != nullptr) return nullptr;  // of two
+    if (found != nullptr) return nullptr;  // ambiguous
     found = &option;
   }
   return found;
@@ -190,7 +190,7 @@ std::optional<std::chrono::seconds> ParseSlurmTime(std::string_view text) {
   std::vector<int64_t> parts;
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find(':', at), text.size());
-    // "08" is eight.
+    // Decimal, also with a leading 0.
     std::string_view part = text.substr(at, end - at);
     while (part.size() > 1 && part[0] == '0') part.remove_prefix(1);
     const auto said = Number(part);

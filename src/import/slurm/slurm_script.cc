@@ -17,7 +17,7 @@ constexpr int kMostProcesses = 1024;
 
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// No more than a task may have.
+// Clamped to what a task may have.
 int64_t Times(int64_t bytes, int count) {
   return bytes > job::kMaxMemoryBytes / count ? job::kMaxMemoryBytes : bytes * count;
 }
@@ -69,7 +69,7 @@ class BatchScript {
     diagnostics_->AddLoss(PlaceOf(name), PathOf(name), sentence, at);
   }
 
-  // A number of tasks, nodes … that is said; 0 if it is not.
+  // The value of a count option (tasks, nodes …); 0 if absent.
   int CountOf(std::string_view name) {
     const std::string text = TextOf(name);
     if (text.empty()) return 0;
@@ -78,7 +78,7 @@ class BatchScript {
     AddError(name, "an integer from 1 to " + std::to_string(job::kMaxTasks));
     return 0;
   }
-  // 0 asks for all memory of a node.
+  // 0 means all memory of a node.
   void ReportWholeMemory() {
     if (!Is("mem") || MemoryOf("mem") > 0) return;
     AddLoss("mem",
@@ -93,7 +93,7 @@ class BatchScript {
     if (!bytes) AddError(name, "megabytes, or a number with K, M, G or T");
     return bytes.value_or(0);
   }
-  // "a100:4", "4" or "gpu:a100:4" without its "gpu:": how many; the type goes to the job.
+  // Parses "a100:4", "4" or "gpu:a100:4": returns the count and sets the job's GPU type.
   int GpusOf(std::string_view name, std::string text) {
     text = text.substr(0, text.find('('));
     const size_t colon = text.rfind(':');
@@ -162,7 +162,7 @@ class BatchScript {
               "roles");
   }
 
-  // Of each node, or of each task where the nodes are not counted.
+  // For each node, or for each task if the number of nodes is open.
   void ReadGpus(const int* nodes) {
     const int total = GpusOf("gpus");
     const int of_node = GpusOf("gpus-per-node");
@@ -199,7 +199,7 @@ class BatchScript {
     }
   }
 
-  // What `tasks` of Slurm's tasks on one node use.
+  // The resources of `tasks` Slurm tasks on one node.
   job::Resources ResourcesOf(int tasks, bool whole_node) {
     job::Resources resources;
     if (!builder_->job()->slurm.exclusive && (cpus_ > 0 || per_node_ > 0 || tasks > 1))
@@ -263,8 +263,8 @@ class BatchScript {
     ReadSignal();
   }
 
-  // Its nodes for itself, or with a value nodes that only jobs of the same user, label or block of
-  // the network share.
+  // --exclusive: nodes for this job alone, or, with a value, shared only with jobs of the same
+  // user, label or network block.
   void ReadExclusive() {
     const std::string whom = TextOf("exclusive");
     builder_->job()->slurm.exclusive = Is("exclusive") && whom.empty();
@@ -327,7 +327,7 @@ class BatchScript {
     MakeBatch();
   }
 
-  // One script in one place, or one for each number of an array.
+  // One task, or one for each index of an array.
   void MakeBatch() {
     const int count = array_.empty() ? 1 : static_cast<int>(array_.size());
     job::Role* role = AddRole("batch", count, 1);
@@ -352,7 +352,7 @@ class BatchScript {
     }
   }
 
-  // Where tasks and nodes are counted a task here is a node, with so many processes.
+  // If nodes are counted, a task of the job is a node with several processes.
   std::pair<int, int> Spread() const {
     const bool even = nodes_ > 0 && tasks_ % nodes_ == 0 && tasks_ / nodes_ <= kMostProcesses;
     return even ? std::pair(nodes_, tasks_ / nodes_) : std::pair(tasks_, 1);
@@ -426,7 +426,7 @@ class BatchScript {
     ReadExport(role);
   }
 
-  // "ALL,NAME=VALUE,…", "NONE", or names of the shell that submits.
+  // --export: "ALL,NAME=VALUE,…", "NONE", or names of variables of the submitting shell.
   void ReadExport(job::Role* role) {
     const std::string text = TextOf("export");
     static const job::Node kNowhere;
@@ -452,7 +452,7 @@ class BatchScript {
     role->command.insert(role->command.end(), {"-c", text + script_.text});
   }
 
-  // ---- what is told ----
+  // ---- reports ----
 
   void ReportScript() {
     const std::string at = "roles." + builder_->job()->roles.front().name + ".command";
@@ -547,10 +547,10 @@ class BatchScript {
   Diagnostics* const diagnostics_;
   SlurmOptionValues options_;
   SlurmScriptInfo script_;
-  int nodes_ = 0;  // 0: as many as it takes
+  int nodes_ = 0;  // 0: open
   int tasks_ = 0;
   int per_node_ = 0;
-  int cpus_ = 0;  // of a task; 0: not said
+  int cpus_ = 0;  // of a task; 0: open
   int node_gpus_ = 0;
   int task_gpus_ = 0;
   int all_gpus_ = 0;

@@ -7,10 +7,11 @@
 namespace shoal::importer {
 namespace {
 
-constexpr size_t kLongestScript = 100'000;  // an argument of a program has at most 128 KiB
+constexpr size_t kLongestScript = 100'000;  // the script is an argument of bash: at most 128 KiB
 constexpr std::string_view kTorch[] = {"torchrun",    "torch.distributed", "accelerate launch",
                                        "MASTER_ADDR", "deepspeed",         "init_process_group"};
-constexpr std::string_view kValued = "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun
+constexpr std::string_view kValued =
+    "ABCDFGJLMNPSTUWbcdegijmnopqrtwx";  // short options of srun with a value
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -47,7 +48,7 @@ class Reader {
           "got a script of more than 100,000 characters, expected a shorter one; let it "
           "call another");
     }
-    facts_.read = ParseShellScript(script_);  // whole, for its lines
+    facts_.read = ParseShellScript(script_);  // the whole script, so that line numbers are right
     facts_.torch = std::ranges::any_of(
         kTorch, [&](std::string_view mark) { return facts_.text.find(mark) != std::string::npos; });
     for (const ShellCommand& command : facts_.read.commands) ReadCommand(command);
@@ -109,7 +110,7 @@ class Reader {
       if (TakesNext(word)) ++i;
     }
     const std::string program = i < words.size() ? BaseName(words[i]) : "";
-    if (program == "hostname" || program == "nvidia-smi") return;  // says where it runs
+    if (program == "hostname" || program == "nvidia-smi") return;  // prints where it runs
     ++facts_.steps;
     facts_.small = facts_.small && one;
   }
