@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "import/job_documents.h"
 #include "import/kubernetes/pod_environment.h"
 #include "import/slurm/slurm_script.h"

@@ -7,27 +7,18 @@
 // reasons for the design. All functions are thread-safe.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "import/conversion/diagnostics.h"
 #include "job/spec/job.h"
-#include "job/text/errors.h"
 #include "job/text/field_locations.h"
 
 namespace shoal::importer {
-
-// A field of a foreign file that has no equivalent in the job, or only with one engine.
-struct ImportLoss {
-  job::SourceLocation place;  // in the foreign file
-  std::string field;          // "spec.runPolicy.ttlSecondsAfterFinished"
-  std::string sentence;       // its meaning, why it is not kept, what to do instead
-  std::string at;             // path in the job file before which the comment stands
-  bool minor = false;         // does not affect the programs
-  std::string engine;         // the only engine that honours the field; empty: none
-};
 
 // The result of an import, or a job file of our own. Plain data.
 struct ImportedJob {

@@ -42,21 +42,6 @@ bool SaysNothing(const ForeignField& field, const Node& value) {
 
 }  // namespace
 
-void Diagnostics::AddError(const job::SourceLocation& place, const std::string& field,
-                           const std::string& sentence) {
-  errors_->Add(place, field, sentence);
-}
-
-void Diagnostics::AddLoss(const job::SourceLocation& place, const std::string& field,
-                          const std::string& sentence, const std::string& at) {
-  losses_.push_back({place, field, sentence, at, false, ""});
-}
-
-void Diagnostics::AddMinorLoss(const job::SourceLocation& place, const std::string& field,
-                               const std::string& sentence, const std::string& at) {
-  losses_.push_back({place, field, sentence, at, true, ""});
-}
-
 const Node* FieldReader::ReadNode(const std::string& name) {
   asked_.insert(name);
   const Node* found = node_->Find(name);

@@ -1,7 +1,5 @@
-// Reads the fields of a foreign description. FieldReader remembers which fields were read, so that
-// no field of a foreign file is ignored silently; Diagnostics collects errors and losses.
-//
-// Used by all importers. Not thread-safe; one import uses one Diagnostics, owned by import.cc.
+// Reads the fields of a foreign description and remembers which were read, so that no field of a
+// foreign file is ignored silently. Used by all importers. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "import/conversion/diagnostics.h"
 #include "import/conversion/foreign_fields.h"
-#include "import/import.h"
-#include "job/text/errors.h"
 #include "job/text/yaml_tree.h"
 
 namespace shoal::importer {
-
-// Collects the errors and losses of one import. `errors` is not owned and must outlive it.
-class Diagnostics {
- public:
-  Diagnostics(std::string file, job::Errors* errors) : file_(std::move(file)), errors_(errors) {}
-
-  // An error in the form "FILE:LINE:COL: field: got …, expected …".
-  void AddError(const job::SourceLocation& place, const std::string& field,
-                const std::string& sentence);
-  // A loss; `at` is the path in the job file before which its comment stands.
-  void AddLoss(const job::SourceLocation& place, const std::string& field,
-               const std::string& sentence, const std::string& at);
-  // A loss that does not affect the programs; `shoal run` only counts these.
-  void AddMinorLoss(const job::SourceLocation& place, const std::string& field,
-                    const std::string& sentence, const std::string& at);
-
-  void Add(ImportLoss loss) { losses_.push_back(std::move(loss)); }
-
-  bool ok() const { return errors_->empty(); }
-  std::vector<ImportLoss> TakeLosses() { return std::move(losses_); }
-
- private:
-  const std::string file_;
-  job::Errors* const errors_;
-  std::vector<ImportLoss> losses_;
-};
 
 // A foreign field that a job file cannot express: its meaning, and what applies instead.
 struct UnsupportedField {

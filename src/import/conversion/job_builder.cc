@@ -1,10 +1,10 @@
-// JobBuilder (importer.h): valid names, decided fields, presets.
+#include "import/conversion/job_builder.h"
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
-#include "import/conversion/importer.h"
-#include "import/kubernetes/pod_settings.h"
+#include "import/conversion/common_settings.h"
 #include "job/file/fields.h"
 #include "job/spec/framework.h"
 

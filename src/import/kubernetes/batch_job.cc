@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
 #include "import/kubernetes/pod_template.h"
 #include "job/text/units.h"
@@ -81,7 +82,7 @@ class SpecReader {
           "not kept: it succeeds when all tasks have");
     } else if (parallelism == 0) {
       spec->AddLoss("parallelism",
-                    "0 held the job back; not kept: it starts when the queue lets it");
+                    "0 suspends the job; not kept: it starts when the queue admits it");
     }
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/batch_job.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/mpi_job.h"
 #include "import/kubernetes/pod_template.h"
 #include "import/kubernetes/torch_launcher.h"
@@ -170,10 +171,9 @@ void Reader::ReadRunPolicy(FieldReader* policy, bool inlined) {
   }
   if (auto scheduling = policy->ReadObject("schedulingPolicy")) ReadScheduling(&*scheduling);
   if (policy->ReadFlag("suspend").value_or(false)) {
-    policy->AddLoss(
-        "suspend",
-        "'true' held the job back until somebody resumes it; not kept: it starts when the "
-        "queue lets it; run it when it shall start");
+    policy->AddLoss("suspend",
+                    "'true' suspended the job; not kept: it starts when the "
+                    "queue admits it; run it when it is to start");
   }
   ReadTtl(policy, builder_);
   if (!inlined) policy->ReportUnread("RunPolicy");

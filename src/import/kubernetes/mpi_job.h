@@ -2,7 +2,7 @@
 // refers to files that the operator writes.
 #pragma once
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

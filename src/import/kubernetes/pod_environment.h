@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 #include "job/spec/job.h"
 
 namespace shoal::importer {

@@ -2,7 +2,7 @@
 // resources.
 #pragma once
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 
@@ -27,9 +27,5 @@ bool AddVolumeFrom(FieldReader* volume, const std::string& target, bool read_onl
 
 // Adds a persistent volume claim by name. False as above.
 bool AddVolumeClaim(const std::string& claim, const std::string& target, job::Role* role);
-
-// Moves settings that all roles share to the job, so that its coordinator has them too: scheduling,
-// labels and annotations, but no service account, volumes or host network.
-void HoistCommonSettings(job::Job* job);
 
 }  // namespace shoal::importer

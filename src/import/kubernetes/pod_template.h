@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

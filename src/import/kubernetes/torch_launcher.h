@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

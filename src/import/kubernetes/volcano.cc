@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "import/conversion/importer.h"
 #include "import/kubernetes/cron_job.h"
 #include "import/kubernetes/pod_settings.h"
 #include "import/kubernetes/pod_template.h"

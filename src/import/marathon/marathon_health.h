@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "import/conversion/importer.h"
+#include "import/conversion/job_builder.h"
 
 namespace shoal::importer {
 

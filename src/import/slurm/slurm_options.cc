@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "job/spec/job.h"
 #include "job/text/units.h"
 
 namespace shoal::importer {
