@@ -80,7 +80,7 @@ TEST(Cluster, RoundTripIsExact) {
   }));
 }
 
-TEST(Cluster, SaysWhoHasEnded) {
+TEST(Cluster, ListsEndedTasks) {
   ClusterDescription cluster = TwoRoles();
   cluster.roles[1].ended = {0, 2};
   const std::string text = ToText(ToJson(cluster));
@@ -204,7 +204,7 @@ TEST(Environment, OfTheProcessesOfOneTask) {
 
 // What is rendered can never be shadowed by a job file: the parser's list of reserved names and the
 // dialects agree.
-TEST(Environment, JobFilesCannotSetWhatIsRendered) {
+TEST(Environment, JobFilesCannotSetRenderedVariables) {
   TaskContext task = Context("server", 0);
   task.scratch = task.job_dir = task.cluster_file = "/x";
   auto env = RenderEnvironment(ShoalJob(), TwoRoles(), task);

@@ -428,7 +428,7 @@ TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
 
 // What the cluster decides cannot be shadowed by a job file: the parser's lists and the dialects
 // agree.
-TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
+TEST(Frameworks, JobFilesCannotSetRenderedVariables) {
   struct Case {
     const char* text;
     std::vector<std::string> defaults;  // may be set
@@ -463,7 +463,7 @@ TEST(Frameworks, JobFilesCannotSetWhatIsRendered) {
   }
 }
 
-TEST(Frameworks, WithoutAPortItIsSaidWhatToDo) {
+TEST(Frameworks, AMissingPortIsExplained) {
   job::Job job = Parsed("framework: tensorflow\nroles: {ps: 1, worker: 2}\n");
   job.roles[0].ports.clear();
   const auto env = RenderEnvironment(job, ClusterOf(job), Task("worker", 0));

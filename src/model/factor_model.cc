@@ -126,7 +126,7 @@ Result<Header> DecodeHeader(ByteReader& reader, uint64_t end) {
   if (header.fields < 1 || header.fields > kMaxFields ||
       header.row() > kMaxFieldFactors * sizeof(float))
     return Malformed("has a wrong number of fields");
-  if (header.flags > kFolds) return Malformed("has flags that nobody knows");
+  if (header.flags > kFolds) return Malformed("has unknown flags");
   return header;
 }
 

@@ -138,20 +138,20 @@ class Model {
   const bool skips_;
 };
 
-TEST(SharedBlobsModel, EverybodyGetsTheOneAnswerWhoeverDies) {
+TEST(SharedBlobsModel, AllWorkersGetOneAnswer) {
   ps::StateSpace<State> space;
   Model model(true, true);
   EXPECT_EQ(space.Explore({}, model), "");
   EXPECT_GT(space.states(), 1000u);
 }
 
-TEST(SharedBlobsModel, FindsWhoWaitsForEverWhereWhoKnowsDoesNotTellAgain) {
+TEST(SharedBlobsModel, WithoutRepublishingAWorkerWaitsForever) {
   ps::StateSpace<State> space;
   Model model(false, true);
   EXPECT_EQ(space.Explore({}, model), "a worker waits for ever");
 }
 
-TEST(SharedBlobsModel, FindsWhoWaitsForEverForOneThatHasEnded) {
+TEST(SharedBlobsModel, WaitingForEndedWorkersNeverEnds) {
   ps::StateSpace<State> space;
   Model model(true, false);
   EXPECT_EQ(space.Explore({}, model), "a worker waits for ever");

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
-TEST(AssignParts, NobodyMovesWithoutNeed) {
+TEST(AssignParts, WorkersKeepTheirPartsWithoutNeed) {
   EXPECT_THAT(AssignParts({{}, {}, {}}), ElementsAre(0, 1, 2));
   // Both hosts hold all.
   EXPECT_THAT(AssignParts({{{0, 5}, {1, 5}}, {{0, 5}, {1, 5}}}), ElementsAre(0, 1));
@@ -158,14 +158,14 @@ TEST_F(AgreeOnPartTest, AWorkerThatComesAgainHasThePartItHad) {
   EXPECT_EQ(Ask(0, "c")->own, 1u);
 }
 
-TEST_F(AgreeOnPartTest, WhereTheResultDependsOnItNobodyMoves) {
+TEST_F(AgreeOnPartTest, FixedAssignmentsDoNotMove) {
   Both("a", "b");
   StartServer();
   EXPECT_EQ(Ask(0, "b", true)->own, 0u);  // asks nobody: there is only one of them
   EXPECT_EQ(Ask(1, "a", true)->own, 1u);
 }
 
-TEST_F(AgreeOnPartTest, DataOfTheHostsOwnDisksWaitsForNobody) {
+TEST_F(AgreeOnPartTest, LocalDataDoesNotWait) {
   on_network_ = false;
   EXPECT_EQ(Ask(0, "a")->own, 0u);
   EXPECT_EQ(Ask(1, "b")->own, 1u);

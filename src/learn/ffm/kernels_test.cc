@@ -121,7 +121,7 @@ TEST(FfmKernels, GradientIsThatOfTheLoss) {
 }
 
 // What is not of a row's features and fields is not touched, λ or not.
-TEST(FfmKernels, VectorsThatMeetNobodyStay) {
+TEST(FfmKernels, VectorsWithoutPairsStay) {
   for (const std::string_view name : AvailableKernels()) {
     const Kernels& kernels = **ChooseKernels(name);
     const Rule rule = RuleOf(5, 2);

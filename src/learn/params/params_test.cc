@@ -72,7 +72,7 @@ TEST(Params, ServerCopiesAreOneOrTwoAndTwoNeedTwoServers) {
             "job.yaml:5:10: learn.server_copies: got two, expected an integer in [1, 2]");
 }
 
-TEST(Params, ParametersOfEarlierVersionsAreRefusedWithWhatIsDoneInTheirPlace) {
+TEST(Params, RetiredParametersAreRefusedWithTheirReplacement) {
   EXPECT_EQ(ErrorOf("group", "0"),
             "job.yaml:5:10: learn.group: no longer a parameter: all contexts of a window share its "
             "noise words now, as group: 0 meant; leave it out");
@@ -82,7 +82,7 @@ TEST(Params, ParametersOfEarlierVersionsAreRefusedWithWhatIsDoneInTheirPlace) {
   EXPECT_EQ(markdown.find("noise_uses"), std::string::npos);
 }
 
-TEST(Params, ErrorsNameThePlaceAndWhatIsAllowed) {
+TEST(Params, ErrorsNameTheLocationAndTheAllowedValues) {
   EXPECT_EQ(ErrorOf("dim", "0"),
             "job.yaml:5:10: learn.dim: got 0, expected an integer in [1, 4096]");
   EXPECT_EQ(ErrorOf("dim", "100000"),

@@ -57,7 +57,7 @@ void TellCounts(TestJob* job, ps::Client* client) {
 
 // The seeds 981301 and its like: worker 0 has the vocabulary and trains when server 0 comes back
 // empty, worker 1 has not asked for it yet.
-TEST(VocabularyPhase, WhoComesAfterTheServerWasLostIsToldByThoseWhoKnow) {
+TEST(VocabularyPhase, LateWorkersGetTheVocabularyAfterAServerRestart) {
   TestJob job(2, 2, false);
   Prepare(&job);
   TellCounts(&job, job.Connect(1).get());
@@ -88,7 +88,7 @@ TEST(VocabularyPhase, TheNumberOfThreadsIsToldAgainToo) {
 }
 
 // Worker 1 has ended; then server 0 and worker 0 are lost, with all that they knew.
-TEST(VocabularyPhase, WhoHasEndedIsCountedFor) {
+TEST(VocabularyPhase, PartsOfEndedWorkersAreCounted) {
   TestJob job(2, 2, false);
   Prepare(&job);
   job.params.threads = 0;

@@ -228,7 +228,7 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
   EXPECT_NEAR(shared[7], 1.0f, 1e-6f);
 }
 
-TEST(Kernels, UnknownNamesListWhatThereIs) {
+TEST(Kernels, UnknownNamesListTheKnownOnes) {
   const auto kernels = ChooseKernels("mmx");
   ASSERT_FALSE(kernels.ok());
   EXPECT_NE(kernels.status().message().find("got mmx"), std::string::npos);
