@@ -16,16 +16,12 @@ struct Cross {
 Cross CrossOf(const job::Job& job, const ClusterDescription& cluster, const TaskContext& task,
               int local_rank) {
   Cross cross;
-  for (const std::string& name : job::RankedRoles(job)) {
-    const job::Role* role = job.FindRole(name);
-    const ClusterRole* members = cluster.FindRole(name);
-    if (role == nullptr || members == nullptr || role->processes <= local_rank) continue;
-    for (size_t i = 0; i < members->members.size(); ++i) {
-      if (members->members[i].host.empty()) continue;
-      if (name == task.role && static_cast<size_t>(task.index) == i) cross.rank = cross.size;
-      ++cross.size;
-    }
-  }
+  const auto visit = [&](const job::Role& role, int index, const ClusterMember& /*member*/) {
+    if (role.processes <= local_rank) return;
+    if (role.name == task.role && index == task.index) cross.rank = cross.size;
+    ++cross.size;
+  };
+  ForEachPresentTask(job, cluster, job::RankedRoles(job), visit);
   return cross;
 }
 

@@ -3,10 +3,29 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "framework/framework_environment.h"
 
 namespace shoal::framework {
+
+// Calls visit(role, index, member) for every present task of these roles, in rank order: role by
+// role, ascending by index. Roles that the job or the cluster lacks, and absent tasks of elastic
+// roles, are left out. O(tasks of the roles).
+template <typename Visit>
+void ForEachPresentTask(const job::Job& job, const ClusterDescription& cluster,
+                        const std::vector<std::string>& roles, const Visit& visit) {
+  for (const std::string& name : roles) {
+    const job::Role* role = job.FindRole(name);
+    const ClusterRole* members = cluster.FindRole(name);
+    if (role == nullptr || members == nullptr) continue;
+    for (size_t i = 0; i < members->members.size(); ++i) {
+      const ClusterMember& member = members->members[i];
+      if (!member.host.empty()) visit(*role, static_cast<int>(i), member);
+    }
+  }
+}
 
 // The ranks of one task. Tasks of job::RankedRoles are numbered in order, each with its role's
 // `processes` consecutive ranks. Absent tasks of elastic roles have no ranks, so that there are no
