@@ -114,6 +114,12 @@ job::Role* JobBuilder::AddRole(const std::string& name, const job::SourceLocatio
   return &draft_.job.roles.back();
 }
 
+int JobBuilder::TotalReplicas() const {
+  int sum = 0;
+  for (const job::Role& role : draft_.job.roles) sum += role.replicas;
+  return sum;
+}
+
 void JobBuilder::SetName(const std::string& name) {
   std::string good;
   for (const char c : name.substr(0, 63)) {

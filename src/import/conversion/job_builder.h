@@ -10,6 +10,9 @@
 
 namespace shoal::importer {
 
+// The maximum of restart.limit, for foreign jobs whose tasks restart without a limit.
+inline constexpr int kUnlimitedRestarts = 1000;
+
 // Builds the job of one import. Remembers which fields the foreign file decides, so that the
 // framework's presets fill in only the others.
 //
@@ -48,6 +51,8 @@ class JobBuilder {
 
   job::Job* job() { return &draft_.job; }
   Diagnostics* diagnostics() const { return diagnostics_; }
+  // The number of tasks of all roles so far.
+  int TotalReplicas() const;
   // Applies the presets, adds the losses that concern the whole job, and gives the job. Call once,
   // last.
   job::Job Build();

@@ -17,7 +17,6 @@ namespace {
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the maximum of restart.limit
 constexpr int kBackoffLimit = 6;
 constexpr int kMostCodes = 255;
 constexpr size_t kMostRules = 64;
@@ -25,9 +24,9 @@ constexpr std::chrono::seconds kBackoff{10};
 constexpr std::chrono::seconds kLongestBackoff{360};
 
 // Reads one JobSpec into one role.
-class SpecReader {
+class JobSpecReader {
  public:
-  SpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
+  JobSpecReader(std::string role, const PodOptions& options, JobBuilder* builder)
       : name_(std::move(role)), options_(options), builder_(builder) {}
 
   bool Run(FieldReader* spec) {
@@ -45,6 +44,7 @@ class SpecReader {
   job::Role* role() const { return builder_->FindRole(name_); }
   std::string At(const char* field) const { return "roles." + name_ + field; }
 
+  // The role from the pod template.
   void ReadTask(FieldReader* spec) {
     job::Role* task = builder_->AddRole(name_, spec->place(), spec->path());
     name_ = task->name;
@@ -95,7 +95,8 @@ class SpecReader {
     const auto each = spec->ReadInteger("backoffLimitPerIndex", 0, INT32_MAX);
     job::Restart& restart = role()->restart;
     restart.when = RestartWhen::kAlways;
-    restart.limit = static_cast<int>(std::min<int64_t>(each.value_or(kForEver), kForEver));
+    restart.limit =
+        static_cast<int>(std::min<int64_t>(each.value_or(kUnlimitedRestarts), kUnlimitedRestarts));
     restart.backoff = kBackoff;
     restart.backoff_max = kLongestBackoff;
     builder_->SetScope(role(), job::RestartScope::kTask);
@@ -116,6 +117,7 @@ class SpecReader {
                       "would mislead it");
   }
 
+  // podFailurePolicy: rules by exit code become `on_exit` rules.
   void ReadFailures(FieldReader* policy) {
     policy->set_at(At(".on_exit"));
     for (FieldReader& rule : policy->ReadObjects("rules")) {
@@ -137,6 +139,7 @@ class SpecReader {
     policy->ReportUnread("PodFailurePolicy");
   }
 
+  // Adds `on_exit` rules for the listed codes, or, for operator NotIn, for all others.
   void AddRules(FieldReader* codes, bool fails) {
     std::set<int> values;
     for (const std::string& text : codes->ReadTexts("values")) {
@@ -233,7 +236,7 @@ class BatchJob final : public Importer {
 
 bool ReadJobSpec(FieldReader* spec, const std::string& role, const PodOptions& options,
                  JobBuilder* builder) {
-  return SpecReader(role, options, builder).Run(spec);
+  return JobSpecReader(role, options, builder).Run(spec);
 }
 
 const Importer& BatchJobImporter() {

@@ -22,13 +22,14 @@ using job::RestartScope;
 using job::RestartWhen;
 using job::SuccessRule;
 
-constexpr int kForEver = 1000;  // the maximum of restart.limit
 constexpr const char* kIndex = "JOB_COMPLETION_INDEX";
 constexpr const char* kOwnIndex = "{{shoal.index}}";
 
-class Reader {
+// Imports one JobSetSpec: each replicated job becomes a role; dependencies, restarts and success
+// rules apply to the whole set.
+class JobSetReader {
  public:
-  Reader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
+  JobSetReader(const JobSetOptions& ask, JobBuilder* builder) : ask_(ask), builder_(builder) {}
 
   bool Run(FieldReader* spec) {
     if (auto failure = spec->ReadObject("failurePolicy")) ReadFailure(&*failure);
@@ -52,7 +53,7 @@ class Reader {
       network->ReportUnread("JobSetSpecNetwork");
     }
     spec->ReportUnread("JobSetSpec");
-    KeepHosts(spec);
+    ReplaceHosts(spec);
     return true;
   }
 
@@ -68,7 +69,8 @@ class Reader {
 
   void ReadFailure(FieldReader* policy) {
     policy->set_at("limits");
-    max_restarts_ = static_cast<int>(policy->ReadInteger("maxRestarts", 0, kForEver).value_or(0));
+    max_restarts_ =
+        static_cast<int>(policy->ReadInteger("maxRestarts", 0, kUnlimitedRestarts).value_or(0));
     policy->ReportUnread("JobSetSpecFailurePolicy");
   }
 
@@ -100,7 +102,7 @@ class Reader {
       metadata->ReportUnread("PodTemplateMeta");
     }
     replicated.role = role.name;
-    replicated.backoff = limits.restarts.value_or(kForEver);
+    replicated.backoff = limits.restarts.value_or(kUnlimitedRestarts);
     if (indexed) SetIndex(static_cast<int>(replicas), &role);
     if (replicas * role.replicas > job::kMaxTasks) {
       return one->AddError("replicas", "got more than 100,000 tasks, expected fewer");
@@ -255,11 +257,11 @@ class Reader {
   }
 
   // Pods have the host name SET-JOB-INDEX-POD.SUBDOMAIN, which commands and variables contain.
-  void KeepHosts(FieldReader* spec) {
+  void ReplaceHosts(FieldReader* spec) {
     for (job::Role& role : builder_->job()->roles) {
       spec->set_at("roles." + role.name);
       for (const Replicated& one : roles_) {
-        for (auto& [name, value] : role.env) KeepHost(one, name, &value, &role, spec);
+        for (auto& [name, value] : role.env) ReplaceHost(one, name, &value, &role, spec);
         ReportHosts(one, role, spec);
       }
     }
@@ -290,8 +292,8 @@ class Reader {
 
   // Replaces that host in a variable by the task's address. Works if the role has one task, or if a
   // shell can cut the list of addresses at a comma behind the host.
-  void KeepHost(const Replicated& one, const std::string& name, std::string* value, job::Role* role,
-                FieldReader* spec) {
+  void ReplaceHost(const Replicated& one, const std::string& name, std::string* value,
+                   job::Role* role, FieldReader* spec) {
     const auto [at, length] = FindHost(one, *value);
     if (at == value->npos) return;
     const std::string host = value->substr(at, length);
@@ -360,7 +362,7 @@ class JobSet final : public Importer {
 }  // namespace
 
 bool ReadJobSetSpec(FieldReader* spec, const JobSetOptions& ask, JobBuilder* builder) {
-  return Reader(ask, builder).Run(spec);
+  return JobSetReader(ask, builder).Run(spec);
 }
 
 const Importer& JobSetImporter() {

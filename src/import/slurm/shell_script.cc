@@ -37,9 +37,10 @@ bool IsAssignment(std::string_view word) {
          (rest.starts_with('[') && rest.find("]=") != std::string_view::npos);
 }
 
-class Reader {
+// Scans a script character by character, with the shell's quoting rules.
+class ShellScanner {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit ShellScanner(std::string_view text) : text_(text) {}
 
   ShellScript Read() {
     while (at_ < text_.size()) Step(text_[at_]);
@@ -216,6 +217,6 @@ class Reader {
 
 }  // namespace
 
-ShellScript ParseShellScript(std::string_view script) { return Reader(script).Read(); }
+ShellScript ParseShellScript(std::string_view script) { return ShellScanner(script).Read(); }
 
 }  // namespace shoal::importer

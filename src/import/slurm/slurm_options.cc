@@ -75,9 +75,10 @@ std::vector<std::string> WordsOf(std::string_view line) {
   return words;
 }
 
-class Lines {
+// Parses #SBATCH lines.
+class OptionLines {
  public:
-  explicit Lines(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
+  explicit OptionLines(Diagnostics* diagnostics) : diagnostics_(diagnostics) {}
 
   void Read(const std::vector<std::string>& words, int line) {
     place_ = {line, 1};
@@ -146,7 +147,7 @@ const SlurmOption* FindSlurmOption(std::string_view name) {
 
 SlurmOptionValues ReadSbatchLines(std::string_view script, Diagnostics* diagnostics) {
   constexpr std::string_view kMark = "#SBATCH";
-  Lines lines(diagnostics);
+  OptionLines lines(diagnostics);
   bool commands = false;
   int number = 0;
   for (size_t at = 0; at < script.size();) {

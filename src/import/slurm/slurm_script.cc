@@ -18,10 +18,12 @@ constexpr int kMostProcesses = 1024;
 bool Has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // Clamped to what a task may have.
-int64_t Times(int64_t bytes, int count) {
+int64_t MultiplyBounded(int64_t bytes, int count) {
   return bytes > job::kMaxMemoryBytes / count ? job::kMaxMemoryBytes : bytes * count;
 }
 
+// Imports one batch script: reads the options, decides between one task, ranked tasks and MPI, and
+// makes the roles.
 class BatchScript {
  public:
   BatchScript(std::string_view text, const std::string& file, JobBuilder* builder)
@@ -35,7 +37,7 @@ class BatchScript {
     if (!diagnostics_->ok()) return;
     const auto name = TextOf("job-name");
     builder_->SetName(name.empty() ? std::filesystem::path(file_).stem().string() : name);
-    ReadAsk();
+    ReadJobOptions();
     MakeRoles();
     ReportScript();
     ReportOptions();
@@ -112,6 +114,7 @@ class BatchScript {
 
   // ---- how many ----
 
+  // Nodes, tasks, tasks a node and processors a task, which Slurm derives from each other.
   void ReadCounts() {
     std::string nodes = TextOf("nodes");
     const size_t dash = nodes.find('-');
@@ -219,14 +222,15 @@ class BatchScript {
     const int64_t per_gpu = MemoryOf("mem-per-gpu");
     const int64_t of_node = MemoryOf("mem");
     if (per_cpu > 0) {
-      resources.memory_bytes = Times(Times(per_cpu, tasks), std::max(1, cpus_));
+      resources.memory_bytes = MultiplyBounded(MultiplyBounded(per_cpu, tasks), std::max(1, cpus_));
     } else if (per_gpu > 0) {
-      resources.memory_bytes = Times(per_gpu, std::max(1, resources.gpu));
+      resources.memory_bytes = MultiplyBounded(per_gpu, std::max(1, resources.gpu));
     } else {
       const int sharing = per_node_ > 0 ? per_node_
                           : nodes_ > 0  ? (tasks_ + nodes_ - 1) / nodes_
                                         : tasks_;
-      resources.memory_bytes = whole_node ? of_node : Times(of_node / std::max(1, sharing), tasks);
+      resources.memory_bytes =
+          whole_node ? of_node : MultiplyBounded(of_node / std::max(1, sharing), tasks);
     }
     resources.memory_bytes = std::min(resources.memory_bytes, job::kMaxMemoryBytes);
     return resources;
@@ -234,7 +238,7 @@ class BatchScript {
 
   // ---- the job ----
 
-  void ReadAsk() {
+  void ReadJobOptions() {
     job::Slurm& slurm = builder_->job()->slurm;
     slurm.partition = TextOf("partition");
     slurm.account = TextOf("account");
@@ -327,7 +331,7 @@ class BatchScript {
     MakeBatch();
   }
 
-  // One task, or one for each index of an array.
+  // One role whose task runs the script once, or one task for each array index.
   void MakeBatch() {
     const int count = array_.empty() ? 1 : static_cast<int>(array_.size());
     job::Role* role = AddRole("batch", count, 1);
@@ -358,6 +362,7 @@ class BatchScript {
     return even ? std::pair(nodes_, tasks_ / nodes_) : std::pair(tasks_, 1);
   }
 
+  // Each task is one of srun's tasks, or a node with several processes.
   void MakeRanked() {
     const auto [replicas, processes] = Spread();
     if (script_.torch) builder_->job()->framework = job::Framework::kPytorch;
@@ -389,6 +394,7 @@ class BatchScript {
     }
   }
 
+  // A launcher that runs the script with mpirun, and workers.
   void MakeMpi() {
     const auto [replicas, processes] = Spread();
     builder_->job()->framework = job::Framework::kMpi;
@@ -441,6 +447,7 @@ class BatchScript {
     }
   }
 
+  // The role's command: bash with the prelude and the script.
   void SetCommand(job::Role* role, SlurmStepMode steps) {
     std::string text = SlurmPrelude(steps, array_);
     if (const std::string directory = TextOf("chdir"); !directory.empty()) {
@@ -514,6 +521,7 @@ class BatchScript {
     }
   }
 
+  // Reports options that are not kept, and passes others to slurm.options.
   void ReportOptions() {
     std::vector<std::string>& passed = builder_->job()->slurm.options;
     for (const auto& [name, said] : options_) {
