@@ -202,8 +202,8 @@ TEST(Environment, OfTheProcessesOfOneTask) {
   EXPECT_EQ(*one, std::vector<Environment>(1));
 }
 
-// What is rendered can never be shadowed by a job file: the parser's list of reserved names and the
-// dialects agree.
+// Job files cannot override rendered variables: the parser's list of reserved names covers them
+// all.
 TEST(Environment, JobFilesCannotSetRenderedVariables) {
   TaskContext task = Context("server", 0);
   task.scratch = task.job_dir = task.cluster_file = "/x";

@@ -44,7 +44,7 @@ TaskContext Task(const std::string& role, int index) {
   return task;
 }
 
-// What the framework adds to the environment of the same task in framework generic.
+// The variables that the framework adds to the environment of the same task in framework generic.
 Environment Added(const job::Job& job, const ClusterDescription& cluster, const TaskContext& task) {
   auto env = RenderEnvironment(job, cluster, task);
   EXPECT_TRUE(env.ok()) << env.status().message();
@@ -426,8 +426,8 @@ TEST(Frameworks, AJobsOwnValueCountsWhereOursIsADefault) {
   EXPECT_EQ(env->at("DMLC_NODE_HOST"), "me");
 }
 
-// What the cluster decides cannot be shadowed by a job file: the parser's lists and the dialects
-// agree.
+// Job files cannot override variables that depend on the cluster: the parser's lists cover them
+// all.
 TEST(Frameworks, JobFilesCannotSetRenderedVariables) {
   struct Case {
     const char* text;

@@ -106,8 +106,8 @@ TEST_F(Save, FollowsASymbolicLinkAndMakesParents) {
   EXPECT_EQ(ReadVectors(real).value().values[0], 2);
 }
 
-// The disk fills, or breaks, at each write and each sync in turn: the old model stays as it was,
-// and nothing lies about.
+// The disk is full or fails at each write and each sync in turn: the old model stays unchanged, and
+// no files are left over.
 TEST_F(Save, TheOldModelSurvivesEveryDiskFailure) {
   for (const std::string point : {"file.write=ENOSPC", "file.write=EIO", "model.sync=EIO"}) {
     ASSERT_TRUE(SetFaults("").ok());
@@ -193,7 +193,7 @@ TEST_F(Save, NeverTouchesOtherPeoplesFiles) {
   EXPECT_EQ(CheckModelOutput("").code(), Code::kInvalidArgument);
 }
 
-// Files that came while it was trained stay, and do not keep the model from being saved.
+// Files that appeared during the training stay, and do not prevent saving the model.
 TEST_F(Save, AFinishedTrainingIsSavedBesideOtherPeoplesFiles) {
   fs::create_directory(directory_);
   ASSERT_TRUE(WriteFileAtomically(directory_ / ".nfs0000000000a1b2c300000001", "").ok());
@@ -245,7 +245,8 @@ TEST_F(Save, CreatesTheTargetOfADanglingLink) {
   EXPECT_EQ(ReadVectors(temp_.path() / "later").value().values[0], 1);
 }
 
-// A child stands in the directory, as the person's shell does with `--output .`.
+// A child process has the directory as its working directory, like the user's shell with `--output
+// .`.
 TEST_F(Save, AWorkingDirectoryIsNotExchanged) {
   ASSERT_TRUE(SaveModel(directory_, Content(1)).ok());
   int ready[2];

@@ -1,5 +1,5 @@
-// Data that is brought near: which files are copied, that the text stays the same, and what is done
-// where nothing can be kept.
+// The data cache: which files are copied, that the text stays the same, and the behaviour if
+// nothing can be cached.
 #include "learn/data_locality/data_cache.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(DataCacheTest, NetworkFilesAreCopiedOnce) {
   const data::Corpus corpus = data::Corpus::Open(paths_).value();
   EXPECT_EQ(second.corpus.fingerprint(), corpus.fingerprint());
   EXPECT_EQ(CountsOf(second.corpus, 0, 1), CountsOf(corpus, 0, 1));
-  // Also when all has been evicted meanwhile.
+  // Also if all copies have been evicted meanwhile.
   fs::remove_all(options_.cache);
   EXPECT_EQ(CountsOf(second.corpus, 0, 1), CountsOf(corpus, 0, 1));
 }
@@ -117,7 +117,7 @@ TEST_F(DataCacheTest, ADamagedCopyIsMadeAgain) {
 TEST_F(DataCacheTest, WhereNothingCanBeKeptAllIsReadFromWhereItLies) {
   const std::string whole = CountsOf(data::Corpus::Open(paths_).value(), 0, 1);
   fs::create_directories(options_.cache);
-  fs::permissions(options_.cache, fs::perms::all);  // others could name copies there
+  fs::permissions(options_.cache, fs::perms::all);  // other users could create entries there
   const CachedCorpus shared = Bring(0, 1);
   EXPECT_EQ(shared.bytes.remote, SizeOf(1) + SizeOf(2) + SizeOf(3));
   EXPECT_EQ(CountsOf(shared.corpus, 0, 1), whole);

@@ -36,7 +36,7 @@ TEST(Params, DefaultsAreWord2vecs) {
   EXPECT_FALSE(params->cbow);
 }
 
-// Of a job file with so many servers; `more`: fields of the role worker.
+// A job file with this many servers; `more`: fields of the role worker.
 Status CheckRoles(const std::string& copies, int servers, const std::string& more = "") {
   const std::string text =
       "framework: shoal\nlearn: {algorithm: word2vec, server_copies: " + copies +
@@ -46,7 +46,7 @@ Status CheckRoles(const std::string& copies, int servers, const std::string& mor
   return job.ok() ? ValidateRoles(*job, "word2vec") : job.status();
 }
 
-// Each would train another part of the data than the others think.
+// The data is divided by the number of workers: with a changing number, parts would overlap.
 TEST(Params, WorkersOfATrainerAreNotElastic) {
   for (const char* const more : {", max: 3", ", min: 1", ", min: 1, max: 3"}) {
     const Status status = CheckRoles("1", 1, more);

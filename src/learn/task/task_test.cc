@@ -51,7 +51,7 @@ TEST_F(TaskTest, ReadsEndedWorkersFromTheFile) {
   EXPECT_EQ((*made)->EndedWorkers(), std::vector<int>{2});
   write("[0,2]");
   EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
-  write("[7]");  // no worker: what was heard before stays
+  write("[7]");  // no worker: the previous list stays
   EXPECT_EQ((*made)->EndedWorkers(), (std::vector<int>{0, 2}));
   EXPECT_EQ((*made)->members().Current().servers.size(), 2u);
 }
@@ -118,7 +118,7 @@ TEST_F(TaskTest, TheClusterFileIsReadAgainWhenItChanges) {
                   .ok());
   EXPECT_EQ(members.Current().generation, 4);
   EXPECT_EQ(members.Current().servers[1], "h:2");
-  // Half a file, or none, leaves the last good description.
+  // A truncated or missing file keeps the last valid description.
   ASSERT_TRUE(WriteFileAtomically(file, R"({"generation":5,)", 0644, false).ok());
   EXPECT_EQ(members.Current().generation, 4);
   std::filesystem::remove(file);

@@ -213,7 +213,7 @@ TEST_P(EachKernel, CopiesThatMetAreCombined) {
       ASSERT_EQ(base[k], shared[k]);
     }
   };
-  meet(0.5f, 0, true);  // nobody else has moved it
+  meet(0.5f, 0, true);  // only the copy has moved
   EXPECT_EQ(shared[7], 1.5f);
   meet(0, 0.5f, true);
   EXPECT_EQ(shared[7], 1.5f);
