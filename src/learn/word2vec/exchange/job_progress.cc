@@ -10,7 +10,8 @@
 namespace shoal::learn::word2vec {
 namespace {
 
-// Columns. Counts are whole numbers, which f32 holds exactly up to 2²⁴; words count in two parts.
+// Columns. Counts are whole numbers, which f32 holds exactly up to 2²⁴; words are split into two
+// columns.
 enum Column : uint8_t {
   kWordsLow,
   kWordsHigh,
@@ -24,7 +25,7 @@ enum Column : uint8_t {
 };
 static_assert(kColumns == JobProgress::kWidth && kState == JobProgress::kStateColumn);
 constexpr uint64_t kPart = 1u << 22;
-constexpr int kPushes = 3;  // one, and one more for a server that came back, and was lost again
+constexpr int kPushes = 3;  // one, and two more in case a server restarts twice
 
 std::vector<float> RowOf(const JobProgress::WorkerTotals& mine) {
   std::vector<float> row(kColumns);
@@ -54,7 +55,7 @@ Result<std::unique_ptr<JobProgress>> JobProgress::Make(ps::Client* client, int w
   spec.rows = static_cast<uint64_t>(workers);
   spec.dim = kColumns;
   TRY_ASSIGN(progress->table_, client->CreateTable(spec, kServerRestartTimeout));
-  // An earlier life of this worker may have written the row.
+  // An earlier incarnation of this worker may have written the row.
   progress->seen_.resize(kColumns);
   TRY(client->PullRange(progress->table_, static_cast<uint64_t>(worker), 1,
                         ps::Rows(progress->seen_.data(), kColumns), kServerRestartTimeout));
@@ -128,8 +129,8 @@ Status JobProgress::Push(const std::vector<float>& row) {
   return Status::Ok();
 }
 
-// A server that came back from a checkpoint knows less of the others than was heard before; one
-// that has ended since will not tell again.
+// A server restored from a checkpoint may have older numbers of the others, and workers that have
+// ended do not publish again.
 void JobProgress::RaiseToLatest(float* rows) {
   latest_.resize(static_cast<size_t>(workers_) * kColumns);
   for (int worker = 0; worker < workers_; ++worker) {
