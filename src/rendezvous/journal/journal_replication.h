@@ -3,7 +3,7 @@
 // from it, and tracks how much of the journal each controller has mirrored. Used by coordinator.cc;
 // holds no rules of the job.
 //
-// docs/formats/rendezvous.md, "Apart"; docs/adr/0096.
+// docs/formats/rendezvous.md, "No-shared-filesystem mode"; docs/adr/0096.
 #pragma once
 
 #include <cstdint>
