@@ -36,9 +36,9 @@ void CheckPods(std::string_view text) {
   std::vector<engine::TaskEvent> events;
   for (const PodView& pod : pods.value_or({}).items) {
     CheckPod(pod);
-    state.See(
+    state.UpdatePod(
         pod, TimePoint{}, [] { return std::string(); }, &events);
-    state.SeeGone(pod, TimePoint{}, &events);
+    state.RemovePod(pod, TimePoint{}, &events);
   }
   if (state.AnyAlive()) std::abort();
   const auto jobs = DecodeJobs(*object);

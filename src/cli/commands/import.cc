@@ -30,7 +30,7 @@ json::object ToJson(const importer::ImportedJob& imported) {
                                   {"kept_for", loss.engine},
                                   {"minor", loss.minor}});
   }
-  return {{"dialect", imported.dialect},
+  return {{"dialect", imported.format},
           {"file", imported.file},
           {"job", job::ToJson(imported.job)},
           {"losses", std::move(losses)}};
@@ -40,7 +40,7 @@ int ImportFile(const Context& context, const Arguments& arguments) {
   Result<importer::ImportedJob> imported =
       importer::LoadJobFile(arguments.file, arguments.set, arguments.document);
   if (!imported.ok()) return PrintError(imported.status());
-  if (imported->dialect.empty()) PrintNote(imported->file + " is a job file already");
+  if (imported->format.empty()) PrintNote(imported->file + " is a job file already");
   return PrintResult(context.json ? JsonLine(ToJson(*imported))
                                   : importer::WriteImported(*imported));
 }
@@ -60,7 +60,7 @@ meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
 }  // namespace
 
 void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
-  if (imported.dialect.empty()) return;
+  if (imported.format.empty()) return;
   size_t minor = 0;
   for (const importer::ImportLoss& loss : imported.losses) {
     if (loss.engine == engine) continue;

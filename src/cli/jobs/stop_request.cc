@@ -13,7 +13,7 @@
 #include "controller/store/process_identity.h"
 #include "engine/tasks/coordinator_location.h"
 #include "net/event_loop.h"
-#include "rendezvous/protocol/coordinator_client.h"
+#include "rendezvous/client/coordinator_client.h"
 
 namespace shoal::cli {
 namespace {
@@ -92,8 +92,8 @@ class StopRequestSender {
         decided_ = true;
         OnCoordinatorGone();
       }
-      const bool refused = event.text.starts_with(rendezvous::kNotSuspended);
-      if (event.type == Type::kNote && refused) Finish(FailedPrecondition(event.text));
+      if (rendezvous::RefusalOf(event) == rendezvous::RequestRefusal::kSuspend)
+        Finish(FailedPrecondition(event.text));
     };
     callbacks.on_closed = [this](const Status& status) {
       // Refused, not gone: waiting would change nothing.

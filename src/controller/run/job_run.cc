@@ -29,8 +29,8 @@
 #include "controller/store/process_identity.h"
 #include "job/spec/json.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
-#include "rendezvous/transfer/file_uploader.h"
-#include "rendezvous/transfer/output_downloader.h"
+#include "rendezvous/client/file_uploader.h"
+#include "rendezvous/client/output_downloader.h"
 
 namespace shoal::controller {
 namespace {
@@ -452,8 +452,8 @@ void Run::WaitForRequeue() {
 }
 
 bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
-  return options_.engine->HasOwnQueue() && verdict.state == JobState::kSuspended &&
-         verdict.reason == rendezvous::kContinuesInNextAllocation && cancel_reason_.empty();
+  return options_.engine->HasOwnQueue() && cancel_reason_.empty() &&
+         rendezvous::ContinuationOf(verdict) == rendezvous::Continuation::kNextAllocation;
 }
 
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {

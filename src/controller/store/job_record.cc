@@ -13,7 +13,7 @@ constexpr WallTime kNever{};
 
 Result<JobState> ReadState(const std::string& name) {
   const std::optional<JobState> state = job::ParseJobState(name);
-  if (!state) return InvalidArgument("\"" + name + "\" is no state of a job");
+  if (!state) return InvalidArgument("\"" + name + "\" is not a state of a job");
   return *state;
 }
 
@@ -109,7 +109,7 @@ Result<TaskRecord> ParseTask(const json::object& object) {
   task.attempt = static_cast<int>(attempt);
   TRY_ASSIGN(const std::string state, GetString(object, "state"));
   const std::optional<job::TaskState> parsed = job::ParseTaskState(state);
-  if (!parsed) return InvalidArgument("\"" + state + "\" is no state of a task");
+  if (!parsed) return InvalidArgument("\"" + state + "\" is not a state of a task");
   task.state = *parsed;
   if (const json::value* end = object.if_contains("end"); end != nullptr && end->is_object()) {
     TRY_ASSIGN(task.end, job::TaskEndFromJson(end->get_object()));

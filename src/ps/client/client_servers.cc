@@ -1,5 +1,5 @@
 // The servers that a client is connected to: those that own rows, and the leader. They come and go
-// while it works (docs/design/partition.md, "Servers come and go").
+// while it works (docs/design/partition.md, "Joining and leaving servers").
 #include <fmt/format.h>
 
 #include <algorithm>
