@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
-#include "ps/replication/replica_entry.h"
+#include "ps/lane/replica_entry.h"
 #include "ps/server/server_core.h"
 
 namespace {

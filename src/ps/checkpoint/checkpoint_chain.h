@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ps/checkpoint/checkpoint_dir.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/storage/blob_store.h"
 
 namespace shoal::ps {

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "ps/server/server.h"
+#include "ps/lane/server_options.h"
 #include "ps/shard_map.h"
 
 namespace shoal::ps {

@@ -34,7 +34,7 @@ bool IsTransient(const Status& restored) {
 
 std::shared_ptr<ReplicaHost> ReplicaHost::Make(std::shared_ptr<ServerCore> own) {
   std::shared_ptr<ReplicaHost> host(new ReplicaHost(std::move(own)));
-  host->own_->SetRole(ServerCore::Role::kStandby);
+  host->own_->SetRole(ServerRole::kStandby);
   host->own_->SetHost(host);
   return host;
 }
@@ -119,7 +119,7 @@ std::vector<int> ReplicaHost::backup_of() {
   std::lock_guard lock(mu_);
   std::vector<int> indices;
   for (const auto& [index, group] : groups_) {
-    if (!group.primary && group.core->whole()) indices.push_back(index);
+    if (!group.primary && group.core->backup().IsComplete()) indices.push_back(index);
   }
   return indices;
 }
@@ -170,7 +170,8 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello
   }
   ReplicaGroup* group = Find(hello.server);
   if (group != nullptr && !group->primary && group->copy_id == hello.session) return group->core;
-  if (group != nullptr && (group->primary || group->core->whole()) && hello.epoch <= group->epoch &&
+  if (group != nullptr && (group->primary || group->core->backup().IsComplete()) &&
+      hello.epoch <= group->epoch &&
       !(hello.epoch == group->epoch && !group->primary && group->from == hello.from)) {
     return Aborted(fmt::format("the rows of server {} are here under epoch {}, not {}",
                                hello.server, group->epoch, hello.epoch));
@@ -214,16 +215,16 @@ bool ReplicaHost::AnswerRecoveryLookup(const Hello& hello) {
   }
   Wake();
   const ReplicaGroup* group = Find(hello.server);
-  return group != nullptr && (group->primary || group->core->whole());
+  return group != nullptr && (group->primary || group->core->backup().IsComplete());
 }
 
 // Under mu_. False: the copy is not whole, and worth nothing.
 bool ReplicaHost::TakeOver(int index, ReplicaGroup* group) {
-  if (group->core->emptied()) {
+  if (group->core->backup().primary_is_empty()) {
     LogInfo("server {}: server {} has left, and nothing with it", options_.index, index);
     return false;
   }
-  if (!group->core->whole()) {
+  if (!group->core->backup().IsComplete()) {
     LogWarning("server {}: server {} died before its copy of server {} was whole", options_.index,
                group->from, index);
     return false;
@@ -268,7 +269,7 @@ void ReplicaHost::RunOnce() {
     MaintainBackup(index, view);
     const auto core = CoreOf(index);
     if (core == nullptr || !ping) continue;
-    core->PingBackups();
+    core->replicator().Ping();
     core->Tick();
   }
 }
@@ -341,11 +342,11 @@ bool ReplicaHost::LearnShardsFrom(std::unique_ptr<Connection> connection) {
       other.SendRequest(FrameType::kShards, {}, RealClock::Get()->Now() + kDialTimeout);
   ShardMap map;
   return reply.ok() && DecodeShards(*reply, options_.shards, &map).ok() &&
-         own_->MergeShards(map).ok();
+         own_->shards().Merge(map).ok();
 }
 
 void ReplicaHost::StartOwnGroup() {
-  const Status restored = own_->RestoreIfWanted();
+  const Status restored = own_->checkpoints().RestoreIfWanted();
   if (IsTransient(restored)) {
     LogError("server {}: {}: it serves nothing before that can be read", options_.index,
              restored.message());
@@ -359,7 +360,7 @@ void ReplicaHost::StartOwnGroup() {
   group.core = own_;
   group.primary = true;
   groups_[options_.index] = group;
-  own_->SetRole(ServerCore::Role::kPrimary);
+  own_->SetRole(ServerRole::kPrimary);
 }
 
 bool ReplicaHost::PrimaryIsGone(const ReplicaGroup& group, const MemberView& view) const {
@@ -367,8 +368,8 @@ bool ReplicaHost::PrimaryIsGone(const ReplicaGroup& group, const MemberView& vie
   const bool named = from < view.servers.size() && view.servers[from] == group.from_address;
   if (named) return false;
   // It may still answer questions while it believes that it is in_sync.
-  return !group.core->has_primary_connection() ||
-         RealClock::Get()->Now() - group.core->last_entry_at() > 2 * kPingEvery;
+  return !group.core->backup().has_primary_connection() ||
+         RealClock::Get()->Now() - group.core->backup().last_entry_at() > 2 * kPingEvery;
 }
 
 void ReplicaHost::WatchPrimaries(const MemberView& view) {
@@ -404,7 +405,8 @@ void ReplicaHost::MaintainBackup(int index, const MemberView& view) {
   if (BackupIsDead(*backup, view)) return DropBackup(index);
   const auto core = CoreOf(index);
   bool down = false;
-  for (uint32_t lane = 0; lane < core->lanes(); ++lane) down |= core->log_state(lane).down;
+  for (uint32_t lane = 0; lane < core->lanes(); ++lane)
+    down |= core->replicator().log_state(lane).down;
   if (!down) return AdvanceSync(index, backup.get());
   if (!backup->enabling_sync) return DropBackup(index);
   busy_ = true;
@@ -436,7 +438,7 @@ void ReplicaHost::DropBackup(int index) {
   busy_ = true;
   LogInfo("server {}: the copy of server {}'s rows at server {} is gone", options_.index, index,
           gone == nullptr ? -1 : gone->server);
-  core->StopReplication();
+  core->replicator().Stop();
 }
 
 void ReplicaHost::ChooseBackup(int index, const MemberView& view) {
@@ -454,6 +456,20 @@ void ReplicaHost::ChooseBackup(int index, const MemberView& view) {
   group->backup = std::move(backup);
 }
 
+std::shared_ptr<ReplicaConnection> ReplicaHost::MakeConnection(
+    const std::weak_ptr<ServerCore>& core, uint32_t lane, std::unique_ptr<Connection> connection) {
+  ReplicaConnection::Events events;
+  events.confirmed = [core, lane](const ReplicaConnection* from, uint64_t position) {
+    if (const auto alive = core.lock()) alive->replicator().OnConfirmed(lane, from, position);
+  };
+  events.lost = [core, lane, host = weak_from_this()](const ReplicaConnection* from) {
+    const auto alive = core.lock();
+    if (alive != nullptr) alive->replicator().OnConnectionLost(lane, from);
+    if (const auto held = host.lock()) held->Wake();
+  };
+  return std::make_shared<ReplicaConnection>(std::move(connection), std::move(events));
+}
+
 std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
                                                           const std::string& address) {
   const auto core = CoreOf(index);
@@ -468,18 +484,14 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
     std::lock_guard lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
-  const auto weak = weak_from_this();
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {
     auto dialled = Dial(address, hello);
     if (!dialled.ok() || dialled->welcome.lanes != core->lanes()) return nullptr;
     backup->incarnation = static_cast<int64_t>(dialled->welcome.ownership);
-    backup->connections.push_back(std::make_shared<ReplicaConnection>(
-        core, hello.lane, std::move(dialled->connection), [weak] {
-          if (const auto host = weak.lock()) host->Wake();
-        }));
+    backup->connections.push_back(MakeConnection(core, hello.lane, std::move(dialled->connection)));
   }
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    core->StartReplication(lane, backup->connections[lane]);
+    core->replicator().Start(lane, backup->connections[lane]);
     backup->connections[lane]->Start();
     backup->connections[lane]->FlushReplies();
   }
@@ -488,7 +500,7 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
 
 bool ReplicaHost::Confirmed(ServerCore* core, const Backup& backup) const {
   for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-    if (core->log_state(lane).confirmed < backup.must_confirm[lane]) return false;
+    if (core->replicator().log_state(lane).confirmed < backup.must_confirm[lane]) return false;
   }
   return true;
 }
@@ -500,18 +512,19 @@ void ReplicaHost::AdvanceSync(int index, Backup* backup) {
   busy_ = true;
   const auto core = CoreOf(index);
   for (uint32_t lane = 0; lane < core->lanes() && !backup->enabling_sync; ++lane) {
-    ServerCore::RowCursor& cursor = backup->cursors[lane];
-    for (int i = 0; i < kEntriesPerRun && core->LogRows(lane, &cursor); ++i) {
+    RowCursor& cursor = backup->cursors[lane];
+    for (int i = 0; i < kEntriesPerRun && core->replicator().CopySomeRows(lane, &cursor); ++i) {
     }
     if (!cursor.done) return;
-    if (backup->must_confirm[lane] == 0) backup->must_confirm[lane] = core->log_state(lane).end;
+    if (backup->must_confirm[lane] == 0)
+      backup->must_confirm[lane] = core->replicator().log_state(lane).end;
   }
   if (!Confirmed(core.get(), *backup)) return;
   if (!backup->enabling_sync) {
     backup->enabling_sync = true;
     for (uint32_t lane = 0; lane < core->lanes(); ++lane) {
-      core->EnableSyncReplication(lane);
-      backup->must_confirm[lane] = core->log_state(lane).end;
+      core->replicator().EnableSync(lane);
+      backup->must_confirm[lane] = core->replicator().log_state(lane).end;
     }
     return;
   }
@@ -530,17 +543,12 @@ Status ReplicaHost::Reconnect(int index, Backup* backup) {
     std::lock_guard lock(mu_);
     hello.epoch = Find(index)->epoch;
   }
-  const auto weak = weak_from_this();
   for (hello.lane = 0; hello.lane < core->lanes(); ++hello.lane) {
-    if (!core->log_state(hello.lane).down) continue;
+    if (!core->replicator().log_state(hello.lane).down) continue;
     TRY_ASSIGN(OpenedConnection dialled, Dial(backup->address, hello));
     const uint64_t confirmed = dialled.welcome.last_seq;
-    auto connection = std::make_shared<ReplicaConnection>(core, hello.lane,
-                                                          std::move(dialled.connection), [weak] {
-                                                            if (const auto host = weak.lock())
-                                                              host->Wake();
-                                                          });
-    core->ResumeReplication(hello.lane, connection, confirmed);
+    auto connection = MakeConnection(core, hello.lane, std::move(dialled.connection));
+    core->replicator().Resume(hello.lane, connection, confirmed);
     connection->Start();
     connection->FlushReplies();
     backup->connections[hello.lane].swap(connection);

@@ -56,7 +56,7 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
     std::string address;
     uint64_t copy_id = 0;  // names this copy
     std::vector<std::shared_ptr<ReplicaConnection>> connections;
-    std::vector<ServerCore::RowCursor> cursors;
+    std::vector<RowCursor> cursors;
     std::vector<uint64_t> must_confirm;  // positions that must be confirmed for the next step
     bool enabling_sync = false;
     bool in_sync = false;
@@ -93,6 +93,10 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   bool BackupIsDead(const Backup& backup, const MemberView& view);
   std::vector<int> Candidates(int index, const MemberView& view) const;
   void ChooseBackup(int index, const MemberView& view);
+  // A connection to the backup that reports to the core's Replicator and wakes the manager.
+  std::shared_ptr<ReplicaConnection> MakeConnection(const std::weak_ptr<ServerCore>& core,
+                                                    uint32_t lane,
+                                                    std::unique_ptr<Connection> connection);
   std::shared_ptr<Backup> Connect(int index, int to, const std::string& address);
   void AdvanceSync(int index, Backup* backup);
   bool Confirmed(ServerCore* core, const Backup& backup) const;

@@ -48,7 +48,7 @@ void TellOthers(ServerCore* core, TimePoint until) {
   ShardDialer dialer(core->options());
   std::set<int> left = OtherServers(core->options());
   for (;;) {
-    SendShardMap(&dialer, core->shards(), kToldWithin, &left);
+    SendShardMap(&dialer, core->shards().Map(), kToldWithin, &left);
     if (left.empty() || core->WaitForStop(kRetryEvery) || RealClock::Get()->Now() >= until) break;
   }
   if (left.contains(kLeader)) {
@@ -60,10 +60,10 @@ void TellOthers(ServerCore* core, TimePoint until) {
 // next attempt, which is refused now. An owner that takes the order to keep one is not giving it
 // away, and will not.
 void ForgetArrivals(ServerCore* core, Admin* admin, Duration timeout) {
-  for (const auto& [shard, owner] : core->Arrivals()) {
+  for (const auto& [shard, owner] : core->shards().Arrivals()) {
     if (owner.server == static_cast<uint32_t>(core->options().index)) continue;
     const auto kept = admin->MoveShard(shard, owner.server, owner.lane, timeout);
-    if (kept.ok()) core->ForgetArrival(shard);
+    if (kept.ok()) core->shards().ForgetArrival(shard);
   }
 }
 
@@ -77,7 +77,7 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
   how.tolerance = 1e9;  // whoever stays keeps what he has
   std::unique_ptr<Admin> admin;
   Status last;
-  while (core->owned_shards() > 0) {
+  while (core->shards().OwnedShards() > 0) {
     if (core->stopped()) return Unavailable("it serves nobody any more");
     const TimePoint now = RealClock::Get()->Now();
     if (now >= deadline) {
@@ -117,7 +117,7 @@ Status Server::Leave(Duration timeout) {
   if (options.members == nullptr) {
     return FailedPrecondition("this server was started without Members: it knows no others");
   }
-  core.SetLeaving(false);
+  core.shards().SetLeaving(false);
   if (impl_->host != nullptr) impl_->host->SetLeaving();
   // With copies its rows may be served by another, whom this does not concern.
   const std::vector<int> here = primary_of();
@@ -125,15 +125,16 @@ Status Server::Leave(Duration timeout) {
   if (own) {
     TRY(GiveAway(&core, deadline).With(fmt::format("server {}", options.index)));
     TellOthers(&core, std::min(deadline, RealClock::Get()->Now() + kToldWithin));
-    core.SetLeaving(true);
+    core.shards().SetLeaving(true);
     const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
     // A good-bye may also be a connection that broke: nobody reports when the last one is gone.
-    while (core.clients() > 0 && RealClock::Get()->Now() < until && !core.WaitForStop(kLook)) {
+    while (core.ConnectedWorkers() > 0 && RealClock::Get()->Now() < until &&
+           !core.WaitForStop(kLook)) {
     }
-    if (const size_t left = core.clients(); left > 0) {
+    if (const size_t left = core.ConnectedWorkers(); left > 0) {
       LogWarning("server {}: leaves while {} connections of clients are open", options.index, left);
     }
-    if (!core.AnnounceEmpty(RealClock::Get()->Now() + kToldWithin)) {
+    if (!core.replicator().AnnounceEmpty(RealClock::Get()->Now() + kToldWithin)) {
       LogWarning("server {}: its copy does not answer", options.index);
     }
   }

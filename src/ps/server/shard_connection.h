@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ps/server/server.h"
+#include "ps/lane/server_options.h"
 #include "ps/shard_map.h"
 #include "ps/transport/transport.h"
 

@@ -1,6 +1,6 @@
 // Gives shards of this server to others while it serves them (docs/design/partition.md).
 //
-// One a ServerCore, made when first needed, with a thread of its own, which does one move at a
+// One a ShardService, made when first needed, with a thread of its own, which does one move at a
 // time: copies the rows, then those that have changed meanwhile, until few are left; then the
 // shard stands still until the other one has them and has been told that it is its own.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace shoal::ps {
 
-class ServerCore;
+class ShardService;
 
 struct MoveRequest {
   uint32_t shard = 0;
@@ -33,8 +33,8 @@ struct MoveReport {
 
 class ShardMover {
  public:
-  // `core` outlives it.
-  explicit ShardMover(ServerCore* core);
+  // `shards` outlives it.
+  explicit ShardMover(ShardService* shards);
   ~ShardMover();
 
   // Answered when the move is over; with a MoveReport, u64 each.
@@ -60,7 +60,7 @@ class ShardMover {
   // Until the time is over. False, at once: Stop was called.
   bool Pause(Duration time);
 
-  ServerCore* const core_;
+  ShardService* const shards_;
   ShardDialer dialer_;
 
   // The move under way; the thread's.

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/fault_injection.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/shard_map.h"
 #include "ps/testing/test_checkpoint.h"
 #include "ps/testing/test_cluster.h"

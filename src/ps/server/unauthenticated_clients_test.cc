@@ -1,7 +1,7 @@
 // What a server keeps for those who do not belong to the job, and for those who only looked on.
 #include <gtest/gtest.h>
 
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 #include "ps/testing/test_cluster.h"
 #include "ps/transport/local_socket.h"
 #include "ps/transport/socket.h"

@@ -1,4 +1,4 @@
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 
 #include <fmt/format.h>
 

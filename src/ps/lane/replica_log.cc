@@ -1,8 +1,6 @@
-#include "ps/replication/replica_log.h"
+#include "ps/lane/replica_log.h"
 
 #include <algorithm>
-
-#include "ps/server/server_core.h"
 
 namespace shoal::ps {
 
@@ -14,17 +12,12 @@ void ReplicaConnection::Send(uint64_t position, std::string_view entry) {
 }
 
 void ReplicaConnection::OnFrame(const FrameHeader& head, std::string_view) {
-  const auto core = core_.lock();
-  if (core != nullptr && head.type == FrameType::kReply)
-    core->OnReplicaConfirmed(lane_, this, head.id);
+  if (head.type == FrameType::kReply) events_.confirmed(this, head.id);
 }
 
 void ReplicaConnection::OnClosed(const Status&) {
-  // The log may be the last that holds this stream.
-  const auto core = core_.lock();
-  const auto lost = lost_;
-  if (core != nullptr) core->OnReplicaConnectionLost(lane_, this);
-  lost();
+  const auto lost = events_.lost;  // the call may destroy this object
+  lost(this);
 }
 
 void ReplicaLog::Open(std::shared_ptr<ReplicaConnection> stream) {

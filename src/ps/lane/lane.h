@@ -16,9 +16,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ps/replication/replica_entry.h"
-#include "ps/replication/replica_log.h"
-#include "ps/server/hot_keys.h"
+#include "ps/lane/hot_keys.h"
+#include "ps/lane/replica_entry.h"
+#include "ps/lane/replica_log.h"
 #include "ps/shard_map.h"
 #include "ps/storage/row_request.h"
 #include "ps/storage/table.h"
@@ -179,6 +179,9 @@ class Lane {
   // A session of the primary's, made if it is new here.
   Session* ReplicatedSession(uint64_t id, int client);
   void MarkSessionReplaced(uint64_t id) { replaced_.insert(id); }
+  // Sets rows as a kCopyRows entry holds them. With `move` only rows of shards that arrive in this
+  // attempt (FailedPrecondition otherwise); 0: any. InvalidArgument: not such an entry.
+  Status ApplyCopiedRows(std::string_view content, uint64_t move);
   // A cut that this marker belongs to cannot be taken here.
   void ApplyMarkerOfPrimary(Session* session, uint64_t seq, int64_t checkpoint);
 

@@ -1,13 +1,12 @@
-// A server's part in moving shards: who owns what, the rows that go and come
-// (docs/design/partition.md tells the whole course).
+#include "ps/server/shard_service.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <new>
 
 #include "base/log.h"
-#include "ps/checkpoint/restore_point.h"
-#include "ps/server/server_core.h"
+
 #include "ps/server/shard_mover.h"
 #include "ps/wire/spec_codec.h"
 
@@ -22,17 +21,31 @@ constexpr size_t kFewBytes = 256u << 10;
 
 }  // namespace
 
-ShardMap ServerCore::shards() {
+ShardService::ShardService(ServerContext* context, const BlobStore* blobs)
+    : context_(context), blobs_(blobs), map_(context->partition), published_(map_) {}
+
+ShardService::~ShardService() = default;
+
+void ShardService::Stop() {
+  std::shared_ptr<ShardMover> mover;
+  {
+    std::lock_guard lock(mover_mu_);
+    mover = std::move(mover_);
+  }
+  if (mover != nullptr) mover->Stop();
+}
+
+ShardMap ShardService::Map() {
   std::lock_guard lock(map_mu_);
   return published_;
 }
 
-Status ServerCore::MergeShards(const ShardMap& other) {
-  Lane::Guard guard(*lanes_[0]);
+Status ShardService::Merge(const ShardMap& other) {
+  Lane::Guard guard(context_->first_lane());
   return MergeUnderFirst(other);
 }
 
-Status ServerCore::MergeUnderFirst(ShardMap other) {
+Status ShardService::MergeUnderFirst(ShardMap other) {
   {
     std::lock_guard lock(map_mu_);
     const bool news = published_.Merge(other);
@@ -43,24 +56,24 @@ Status ServerCore::MergeUnderFirst(ShardMap other) {
     std::lock_guard lock(map_mu_);
     return map_;
   };
-  AdoptShards(lanes_[0].get(), now());
-  for (uint32_t lane = 1; lane < lanes(); ++lane) {
-    Lane::Guard guard(*lanes_[lane], lanes_[0]->to_flush());
-    AdoptShards(lanes_[lane].get(), now());
+  AdoptShards(&context_->first_lane(), now());
+  for (uint32_t lane = 1; lane < context_->lane_count(); ++lane) {
+    Lane::Guard guard(context_->lane(lane), context_->first_lane().to_flush());
+    AdoptShards(&context_->lane(lane), now());
   }
   NotifyClients();
   return Status::Ok();
 }
 
 // A server that was started again may have fewer lanes than when it got a shard.
-void ServerCore::AdoptShards(Lane* lane, const ShardMap& map) {
+void ShardService::AdoptShards(Lane* lane, const ShardMap& map) {
   ShardMap folded = map;
   uint32_t index = 0;
-  while (lanes_[index].get() != lane) ++index;
+  while (&context_->lane(index) != lane) ++index;
   for (uint32_t shard = 0; shard < map.shards(); ++shard) {
     ShardAssignment place = map.At(shard);
-    if (place.owner.server != options_.index) continue;
-    place.owner.lane = static_cast<uint16_t>(place.owner.lane % lanes());
+    if (place.owner.server != context_->options.index) continue;
+    place.owner.lane = static_cast<uint16_t>(place.owner.lane % context_->lane_count());
     folded.Set(shard, place);
   }
   if (lane->Adopt(folded)) ++owned_version_;
@@ -68,8 +81,8 @@ void ServerCore::AdoptShards(Lane* lane, const ShardMap& map) {
   lane->Log(BeginEntry(EntryKind::kShards, -1, 0) + EncodeShards(map));
 }
 
-void ServerCore::LogShards(uint32_t lane_index) {
-  Lane& lane = *lanes_[lane_index];
+void ShardService::LogState(uint32_t lane_index) {
+  Lane& lane = context_->lane(lane_index);
   {
     std::lock_guard lock(map_mu_);
     if (map_.version() == 1 && lane.arriving().empty()) return;
@@ -85,19 +98,19 @@ void ServerCore::LogShards(uint32_t lane_index) {
 }
 
 // Under the first lane's lock. Who does not hear of it hears it with his next request.
-void ServerCore::NotifyClients() {
+void ShardService::NotifyClients() {
   FrameHeader head;
   head.type = FrameType::kShardsMoved;
-  for (const auto& [id, session] : lanes_[0]->sessions()) {
+  for (const auto& [id, session] : context_->first_lane().sessions()) {
     auto peer = session.peer.lock();
     if (peer == nullptr) continue;
     peer->Reply(head, {});
-    lanes_[0]->QueueFlush(std::move(peer));
+    context_->first_lane().QueueFlush(std::move(peer));
   }
 }
 
-void ServerCore::PublishShards() {
-  Lane::Guard guard(*lanes_[0]);
+void ShardService::Publish() {
+  Lane::Guard guard(context_->first_lane());
   {
     std::lock_guard lock(map_mu_);
     published_.Merge(map_);
@@ -105,22 +118,30 @@ void ServerCore::PublishShards() {
   NotifyClients();
 }
 
-std::shared_ptr<ShardMover> ServerCore::mover() {
+void ShardService::AdoptAll(Lane* lane) {
+  std::unique_lock lock(map_mu_);
+  const ShardMap known = map_;
+  lock.unlock();
+  AdoptShards(lane, known);
+}
+
+std::shared_ptr<ShardMover> ShardService::mover() {
   std::lock_guard lock(mover_mu_);
-  if (mover_ == nullptr && !stopped_) mover_ = std::make_shared<ShardMover>(this);
+  if (mover_ == nullptr && !context_->stopped) mover_ = std::make_shared<ShardMover>(this);
   return mover_;
 }
 
-Status ServerCore::RecoverShardMap() {
-  if (options_.replicas > 1 || options_.members == nullptr || options_.incarnation < 1)
+Status ShardService::Recover() {
+  if (context_->options.replicas > 1 || context_->options.members == nullptr ||
+      context_->options.incarnation < 1)
     return Status::Ok();
-  ShardDialer dialer(options_);
-  TRY_ASSIGN(const ShardMap map, LearnShards(&dialer, partition_.shards(), kLearnWithin));
-  return MergeShards(map);
+  ShardDialer dialer(context_->options);
+  TRY_ASSIGN(const ShardMap map, LearnShards(&dialer, context_->partition.shards(), kLearnWithin));
+  return Merge(map);
 }
 
-void ServerCore::AnnounceShards() {
-  if (options_.members == nullptr) return;  // then there was nobody to give a shard to
+void ShardService::Announce() {
+  if (context_->options.members == nullptr) return;  // then there was nobody to give a shard to
   {
     std::lock_guard lock(map_mu_);
     published_.Merge(map_);
@@ -131,23 +152,23 @@ void ServerCore::AnnounceShards() {
 
 // --- What is asked of it ---
 
-Status ServerCore::HandleShards(Request* request) {
+Status ShardService::HandleShards(ControlRequest* request) {
   if (!request->body.empty()) {
     ShardMap theirs;
-    TRY(DecodeShards(request->body, partition_.shards(), &theirs));
+    TRY(DecodeShards(request->body, context_->partition.shards(), &theirs));
     TRY(MergeUnderFirst(std::move(theirs)));
   }
-  request->answer(Status::Ok(), EncodeShards(shards()));
+  request->answer(Status::Ok(), EncodeShards(Map()));
   return Status::Ok();
 }
 
-Status ServerCore::ShardBytes(Request* request) {
-  const Lane& lane = *lanes_[request->from.lane];
+Status ShardService::HandleShardBytes(ControlRequest* request) {
+  const Lane& lane = context_->lane(request->from.lane);
   std::string reply;
   ByteWriter writer(&reply);
   writer.Put((leaving_ ? kShardsLeave : 0) | (drained_ ? kShardsDrained : 0));
-  writer.Put(uint64_t{request->from.lane == 0 ? blobs_.bytes() : 0});
-  for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+  writer.Put(uint64_t{request->from.lane == 0 ? blobs_->bytes() : 0});
+  for (uint32_t shard = 0; shard < context_->partition.shards(); ++shard) {
     if (lane.state(shard) != ShardState::kHere && lane.state(shard) != ShardState::kLeaving)
       continue;
     writer.Put(shard);
@@ -157,58 +178,65 @@ Status ServerCore::ShardBytes(Request* request) {
   return Status::Ok();
 }
 
-Status ServerCore::MoveShard(Request* request) {
+Status ShardService::HandleMoveShard(ControlRequest* request) {
   MoveRequest order;
   ByteReader reader(request->body);
   TRY(reader.Get(&order.shard));
   TRY(reader.Get(&order.to.server));
   TRY(reader.Get(&order.to.lane));
-  if (order.shard >= partition_.shards()) {
+  if (order.shard >= context_->partition.shards()) {
     return InvalidArgument(
-        fmt::format("shard {}: there are {} shards", order.shard, partition_.shards()));
+        fmt::format("shard {}: there are {} shards", order.shard, context_->partition.shards()));
   }
-  if (options_.members == nullptr) {
+  if (context_->options.members == nullptr) {
     return FailedPrecondition("this server cannot move shards: it was started without Members");
   }
   const auto moves = mover();
-  if (moves == nullptr) return Unavailable(fmt::format("server {} stopped", options_.index));
+  if (moves == nullptr)
+    return Unavailable(fmt::format("server {} stopped", context_->options.index));
   moves->Enqueue(order, std::move(request->answer));
+  return Status::Ok();
+}
+
+Status ShardService::HandleTakesRows(ControlRequest* request) {
+  drained_ = request->head.argument == 0;
+  request->answer(Status::Ok(), {});
   return Status::Ok();
 }
 
 // --- The owner's end ---
 
-Status ServerCore::BeginDeparture(uint32_t shard, uint32_t* lane, ShardAssignment* place) {
+Status ShardService::BeginDeparture(uint32_t shard, uint32_t* lane, ShardAssignment* place) {
   {
     std::lock_guard lock(map_mu_);
     *place = map_.At(shard);
   }
-  if (place->owner.server != options_.index) {
-    return FailedPrecondition(
-        fmt::format("it is at server {}, not at server {}", place->owner.server, options_.index));
+  if (place->owner.server != context_->options.index) {
+    return FailedPrecondition(fmt::format("it is at server {}, not at server {}",
+                                          place->owner.server, context_->options.index));
   }
-  *lane = place->owner.lane % lanes();
-  Lane::Guard guard(*lanes_[*lane]);
-  if (stopped_ || role_ != Role::kPrimary) return Unavailable("the server does not serve it now");
-  return lanes_[*lane]->BeginDeparture(shard);
+  *lane = place->owner.lane % context_->lane_count();
+  Lane::Guard guard(context_->lane(*lane));
+  if (!context_->serves_clients()) return Unavailable("the server does not serve it now");
+  return context_->lane(*lane).BeginDeparture(shard);
 }
 
-void ServerCore::EndDeparture(uint32_t lane) {
-  Lane::Guard guard(*lanes_[lane]);
-  lanes_[lane]->EndDeparture();
+void ShardService::EndDeparture(uint32_t lane) {
+  Lane::Guard guard(context_->lane(lane));
+  context_->lane(lane).EndDeparture();
 }
 
-std::vector<std::string> ServerCore::SpecsOf(uint32_t lane, std::set<uint32_t>* sent) {
-  Lane::Guard guard(*lanes_[lane]);
+std::vector<std::string> ShardService::SpecsOf(uint32_t lane, std::set<uint32_t>* sent) {
+  Lane::Guard guard(context_->lane(lane));
   std::vector<std::string> specs;
-  for (const auto& [id, table] : lanes_[lane]->tables()) {
+  for (const auto& [id, table] : context_->lane(lane).tables()) {
     if (sent->insert(id).second) EncodeSpec(table->spec(), &specs.emplace_back());
   }
   return specs;
 }
 
-std::string ServerCore::CopyShard(uint32_t lane_index, RowCursor* cursor) {
-  Lane& lane = *lanes_[lane_index];
+std::string ShardService::CopyShard(uint32_t lane_index, RowCursor* cursor) {
+  Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
   std::vector<Key> keys;
   std::vector<float> rows;
@@ -224,8 +252,8 @@ std::string ServerCore::CopyShard(uint32_t lane_index, RowCursor* cursor) {
   return {};
 }
 
-std::vector<std::string> ServerCore::CopyDirty(uint32_t lane_index, bool freeze, bool* done) {
-  Lane& lane = *lanes_[lane_index];
+std::vector<std::string> ShardService::CopyDirty(uint32_t lane_index, bool freeze, bool* done) {
+  Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
   auto dirty = lane.TakeDirty();
   size_t bytes = 0;
@@ -248,11 +276,11 @@ std::vector<std::string> ServerCore::CopyDirty(uint32_t lane_index, bool freeze,
   return entries;
 }
 
-Result<ShardMap> ServerCore::Depart(uint32_t lane_index, uint32_t shard,
-                                    const ShardAssignment& to) {
-  Lane& lane = *lanes_[lane_index];
+Result<ShardMap> ShardService::Depart(uint32_t lane_index, uint32_t shard,
+                                      const ShardAssignment& to) {
+  Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
-  if (stopped_ || role_ != Role::kPrimary) return Unavailable("the server does not serve it now");
+  if (!context_->serves_clients()) return Unavailable("the server does not serve it now");
   if (lane.state(shard) != ShardState::kLeaving || !lane.MayDepart()) {
     return Aborted("a checkpoint began meanwhile: try again");
   }
@@ -267,33 +295,33 @@ Result<ShardMap> ServerCore::Depart(uint32_t lane_index, uint32_t shard,
   return decided;
 }
 
-bool ServerCore::DepartureConfirmed(uint32_t lane_index) {
-  Lane& lane = *lanes_[lane_index];
+bool ShardService::DepartureConfirmed(uint32_t lane_index) {
+  Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
   return !lane.log.paired() || (!lane.log.down() && lane.log.confirmed() >= departed_at_);
 }
 
 // --- One that leaves ---
 
-void ServerCore::SetLeaving(bool last) {
+void ShardService::SetLeaving(bool last) {
   leaving_ = true;
   if (last) empty_ = true;
 }
 
-size_t ServerCore::owned_shards() {
+size_t ShardService::OwnedShards() {
   size_t owned = 0;
-  for (auto& lane : lanes_) {
+  for (auto& lane : context_->lanes) {
     Lane::Guard guard(*lane);
-    for (uint32_t shard = 0; shard < partition_.shards(); ++shard) {
+    for (uint32_t shard = 0; shard < context_->partition.shards(); ++shard) {
       owned += lane->state(shard) != ShardState::kElsewhere;
     }
   }
   return owned;
 }
 
-std::map<uint32_t, Owner> ServerCore::Arrivals() {
+std::map<uint32_t, Owner> ShardService::Arrivals() {
   std::map<uint32_t, Owner> arrivals;
-  for (auto& lane : lanes_) {
+  for (auto& lane : context_->lanes) {
     Lane::Guard guard(*lane);
     std::lock_guard lock(map_mu_);
     for (const auto& [shard, arrival] : lane->arriving()) arrivals[shard] = map_.At(shard).owner;
@@ -301,8 +329,8 @@ std::map<uint32_t, Owner> ServerCore::Arrivals() {
   return arrivals;
 }
 
-void ServerCore::ForgetArrival(uint32_t shard) {
-  for (auto& lane : lanes_) {
+void ShardService::ForgetArrival(uint32_t shard) {
+  for (auto& lane : context_->lanes) {
     Lane::Guard guard(*lane);
     const auto arrival = lane->arriving().find(shard);
     if (arrival == lane->arriving().end()) continue;
@@ -311,67 +339,17 @@ void ServerCore::ForgetArrival(uint32_t shard) {
       std::lock_guard lock(map_mu_);
       place = map_.At(shard);
     }
-    const bool ours = place.owner.server == static_cast<uint32_t>(options_.index);
+    const bool ours = place.owner.server == static_cast<uint32_t>(context_->options.index);
     if (!ours && place.epoch < arrival->second.epoch) lane->ForgetArrival(shard);
-  }
-}
-
-size_t ServerCore::clients() {
-  size_t there = 0;
-  for (auto& lane : lanes_) {
-    Lane::Guard guard(*lane);
-    for (const auto& [id, session] : lane->sessions()) {
-      there += session.client >= 0 && !session.left && !session.peer.expired();
-    }
-  }
-  return there;
-}
-
-bool ServerCore::AnnounceEmpty(TimePoint deadline) {
-  {
-    Lane::Guard guard(*lanes_[0]);
-    lanes_[0]->Log(BeginEntry(EntryKind::kEmptied, -1, 0));
-  }
-  for (;;) {
-    const LogState log = log_state(0);
-    if (log.end == log.confirmed) return true;
-    if (RealClock::Get()->Now() >= deadline || WaitForStop(std::chrono::milliseconds(1)))
-      return false;
   }
 }
 
 // --- The next owner's end ---
 
-Status ServerCore::HandleMoveFrame(const Hello& from, const std::shared_ptr<ServerConnection>& peer,
-                                   const FrameHeader& head, std::string_view body) {
-  Lane& lane = *lanes_[from.lane];
-  const Answer answer = AnswerTo(peer, head.id, &lane);
-  Status status;
-  if (head.type == FrameType::kShards && from.lane == 0) {
-    Request request{from, nullptr, head, body, answer};
-    status = HandleShards(&request);
-    if (!status.ok()) answer(status, {});
-    return Status::Ok();
-  }
-  if (head.type == FrameType::kRestorePoint && from.lane == 0) {
-    const bool in_use = !lane.Describe().tables.empty();
-    answer(Status::Ok(), EncodeRestorePoint({restored_, committed_, checkpoint_, in_use}));
-    return Status::Ok();
-  }
-  if (from.kind != HelloKind::kMove) return InvalidArgument("a claim that asks for something else");
-  try {
-    status = ApplyMovedEntry(from, head, body);
-  } catch (const std::bad_alloc&) {
-    status = ResourceExhausted(fmt::format("server {} has no memory for a shard", options_.index));
-  }
-  answer(status, {});
-  return Status::Ok();
-}
-
-Status ServerCore::ApplyMovedEntry(const Hello& from, const FrameHeader& head,
-                                   std::string_view body) {
-  Lane& lane = *lanes_[from.lane];
-  if (stopped_ || role_ != Role::kPrimary) return Unavailable("the server serves nothing now");
+Status ShardService::ApplyMoveFrame(const Hello& from, const FrameHeader& head,
+                                    std::string_view body) {
+  Lane& lane = context_->lane(from.lane);
+  if (!context_->serves_clients()) return Unavailable("the server serves nothing now");
   if (head.type == FrameType::kCreateTable) {
     TableSpec spec;
     ByteReader reader(body);
@@ -379,7 +357,7 @@ Status ServerCore::ApplyMovedEntry(const Hello& from, const FrameHeader& head,
     TRY(lane.CreateTable(spec));
     Hello nobody;
     nobody.lane = from.lane;
-    LogControl(nobody, head, body);
+    LogControl(&lane, nobody, head, body);
     return Status::Ok();
   }
   if (head.type != FrameType::kReplicate) return InvalidArgument("a frame that moves nothing");
@@ -387,12 +365,13 @@ Status ServerCore::ApplyMovedEntry(const Hello& from, const FrameHeader& head,
   TRY(ReadEntry(body, &entry));
   if (entry.kind == EntryKind::kArriving) {
     if (leaving_) {
-      return FailedPrecondition(fmt::format("server {} leaves: it takes no rows", options_.index));
+      return FailedPrecondition(
+          fmt::format("server {} leaves: it takes no rows", context_->options.index));
     }
     entry.session = from.session;
-    TRY(ApplyShardsEntry(from.lane, entry));
+    TRY(ApplyEntry(from.lane, entry));
   } else if (entry.kind == EntryKind::kCopyRows) {
-    TRY(TakeRows(from.lane, entry.content, from.session));
+    TRY(lane.ApplyCopiedRows(entry.content, from.session));
   } else {
     return InvalidArgument("an entry that moves nothing");
   }
@@ -402,8 +381,8 @@ Status ServerCore::ApplyMovedEntry(const Hello& from, const FrameHeader& head,
 }
 
 // Also of a backup.
-Status ServerCore::ApplyShardsEntry(uint32_t lane_index, const Entry& entry) {
-  Lane& lane = *lanes_[lane_index];
+Status ShardService::ApplyEntry(uint32_t lane_index, const Entry& entry) {
+  Lane& lane = context_->lane(lane_index);
   ByteReader reader(entry.content);
   if (entry.kind == EntryKind::kMoved) {
     uint64_t seq = 0;
@@ -413,7 +392,7 @@ Status ServerCore::ApplyShardsEntry(uint32_t lane_index, const Entry& entry) {
   }
   if (entry.kind == EntryKind::kShards) {
     ShardMap map;
-    TRY(DecodeShards(entry.content, partition_.shards(), &map));
+    TRY(DecodeShards(entry.content, context_->partition.shards(), &map));
     {
       std::lock_guard lock(map_mu_);
       map_.Merge(map);
@@ -426,7 +405,8 @@ Status ServerCore::ApplyShardsEntry(uint32_t lane_index, const Entry& entry) {
   uint32_t shard = 0, epoch = 0;
   TRY(reader.Get(&shard));
   TRY(reader.Get(&epoch));
-  if (shard >= partition_.shards()) return InvalidArgument("a shard that there is not arrives");
+  if (shard >= context_->partition.shards())
+    return InvalidArgument("a shard that there is not arrives");
   return lane.Expect(shard, epoch, entry.session);
 }
 

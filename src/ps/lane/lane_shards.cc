@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/bytes.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 
 namespace shoal::ps {
 namespace {
@@ -162,6 +163,36 @@ uint64_t Lane::ShardBytes(uint32_t shard) const {
   uint64_t bytes = 0;
   for (const auto& [id, table] : tables_) bytes += table->ShardBytes(shard);
   return bytes;
+}
+
+Status Lane::ApplyCopiedRows(std::string_view content, uint64_t move) {
+  uint32_t id = 0, floats = 0, count = 0, zero = 0;
+  ByteReader reader(content);
+  TRY(reader.Get(&id));
+  TRY(reader.Get(&floats));
+  TRY(reader.Get(&count));
+  TRY(reader.Get(&zero));
+  Table* table = FindTable(id);
+  if (table == nullptr || table->saved_floats() != floats ||
+      reader.remaining() != uint64_t{count} * (sizeof(Key) + uint64_t{floats} * sizeof(float))) {
+    return InvalidArgument("rows of a table that is not so");
+  }
+  std::vector<Key> keys(count);
+  std::vector<float> row(floats);
+  std::string_view bytes;
+  TRY(reader.GetRaw(count * sizeof(Key), &bytes));
+  std::memcpy(keys.data(), bytes.data(), bytes.size());
+  TRY(table->Check(keys));
+  for (const Key key : keys) {
+    const auto arrival = arriving_.find(partition_->ShardOf(table->spec().key_space, key));
+    if (move != 0 && (arrival == arriving_.end() || arrival->second.move != move)) {
+      return FailedPrecondition("rows of a shard that does not come from there");
+    }
+    TRY(reader.GetRaw(floats * sizeof(float), &bytes));
+    std::memcpy(row.data(), bytes.data(), bytes.size());
+    table->RestoreRow(key, row.data());
+  }
+  return Status::Ok();
 }
 
 }  // namespace shoal::ps

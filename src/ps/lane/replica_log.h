@@ -18,19 +18,19 @@
 
 namespace shoal::ps {
 
-class ServerCore;
-
-// The connection to the backup's lane. A ServerConnection only so that whoever lets go of the
-// lane's lock has its in-process answers delivered.
+// The connection to a backup's lane. It is a ServerConnection so that releasing the lane's lock
+// delivers the entries that were queued (in-process connections deliver in FlushReplies).
 class ReplicaConnection final : public ServerConnection, public ConnectionHandler {
  public:
-  // `core` and `lane`: whose log it carries. `lost` is called once, without locks.
-  ReplicaConnection(std::weak_ptr<ServerCore> core, uint32_t lane,
-                    std::unique_ptr<Connection> connection, std::function<void()> lost)
-      : core_(std::move(core)),
-        lane_(lane),
-        connection_(std::move(connection)),
-        lost_(std::move(lost)) {}
+  // Called without locks, by the thread that receives.
+  struct Events {
+    // The backup has all entries up to `position`.
+    std::function<void(const ReplicaConnection* from, uint64_t position)> confirmed;
+    // Called once, last. It may drop the last reference to `from`.
+    std::function<void(const ReplicaConnection* from)> lost;
+  };
+  ReplicaConnection(std::unique_ptr<Connection> connection, Events events)
+      : connection_(std::move(connection)), events_(std::move(events)) {}
   // Closes. Not under the lane's lock: it waits for a handler that may want it.
   ~ReplicaConnection() override { connection_->Close(); }
 
@@ -47,10 +47,8 @@ class ReplicaConnection final : public ServerConnection, public ConnectionHandle
   void OnClosed(const Status& why) override;
 
  private:
-  const std::weak_ptr<ServerCore> core_;
-  const uint32_t lane_;
   const std::unique_ptr<Connection> connection_;
-  const std::function<void()> lost_;
+  const Events events_;
 };
 
 // An answer that waits.
