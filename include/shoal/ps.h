@@ -91,7 +91,7 @@ SHOAL_PS_INLINE namespace v1 {
     }
   };
 
-  // Values of rows that nobody has pushed to: zeros (lo = hi = 0), or drawn from [lo, hi) as a
+  // Values of rows before the first push: zeros (lo = hi = 0), or drawn from [lo, hi) as a
   // function of (seed, key, element) alone.
   struct Initializer {
     float lo = 0, hi = 0;
@@ -187,7 +187,8 @@ SHOAL_PS_INLINE namespace v1 {
     int index = 0;                          // of this worker; kObserver takes no part in clocks,
                                             // barriers and checkpoints
     std::vector<std::string> servers = {};  // "host:port" in index order,
-    // or who tells where they are now (servers may move); called from threads of the client.
+    // or a function that returns the present addresses (servers may move); called from threads of
+    // the client.
     std::function<std::vector<std::string>()> find_servers = nullptr;
     std::string token = {};
     Consistency consistency = {};
@@ -275,7 +276,7 @@ SHOAL_PS_INLINE namespace v1 {
     // An opaque state that goes into every checkpoint with exactly the pushes issued before it.
     Status SetProgress(std::string bytes);
     Result<std::string> GetProgress(int worker, Milliseconds timeout = kSoon);
-    // A consistent checkpoint of all servers while everybody goes on; durable when it returns.
+    // A consistent checkpoint of all servers while training goes on; durable when it returns.
     Result<CheckpointInfo> Checkpoint(Milliseconds timeout = std::chrono::seconds(120));
     // That the servers were restored from when this client connected; -1: none.
     int64_t restored_checkpoint() const;

@@ -54,7 +54,7 @@ class [[nodiscard]] Status {
   Code code() const { return ok() ? Code::kOk : rep_->code; }
   // Empty for OK.
   const std::string& message() const;
-  // True if the same call may succeed later without anybody changing anything.
+  // True if the same call may succeed later without any change by the caller.
   bool retryable() const { return code() == Code::kUnavailable || code() == Code::kAborted; }
   // The same error with "context: " before its message; OK stays OK.
   Status With(std::string_view context) const;

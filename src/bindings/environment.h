@@ -1,6 +1,8 @@
-// What a Shoal job tells its tasks (SHOAL_…), as the doors need it: who the servers are, who I am.
+// The environment of a task of a Shoal job (SHOAL_…) as the bindings need it: the task's identity
+// and the addresses of the servers.
 //
-// Used by ps.cc (FromEnvironment). Tests give a map instead of the real environment.
+// Used by ps.cc (FromEnvironment) and ps_lite/node_config.cc. Tests pass a map instead of the real
+// environment.
 #pragma once
 
 #include <cstdint>

@@ -154,7 +154,7 @@ class OpenSslContext final : public TlsContext {
       SSL_CTX_add1_chain_cert(context_.get(), next.get());
     }
     const Bio keys = Reader(options_.key);
-    // No passphrase: nobody is asked on the terminal.
+    // No passphrase: OpenSSL must not ask for one on the terminal.
     const Key key(PEM_read_bio_PrivateKey(
         keys.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr));
     if (key == nullptr || SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1)

@@ -1,7 +1,7 @@
 // The parameter server's vocabulary: tables, optimizers, consistency, and views of rows in the
 // caller's memory.
 //
-// Used by client.h and server.h and by everybody who trains. Values are f32, rows are `dim` floats
+// Used by client.h, server.h and all trainers. Values are f32, rows are `dim` floats
 // wide, keys are 64-bit. The key of a dense table is its row number.
 #pragma once
 
@@ -110,7 +110,7 @@ constexpr size_t WireRowBytes(ValueType type, size_t dim) {
   return 0;
 }
 
-// Values of rows that nobody has pushed to. kUniform draws every element from [lo, hi) as a
+// Values of rows before the first push. kUniform draws every element from [lo, hi) as a
 // function of (seed, key, element) alone: the same rows whatever the number of servers.
 enum class InitializerKind : uint8_t { kZeros = 0, kUniform = 1 };
 

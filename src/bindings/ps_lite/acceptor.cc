@@ -124,11 +124,11 @@ bool Acceptor::Receive(Unproven* from) {
   return false;
 }
 
-// Strangers must not fill the log either.
-void Acceptor::Refuse(const Unproven& whom, const Status& why) {
+// Unauthenticated connections must not fill the log.
+void Acceptor::Refuse(const Unproven& refused, const Status& why) {
   ++refused_;
   if (refused_ <= kToldEach || std::has_single_bit(refused_))
-    LogWarning("refused {}: {} ({} refused so far)", whom.name, why.message(), refused_);
+    LogWarning("refused {}: {} ({} refused so far)", refused.name, why.message(), refused_);
 }
 
 }  // namespace shoal::bindings

@@ -1,9 +1,9 @@
 // What is inside Postoffice and Customer (shoal/ps_lite_api/postoffice.h): one node of a ps-lite
 // job.
 //
-// The scheduler knows everybody and relays what has no shorter way; workers have a connection to
-// every server. Each connection has a thread that receives. postoffice_node.cc: joining,
-// connections, barriers; postoffice.cc: what programs call.
+// The scheduler is connected to all nodes and relays messages without a direct connection; workers
+// have a connection to every server. Each connection has a thread that receives.
+// postoffice_node.cc: joining, connections, barriers; postoffice.cc: what programs call.
 #pragma once
 
 #include <fmt/format.h>

@@ -55,7 +55,7 @@ void Postoffice::Impl::Fail(const shoal::Status& why) {
     }
   }
   LogError("{}", why.message());
-  // Before anybody here hears of it and ends: the others shall know whose fault it was.
+  // Before this process learns of it and ends: the other nodes shall know the cause.
   for (const auto& connection : tell) (void)connection->Send(Control(kLost, why.message()));
   const std::lock_guard lock(mu);
   failed = why;
@@ -211,7 +211,7 @@ void Postoffice::Impl::RejectOtherJob() {
                                      config.root)));
 }
 
-// Ranks as they were wished for, else in the order of joining; then everybody is told.
+// Assigns the wanted ranks, else ranks in the order of joining; then tells all nodes.
 void Postoffice::Impl::AssignRanks() {
   std::vector<std::pair<std::shared_ptr<Connection>, Message>> messages;
   {
@@ -286,7 +286,7 @@ const NodeConfig& Postoffice::Impl::Config() {
 }
 
 void Postoffice::Impl::Open() {
-  config_known = false;  // they may have changed since somebody asked
+  config_known = false;  // the variables may have changed since the first query
   Config();
   if (config.role != bindings::NodeRole::kWorker) Listen();
   const TimePoint until = RealClock::Get()->Now() + kGatherTimeout;
@@ -346,7 +346,7 @@ std::shared_ptr<Connection> Postoffice::Impl::Dial(const std::string& address, T
           "DMLC_NUM_WORKER",
           connection.status().message())));
     }
-    // It may not listen yet. Who hears meanwhile that the job has failed does not try on.
+    // It may not listen yet. When the job has failed meanwhile, dialling ends.
     std::unique_lock lock(mu);
     changed.wait_for(lock, kDialAgain, [this] { return !failed.ok(); });
     if (!failed.ok()) Throw(failed.With("joining the job"));
@@ -387,7 +387,7 @@ void Postoffice::Impl::Close() {
   std::vector<std::shared_ptr<Connection>> all;
   {
     const std::lock_guard lock(mu);
-    ending = true;  // from now on nobody's going is a loss
+    ending = true;  // from now on a node that goes is no loss
     changed.notify_all();
     for (const auto& [node, connection] : connections) all.push_back(connection);
   }
@@ -397,7 +397,8 @@ void Postoffice::Impl::Close() {
   std::vector<std::thread> last;
   {
     std::unique_lock lock(mu);
-    // Whoever is cut off must have heard the good-bye: the scheduler waits for everybody's.
+    // A node must have received the good-bye before it is disconnected: the scheduler waits for
+    // those of all nodes.
     const size_t others = id == kSchedulerId ? connections.size() : 0;
     changed.wait_for(lock, std::chrono::seconds(5),
                      [&] { return gone.size() >= others || !failed.ok(); });

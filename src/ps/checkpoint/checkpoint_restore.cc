@@ -1,5 +1,5 @@
-// How a server that starts reads the rows that are its own from the newest whole checkpoint,
-// whatever the number of servers was that wrote it (docs/design/checkpoint.md).
+// Restoring at the start: reads the rows that this server owns now from the newest intact
+// checkpoint, whatever the number of servers that wrote it (docs/design/checkpoint.md).
 #include <fmt/format.h>
 
 #include <new>
@@ -89,7 +89,8 @@ Result<std::optional<Manifest>> ChooseCheckpoint(const ServerOptions& options,
   auto newest = NewestIntact(root, damaged);
   const bool none = newest.status().code() == Code::kNotFound;
   if (!none) TRY(newest.status().With("no checkpoint can be restored"));
-  // With copies servers start one by one, as seats; without Members nobody can be asked.
+  // With replicas the servers start one by one, as replica groups; without Members none can be
+  // asked.
   if (options.index != kLeader && options.members != nullptr && options.replicas == 1) {
     TRY_ASSIGN(const RestorePoint leader, AskRestorePoint(options, kLeaderWithin));
     const auto follow = FollowRestorePoint(leader, none ? -1 : newest->checkpoint);

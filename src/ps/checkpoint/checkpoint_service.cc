@@ -152,7 +152,7 @@ void CheckpointService::OnWelcomed(uint64_t session) {
 
 void CheckpointService::OnConnectionLost(uint64_t session) {
   if (current_ < 0 || session != driver_) return;
-  Abort(current_, Aborted("whoever drove the checkpoint is gone"));
+  Abort(current_, Aborted("the client that drove the checkpoint is gone"));
 }
 
 void CheckpointService::OnWorkerRemoved(int worker) {

@@ -4,7 +4,8 @@
 // Part of ServerCore. Handlers and state: under lane 0's lock, except HandleBegin, which runs under
 // the lock of the request's lane. Files are written and committed on a thread of its own.
 // The leader (server 0) also runs the protocol: it numbers checkpoints, requests markers, and
-// refuses new workers until the cut is complete, so that all servers agree on who takes part.
+// refuses new workers until the cut is complete, so that all servers agree on the workers that take
+// part.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
-// Drives what concerns all servers at once: consistent checkpoints, and a look at who is there.
+// Operations on all servers at once: consistent checkpoints, reports, and moves of shards.
 //
-// Run wherever there is a Members: beside server 0 on a timer (`checkpoint.every`), or by a tool.
-// Is a client without a place in clocks and barriers. How a checkpoint goes:
+// Runs wherever there is a Members: beside server 0 on a timer (`checkpoint.every`), or in a tool.
+// It is an observer: clocks, barriers and checkpoints do not wait for it. The checkpoint protocol:
 // docs/design/checkpoint.md.
 #pragma once
 
@@ -27,9 +27,10 @@ struct RebalanceInfo {
   int moves = 0;
   int left = 0;  // moves that were planned and not made, beyond Rebalance::most
   uint64_t bytes_sent = 0;
-  Duration longest_stall{0};  // of one shard, while nobody served it
+  Duration longest_stall{0};  // of one shard, while no server served it
 };
 
+// One operation at a time; Cancel may be called from another thread.
 class Admin {
  public:
   // options.index is ignored.

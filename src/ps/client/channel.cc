@@ -125,7 +125,7 @@ void Channel::SendPending(Connection* connection, const Pending& pending) {
   connection->Send(out);
 }
 
-// Under the lock. Markers are nobody's there whose rows have gone.
+// Under the lock. A server whose rows have all gone needs no marker.
 bool Channel::HasUnansweredChunks() const {
   for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
     if (slots_[seq % kSlots].ticket != kNoTicket) return true;
@@ -462,7 +462,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   uint32_t ticket = kNoTicket;
   {
     std::lock_guard lock(mu_);
-    // After a failure nobody waits, and the caller's memory may be gone.
+    // After a failure no caller waits, and its memory may be gone.
     if (!failed_.ok()) return;
     broken = CheckAnswer(head, body);
     // Most answers only say that a push is in.
@@ -473,7 +473,7 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
   if (settled) return CompleteChunk(ticket, Status::Ok());
   if (head.type == FrameType::kRefused && (head.flags & kRefusedMoved) != 0) return OnMoved(head);
 
-  // The slot is the oldest one: nobody else changes it before it is given free below.
+  // The slot is the oldest one: no other thread changes it before it is freed below.
   Pending& pending = SlotOf(head.id);
   Status status;
   if (head.type == FrameType::kRefused) {

@@ -90,16 +90,16 @@ class Channel final : public ConnectionHandler {
   // and calls over it fail at once. Resume wakes it. False: something is unanswered.
   bool Suspend();
   bool suspended() const { return suspended_; }
-  // Nobody waits for an answer of it.
+  // No answer is outstanding.
   bool idle() const;
 
   // Sends one part of the request `ticket`, which then counts one more part. Blocks while the
   // window is full. `since`: of a part that was refused before.
   Status SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticket, TimePoint deadline,
                    TimePoint since = {});
-  // `head`: of a marker, or that it is settled. False: it was not sent, for there is nobody, or are
-  // too many unanswered; else Hooks::marker_answered is called once, also when it is let go of.
-  // Never blocks.
+  // `head`: of a marker, or that it is settled. False: it was not sent, because the channel is down
+  // or has too many unanswered; else Hooks::marker_answered is called once, also when it is let go
+  // of. Never blocks.
   bool SendMarker(FrameHeader head, const std::string& progress);
   // Without an answer; lost when the connection is down.
   void SendNotice(FrameHeader head, std::string_view body);

@@ -16,14 +16,15 @@ constexpr Duration kLongestBackoff = std::chrono::milliseconds(200);
 constexpr Duration kShortestDial = std::chrono::milliseconds(50);
 constexpr Duration kGoneAfter = std::chrono::milliseconds(500);
 constexpr Duration kLookAtMembers = std::chrono::seconds(1);
-constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to hear who is late
+constexpr Duration kLastWord = std::chrono::milliseconds(200);  // to learn which workers are late
 
 uint64_t FreshSession() {
   const uint64_t seed = RandomSeed();
   return seed == 0 ? 1 : seed;
 }
 
-// Worth another try: nobody there, a timeout, a server on its way down, or one that asks to wait.
+// Worth another try: no server there, a timeout, a server on its way down, or one that asks to
+// wait.
 bool IsPassing(const Status& status) {
   return status.retryable() || status.code() == Code::kDeadlineExceeded;
 }
@@ -204,7 +205,8 @@ bool ClientCore::Restore(Channel* channel, TimePoint lost_at) {
   if (dialled.ok()) status = CheckWelcome(channel->server(), dialled->welcome).With(address);
   if (status.ok()) {
     const Welcome welcome = dialled->welcome;
-    // First told, then answered: who sees an answer of the new instance can know of it.
+    // The callback runs before the answers: a caller that sees an answer of the new instance can
+    // know it.
     NoteInstance(channel->server(), welcome);
     channel->Resume(address, std::move(dialled).value(), TableSpecs());
     if (welcome.ownership != known_shards().version()) redirector_.OnShardsMoved(channel->server());
@@ -256,7 +258,7 @@ void ClientCore::FailForGood(const Status& why) {
     std::lock_guard lock(mu_);
     failed_ = why;
   }
-  // Whoever is connecting a server meanwhile has seen that, or has published its channels.
+  // A thread that is connecting a server meanwhile has seen that, or has published its channels.
   { std::lock_guard grow(grow_mu_); }
   // Closed first: requests that are queued point to memory that is the caller's again afterwards.
   for (auto& channel : channels_) channel->Close();
@@ -337,7 +339,7 @@ Result<TableRef> ClientCore::CreateTable(const TableSpec& spec, TimePoint deadli
   FrameHeader head;
   head.type = FrameType::kCreateTable;
   std::set<Channel*> asked;
-  // A server that is connected meanwhile is told by whoever connects it, or by us.
+  // A server that is connected meanwhile is told by the thread that connects it, or here.
   for (;;) {
     std::vector<Channel*> news = Connected();
     std::erase_if(news, [&](Channel* channel) { return !asked.insert(channel).second; });

@@ -147,7 +147,8 @@ class ClientCore {
   Status SendRequestTo(const std::vector<Channel*>& whom, const FrameHeader& head,
                        const std::string& body, TimePoint deadline);
   // Takes this worker out of the barrier that it entered with request `id`. OK: it had been let
-  // through. DeadlineExceeded, naming who is late: it is out, or will be before it enters again.
+  // through. DeadlineExceeded, naming the late workers: it is out, or will be before it enters
+  // again.
   Status LeaveBarrier(const std::string& name, uint64_t id, TimePoint deadline);
   Status WithLateWorkers(const Status& status, FrameType type, uint64_t argument, std::string body);
   Status PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline);
@@ -221,7 +222,7 @@ class ClientCore {
   std::map<Channel*, TimePoint> lost_;           // guarded by mu_: since when
   std::map<uint32_t, std::string> table_specs_;  // guarded by mu_
   std::map<uint32_t, KeySpace> key_spaces_;      // guarded by mu_, by table
-  ShardMap known_;                               // guarded by mu_: who owns what
+  ShardMap known_;                               // guarded by mu_: the owners of shards
   Redirector redirector_{this};
   std::map<int, uint64_t> instances_;  // guarded by mu_, by server
   Status failed_;                      // guarded by mu_: no server is connected any more

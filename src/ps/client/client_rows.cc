@@ -182,11 +182,11 @@ Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
   PollFor(ticket, deadline);
   const Status status = tickets_.Wait(ticket, deadline, &timed_out);
   if (!timed_out) return status;
-  std::string who;
+  std::string late;
   for (const auto& channel : channels_) {
-    if (channel->HasUnanswered(ticket.slot)) who += (who.empty() ? "" : ", ") + channel->Name();
+    if (channel->HasUnanswered(ticket.slot)) late += (late.empty() ? "" : ", ") + channel->Name();
   }
-  return DeadlineExceeded("no answer in time from " + (who.empty() ? "the servers" : who));
+  return DeadlineExceeded("no answer in time from " + (late.empty() ? "the servers" : late));
 }
 
 // Returns when nothing more will be written to the request's memory: it is answered, or servers

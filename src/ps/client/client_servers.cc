@@ -161,7 +161,7 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
 }
 
 // What it has to know before any request: tables, and that a checkpoint's marker has gone out
-// before it. Of an old checkpoint a marker would begin a cut that nobody ends.
+// before it. A marker of an old checkpoint would begin a cut that is never ended.
 void ClientCore::OnServerConnected(int server) {
   int64_t marked = -1;
   {

@@ -149,7 +149,7 @@ Status Rebalancer::PlanAndMove(const Admin::Rebalance& how) {
   Status refused;
   for (const ShardMove& move : moves) {
     if (info_.moves >= how.most) break;
-    // Somebody else has moved it, or the one who is to get it leaves: the others go on.
+    // Another client has moved it, or its new owner leaves: the other moves go on.
     const Status moved = Move(move);
     if (moved.code() == Code::kFailedPrecondition) {
       refused = moved;
@@ -163,7 +163,7 @@ Status Rebalancer::PlanAndMove(const Admin::Rebalance& how) {
   return refused;
 }
 
-// Servers know themselves whether they are drained, so that whoever balances later knows it.
+// Servers know themselves whether they are drained, so that the next balancing run knows it.
 Status Rebalancer::Drain(const Admin::Rebalance& how) {
   if (how.by_itself) return Status::Ok();
   core_->ConnectNamed(deadline_);

@@ -16,7 +16,8 @@ constexpr Duration kAnswerTimeout = std::chrono::milliseconds(500);
 // Between a shard's leaving one server and its being served by the other.
 constexpr Duration kFirstBackoff = std::chrono::microseconds(200);
 constexpr Duration kLongestBackoff = std::chrono::milliseconds(20);
-// A server that was started again while nobody could tell it of its shards hears of them from us.
+// A server that was started again while no other server could tell it of its shards learns them
+// from this client.
 constexpr Duration kSendMapAfter = std::chrono::seconds(1);
 
 }  // namespace
@@ -119,7 +120,7 @@ void Redirector::Run() {
   }
 }
 
-// True: who owns what has changed.
+// True: an owner has changed.
 bool Redirector::LearnShardOwners(std::set<int> servers) {
   bool news = false;
   std::string ours;
@@ -164,7 +165,7 @@ void Redirector::SendRedirects() {
       std::lock_guard lock(mu_);
       unsent_ -= redirects.size();
     }
-    // Nobody goes before they are done: they might be refused once more.
+    // No new request goes out before they are answered: they might be refused once more.
     core_->AwaitChannels();
   }
   {

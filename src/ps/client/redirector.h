@@ -1,9 +1,9 @@
-// A client's part in moving shards: requests that came to a lane when some of their rows had left
-// it are sent again where these are now, and nothing overtakes them (docs/design/partition.md).
+// Sends requests again that came to a lane when some of their rows had moved to another one, in an
+// order in which none overtakes another (docs/design/partition.md).
 //
-// Owned by ClientCore. The receiving threads bring what was refused; a thread of its own, made when
-// first needed, asks servers who owns what and sends. Meanwhile the gate keeps new requests back,
-// for about a round trip.
+// Owned by ClientCore. Receiving threads add the refused requests; a thread of its own, made when
+// first needed, asks servers for the owners of shards and sends. Meanwhile the gate holds new
+// requests back, for about a round trip.
 #pragma once
 
 #include <condition_variable>
@@ -18,18 +18,19 @@ namespace shoal::ps {
 
 class ClientCore;
 
+// Thread-safe.
 class Redirector {
  public:
   explicit Redirector(ClientCore* core) : core_(core) {}
   ~Redirector() { Stop(); }
 
-  // The client is connected to all servers: what came meanwhile is looked at from now on.
+  // The client is connected to all servers: handles what was added meanwhile, and all that comes.
   void Open();
   // Any thread; never blocks.
   void AddRedirect(Redirect redirect);
-  // This server knows of moves that we may not know of.
+  // This server knows of moves that this client may not know of.
   void OnShardsMoved(int server);
-  // Somebody of whom we need nothing may have left: see who is to be let go of.
+  // A server that this client needs nothing of may have left: closes unneeded channels soon.
   void RequestCleanup();
   // True: something is on its way that was issued before a marker would go out. The marker is asked
   // for again when all of it has been sent.

@@ -1,8 +1,9 @@
-// One of a server's threads' share: the rows of some shards, and what each client has sent to them.
+// One thread's share of a server: the rows of some shards, and what each client has sent to them.
 //
-// Everything below is covered by the lane's lock, which its own thread (tcp_server.cc), in-process
-// clients (in_process_transport.cc) and the checkpoint's writer take; with TCP alone it is never
-// contended except by the writer, for microseconds. Lanes share no rows.
+// Lane::Guard takes the lane's lock, which covers everything below. The lane's own thread
+// (tcp_server.cc), in-process clients (in_process_transport.cc), the checkpoint's writer and the
+// shard mover take it; over TCP the lane's thread is nearly always alone, and the others hold it
+// for microseconds. Lanes share no rows.
 #pragma once
 
 #include <atomic>
@@ -60,8 +61,8 @@ class Lane {
   // Dense tables that need more are refused. Before the first table.
   void LimitMemory(uint64_t bytes) { memory_limit_ = bytes; }
 
-  // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
-  // whoever owns `sink`.
+  // Takes the lock. At the end releases it, then flushes the connections that were queued
+  // meanwhile, or appends them to `sink` for its owner to flush.
   class Guard {
    public:
     explicit Guard(Lane& lane, std::vector<std::shared_ptr<ServerConnection>>* sink = nullptr)
@@ -81,9 +82,9 @@ class Lane {
   // The session of a new connection. A session that another one of the same worker has replaced is
   // refused with FailedPrecondition.
   Result<Session*> Join(const Hello& hello, const std::shared_ptr<ServerConnection>& peer);
-  // Null if unknown.
-  // Forgets observers that are gone: they said good-bye, or had time enough to come back.
+  // Drops the sessions of observers that have left, or have been disconnected for long enough.
   void ForgetObservers(TimePoint now);
+  // Null if unknown.
   Session* FindSession(uint64_t id);
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
   const std::map<int, uint64_t>& current() const { return current_; }
@@ -200,7 +201,7 @@ class Lane {
     bool frozen = false;
     bool settles = false;         // sessions must have settled, too
     bool torn = false;            // rows moved between markers
-    bool empty = false;           // no shard was here: who never came here need not mark
+    bool empty = false;           // no shard was here: sessions that never came here need no marker
     std::set<uint64_t> required;  // sessions
     std::string shards;           // that were here when it opened, a bit each
     Answer on_frozen;

@@ -49,18 +49,18 @@ struct ServerOptions {
   int keep_checkpoints = 2;    // and what they stand on; see Retention in checkpoint_dir.h
   int checkpoint_deltas = 15;  // at most so many checkpoints after a whole one hold only the rows
                                // that changed since the one before them
-  // Server 0 gives up one that takes longer, whatever has become of whoever drives it.
+  // Server 0 aborts a checkpoint that takes longer, for example because its driver has died.
   Duration checkpoint_timeout = std::chrono::minutes(10);
   // 2: every row is on two servers, and no acknowledged push is lost when one of them dies
   // (docs/design/replication.md). Needs `servers` >= 2 and `members`; the same on all servers.
   int replicas = 1;
-  Members* members = nullptr;  // who the others are; not owned, must outlive the server
+  Members* members = nullptr;  // of the job; not owned, must outlive the server
   int64_t incarnation = 0;     // of this index: grows with every start, for a start proves that the
                                // earlier lives are over
   bool restore = true;  // from the newest whole checkpoint of checkpoint_dir, if there is one
   Duration client_grace = std::chrono::seconds(10);  // a worker that lost its connections for this
                                                      // long counts as dead
-  Duration handshake_timeout = std::chrono::seconds(5);  // for a stranger to prove the token
+  Duration handshake_timeout = std::chrono::seconds(5);  // for a new connection to prove the token
   uint64_t max_blob_bytes = 4ull << 30;                  // one blob
   uint64_t max_blobs_bytes = 16ull << 30;                // all of this server
   size_t max_queue_bytes = 8u << 20;      // unread answers of one connection; beyond it

@@ -141,7 +141,8 @@ Status BackupReceiver::ApplyJoin(uint32_t lane, const Entry& entry) {
   ByteReader reader(entry.content);
   TRY(reader.Get(&hello.first_seq));
   TRY(reader.Get(&hello.clock));
-  if (hello.session == 0 || hello.first_seq == 0) return InvalidArgument("a join of nobody");
+  if (hello.session == 0 || hello.first_seq == 0)
+    return InvalidArgument("a join without a session");
   const auto joined = context_->lane(lane).Join(hello, nullptr);
   if (joined.ok() && context_->is_leader() && lane == 0 && hello.client >= 0) {
     services_.workers->Join(hello);

@@ -15,9 +15,9 @@ constexpr Duration kDialTimeout = std::chrono::milliseconds(500);
 constexpr Duration kBusyInterval = std::chrono::milliseconds(2);
 constexpr Duration kIdleInterval = std::chrono::milliseconds(20);
 constexpr Duration kLookupEvery = std::chrono::milliseconds(20);
-// A primary that hears nothing of its backup for this long answers nobody, for what it logged as a
-// sign of incarnation is not confirmed; a backup takes over no sooner than twice as late, unless
-// the connection has ended.
+// A primary that hears nothing of its backup for this long answers no client, because the ping that
+// it logged is not confirmed. A backup takes over after twice this time at the earliest, unless the
+// connection has ended.
 constexpr Duration kPingEvery = std::chrono::milliseconds(250);
 constexpr int kEntriesPerRun = 32;
 // After a checkpoint could not be read.
@@ -274,7 +274,7 @@ void ReplicaHost::RunOnce() {
   }
 }
 
-// Members named us once and does not any more: somebody else is this server now.
+// Members named our address once and does not any more: another process is this server now.
 bool ReplicaHost::Fenced(const MemberView& view) {
   const auto self = static_cast<size_t>(options_.index);
   const bool named = self < view.servers.size() && view.servers[self] == address_;
@@ -290,7 +290,7 @@ void ReplicaHost::Retire(const std::string& why) {
     fenced_ = true;
     groups = groups_;
   }
-  LogError("server {}: {}: it answers nobody any more", options_.index, why);
+  LogError("server {}: {}: it answers no request any more", options_.index, why);
   for (auto& [index, group] : groups) group.core->Stop();
 }
 
@@ -310,10 +310,10 @@ Result<OpenedConnection> ReplicaHost::Dial(const std::string& address, const Hel
   return (local ? inproc_ : tcp_)->Dial(address, hello, kDialTimeout);
 }
 
-// Asks everybody whether the rows of this index are with them; if all have said no, they are made
+// Asks all other servers whether they have the rows of this index; if all deny it, they are made
 // anew, or restored from the checkpoint. Asking tells them that our earlier lives are over: they
-// are told too when the rows have been found meanwhile, for who has a copy at an earlier
-// incarnation of ours would wait for it for ever.
+// are told too when the rows have been found meanwhile, because a server that has a replica of an
+// earlier incarnation of ours would wait for it for ever.
 void ReplicaHost::RecoverOwnGroup(const MemberView& view) {
   const TimePoint now = RealClock::Get()->Now();
   if (now < next_lookup_) return;

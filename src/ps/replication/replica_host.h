@@ -1,10 +1,14 @@
-// Which servers' rows a process has, as their primary or as a backup, and what it does when another
-// one dies (docs/design/replication.md). One a Server with copies.
+// The replica groups that one process takes part in, and its reaction when another server dies
+// (docs/design/replication.md). One per Server with replicas.
 //
-// A *group* is the rows of one server index, wherever they are. Each process begins with its own;
-// its backup is a neighbour. Who is dead is not guessed: a later incarnation of an index proves
-// that its earlier ones are over, or Members no longer names the address. Locks: mu_, then lanes'.
-// Nothing is dialled under mu_, for the other end takes its own.
+// A replica group holds the rows of one server index, on a primary and a backup. Each process
+// starts with the group of its own index as primary; its backup is a neighbour. A server is
+// declared dead only when a later incarnation of its index registers, or Members no longer names
+// its address.
+//
+// Thread rules: a manager thread drives synchronisation and takeover; Route and
+// AnswerRecoveryLookup are called by connections' threads. Lock order: mu_, then lanes. No
+// connection is dialled under mu_, because the other process takes its own mu_.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +27,7 @@ namespace shoal::ps {
 
 class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
  public:
-  // `own` listens for all groups and primary_of its own index once nobody else is found to.
+  // `own` listens for all groups. It serves its own index once no other process is found to.
   static std::shared_ptr<ReplicaHost> Make(std::shared_ptr<ServerCore> own);
   ~ReplicaHost();
 
@@ -73,14 +77,14 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
     uint64_t copy_id = 0;
     // A primary's.
     std::shared_ptr<Backup> backup;
-    bool open = false;  // clients may join: it had a backup once, or there is nobody to be one
+    bool open = false;  // clients may join: it had a backup once, or no process can be one
   };
 
   explicit ReplicaHost(std::shared_ptr<ServerCore> own);
   void Run();
   void RunOnce();
   bool Fenced(const MemberView& view);
-  // Somebody else is this server now: answers nobody any more.
+  // Another process is this server now: this one answers no request any more.
   void Retire(const std::string& why);
   void RecoverOwnGroup(const MemberView& view);
   bool LearnShardsFrom(std::unique_ptr<Connection> connection);

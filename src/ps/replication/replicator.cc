@@ -64,14 +64,14 @@ void Replicator::Start(uint32_t lane_index, std::shared_ptr<ReplicaConnection> c
   // Before its tables: which shards it has.
   services_.shards->LogState(lane_index);
   LogSessions(&lane);
-  Hello nobody;
-  nobody.lane = lane_index;
+  Hello no_client;
+  no_client.lane = lane_index;
   FrameHeader head;
   head.type = FrameType::kCreateTable;
   for (const auto& [id, table] : lane.tables()) {
     std::string spec;
     EncodeSpec(table->spec(), &spec);
-    LogControl(&lane, nobody, head, spec);
+    LogControl(&lane, no_client, head, spec);
   }
 }
 

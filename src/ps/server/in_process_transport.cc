@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kScheme = "inproc:";
 
-// Both ends: what the server queued for the client, and who delivers it. At most one thread
-// delivers at a time; others leave what they queued to it.
+// Both ends: the frames that the server queued for the client, and their delivery. At most one
+// thread delivers at a time; others leave what they queued to it.
 class InProcessPeer final : public ServerConnection {
  public:
   void Reply(const FrameHeader& head, std::string_view body) override {
@@ -37,7 +37,7 @@ class InProcessPeer final : public ServerConnection {
     std::lock_guard lock(mu_);
     handler_ = handler;
   }
-  // Waits until nobody delivers, unless the caller is the one who does.
+  // Waits until no thread delivers, except the caller itself.
   void Close() {
     std::unique_lock lock(mu_);
     ended_ = true;

@@ -1,8 +1,8 @@
 // One parameter server: owns the rows of its virtual shards and serves them to clients.
 //
-// Run by `shoal learn server` (one a process), inside a worker's process (a job without a server
+// Run by `shoal learn server` (one per process), inside a worker's process (a job without a server
 // role), and in any number in one unit test. Its threads ("lanes") share no rows: each owns some of
-// the shards and has connections of its own, so there is no lock between them.
+// the shards and has its own connections, so they do not contend for locks.
 // Checkpoints are driven by Admin (admin.h) and written by the servers themselves.
 #pragma once
 
@@ -18,6 +18,8 @@
 
 namespace shoal::ps {
 
+// Lifecycle: Start, then optionally Leave, then destruction. All functions but Leave and the
+// destructor are thread-safe. With replicas a server may serve the rows of several indices.
 class Server {
  public:
   // Restores if asked to, listens, serves. DataLoss if checkpoints exist but none of them is whole.

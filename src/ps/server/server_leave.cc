@@ -19,7 +19,7 @@ constexpr Duration kRetryEvery = std::chrono::milliseconds(20);
 constexpr Duration kLeaderGone = std::chrono::seconds(1);
 constexpr Duration kLeaderSilent = std::chrono::seconds(10);
 constexpr Duration kAdminWithin = std::chrono::seconds(2);
-// For clients to hear that they need it no more; who does not is away himself.
+// For clients to learn that they need it no more; one that does not is away itself.
 constexpr Duration kLinger = std::chrono::seconds(3);
 constexpr Duration kToldWithin = std::chrono::seconds(1);
 
@@ -28,7 +28,7 @@ bool ReachesLeader(const ServerOptions& options) {
   return dialer.Dial(MakeMoveHello(options, kLeader, 0), kToldWithin / 4).ok();
 }
 
-// Asks until it answers. False: nobody is there any more. A busy machine may take its time.
+// Asks until the leader answers. False: it is gone. A busy machine may take its time.
 bool AwaitLeader(ServerCore* core) {
   const TimePoint begin = RealClock::Get()->Now();
   TimePoint refused = begin;  // since when it has been refused at once
@@ -42,7 +42,7 @@ bool AwaitLeader(ServerCore* core) {
   }
 }
 
-// An owner tells the next one, and those of its clients that still come: who asks the leader from
+// An owner tells the next one and the clients that still ask it; a client that asks the leader from
 // now on must not be sent to a server that has gone.
 void TellOthers(ServerCore* core, TimePoint until) {
   ShardDialer dialer(core->options());
@@ -52,7 +52,8 @@ void TellOthers(ServerCore* core, TimePoint until) {
     if (left.empty() || core->WaitForStop(kRetryEvery) || RealClock::Get()->Now() >= until) break;
   }
   if (left.contains(kLeader)) {
-    LogWarning("server {}: the leader has not heard who has its rows", core->options().index);
+    LogWarning("server {}: the leader has not learned the new owners of its rows",
+               core->options().index);
   }
 }
 
@@ -74,11 +75,11 @@ Status GiveAway(ServerCore* core, TimePoint deadline) {
   client.connect_timeout = client.reconnect_timeout = kAdminWithin;
   Admin::Rebalance how;
   how.by_itself = true;
-  how.tolerance = 1e9;  // whoever stays keeps what he has
+  how.tolerance = 1e9;  // the servers that stay keep what they have
   std::unique_ptr<Admin> admin;
   Status last;
   while (core->shards().OwnedShards() > 0) {
-    if (core->stopped()) return Unavailable("it serves nobody any more");
+    if (core->stopped()) return Unavailable("it serves no client any more");
     const TimePoint now = RealClock::Get()->Now();
     if (now >= deadline) {
       return Unavailable("not all rows could be given away in time: " + last.message());
@@ -119,7 +120,7 @@ Status Server::Leave(Duration timeout) {
   }
   core.shards().SetLeaving(false);
   if (impl_->host != nullptr) impl_->host->SetLeaving();
-  // With copies its rows may be served by another, whom this does not concern.
+  // With replicas another process may serve its rows; leaving does not concern that process.
   const std::vector<int> here = primary_of();
   const bool own = std::find(here.begin(), here.end(), options.index) != here.end();
   if (own) {
@@ -127,7 +128,7 @@ Status Server::Leave(Duration timeout) {
     TellOthers(&core, std::min(deadline, RealClock::Get()->Now() + kToldWithin));
     core.shards().SetLeaving(true);
     const TimePoint until = std::min(deadline, RealClock::Get()->Now() + kLinger);
-    // A good-bye may also be a connection that broke: nobody reports when the last one is gone.
+    // A client may also end with a broken connection, so the number of clients is polled.
     while (core.ConnectedWorkers() > 0 && RealClock::Get()->Now() < until &&
            !core.WaitForStop(kLook)) {
     }

@@ -1,7 +1,7 @@
-// A server's connection to another one over which shards move: requests that are answered in order.
+// A server's connection to another server: requests that are answered in order.
 //
-// Used by shard_mover.cc and by servers that start again (server.cc, replica_host.cc). One thread
-// sends and waits; answers come from the transport's.
+// Used to move shards (shard_mover.cc) and by servers that start again or leave (server_leave.cc,
+// replica_host.cc). One thread sends and waits; answers come from the transport's thread.
 #pragma once
 
 #include <condition_variable>
@@ -56,8 +56,8 @@ class ShardDialer {
   Result<std::shared_ptr<ShardConnection>> Dial(const Hello& hello, Duration timeout);
   Result<std::shared_ptr<ShardConnection>> DialAt(const std::string& address, const Hello& hello,
                                                   Duration timeout, Welcome* welcome = nullptr);
-  // Whoever waits for an answer over one of its connections, or dials, is told Unavailable from now
-  // on. Thread-safe.
+  // Every wait for an answer over one of its connections, and every dial, ends with Unavailable
+  // from now on. Thread-safe.
   void Stop();
   const ServerOptions& options() const { return options_; }
 
@@ -73,7 +73,7 @@ class ShardDialer {
 // The greeting with which a server asks for a lane of the one that serves these rows.
 Hello MakeMoveHello(const ServerOptions& options, int server, uint32_t lane);
 
-// Everybody whom Members names, but the server itself.
+// The servers that Members names, except this one.
 std::set<int> OtherServers(const ServerOptions& options);
 
 // Tells the servers `whom` who owns what, and takes out of them who has heard it and who is not

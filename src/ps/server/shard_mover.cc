@@ -37,8 +37,8 @@ void ShardMover::Stop() {
     work_.clear();
   }
   wake_.notify_all();
-  // The other end may wait for us, who answer nobody any more: its answer to our rows for its copy
-  // that is here.
+  // The other end may wait for this server, which answers no request any more: its confirmation of
+  // our rows waits for its own backup, which is here.
   dialer_.Stop();
   if (thread_.joinable()) thread_.join();
 }

@@ -13,10 +13,10 @@
 namespace shoal::ps {
 namespace {
 
-// For others that are away, too: they may be starting likewise.
+// Short, because other servers may be starting at the same time and not answer.
 constexpr Duration kLearnWithin = std::chrono::milliseconds(500);
 constexpr size_t kEntryBytes = 256u << 10;
-// So few changed rows that the shard may stand still while they are sent.
+// The shard may be frozen while so few changed rows are sent.
 constexpr size_t kFewBytes = 256u << 10;
 
 }  // namespace
@@ -97,7 +97,7 @@ void ShardService::LogState(uint32_t lane_index) {
   }
 }
 
-// Under the first lane's lock. Who does not hear of it hears it with his next request.
+// Under the first lane's lock. A client that misses this notice learns it from its next request.
 void ShardService::NotifyClients() {
   FrameHeader head;
   head.type = FrameType::kShardsMoved;
@@ -141,7 +141,7 @@ Status ShardService::Recover() {
 }
 
 void ShardService::Announce() {
-  if (context_->options.members == nullptr) return;  // then there was nobody to give a shard to
+  if (context_->options.members == nullptr) return;  // then no shard was ever given away
   {
     std::lock_guard lock(map_mu_);
     published_.Merge(map_);
@@ -355,9 +355,9 @@ Status ShardService::ApplyMoveFrame(const Hello& from, const FrameHeader& head,
     ByteReader reader(body);
     TRY(DecodeSpec(&reader, &spec));
     TRY(lane.CreateTable(spec));
-    Hello nobody;
-    nobody.lane = from.lane;
-    LogControl(&lane, nobody, head, body);
+    Hello no_client;
+    no_client.lane = from.lane;
+    LogControl(&lane, no_client, head, body);
     return Status::Ok();
   }
   if (head.type != FrameType::kReplicate) return InvalidArgument("a frame that moves nothing");

@@ -424,7 +424,7 @@ Status TcpConnection::SendMemoryDescriptor(const std::string& frame) {
   memory_.emplace(std::move(memory).value());
   reader_.emplace(*memory_, SharedRings::kToServer);
   writer_.emplace(*memory_, SharedRings::kToClient);
-  in_.Consume(in_.size());  // knocks
+  in_.Consume(in_.size());  // wake-ups
   return Status::Ok();
 }
 

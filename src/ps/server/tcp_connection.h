@@ -1,5 +1,5 @@
 // One client's connection at the server, over a TCP or unix socket, or over shared memory with the
-// unix socket beside it for knocks and for its end: bytes in, frames to the core, answers out.
+// unix socket beside it for wake-ups and for its end: bytes in, frames to the core, answers out.
 //
 // Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others
 // (server_connection.h).
@@ -59,17 +59,15 @@ class TcpConnection final : public ServerConnection,
   NextStep Adopt(std::shared_ptr<Mailbox> mailbox);
   void Closed();
 
-  // Over shared memory, for the rest of its incarnation once Adopt has handed it over.
+  // Over shared memory, for the rest of its life once Adopt has handed it over.
   bool uses_ring() const { return reader_.has_value(); }
-  // Over shared memory or UCX: to be looked at without being asked, the socket tells only of the
-  // end.
+  // Over shared memory or UCX: the lane polls it, because the socket reports only the end.
   bool polled() const { return uses_ring() || pipe_ != nullptr; }
-  // A look without being asked to: handles what has come or had to wait. *some: there was
-  // something.
+  // Polls once: handles what has arrived or had to wait. *some: there was something.
   NextStep Poll(bool* some);
   enum class SleepResult { kYes, kNo, kShortly };
-  // PollResult ones. From now on the client knocks. kNo: there is something to do, do not sleep;
-  // kShortly: sleep for a millisecond at most.
+  // For connections that are polled. From now on the client sends wake-ups. kNo: there is something
+  // to do, do not sleep; kShortly: sleep for a millisecond at most.
   SleepResult Sleep();
   void Awake() {
     if (uses_ring()) reader_->ClearSleeping();
@@ -83,7 +81,7 @@ class TcpConnection final : public ServerConnection,
   uint32_t lane() const { return hello_.lane; }
   TimePoint opened() const { return opened_; }
   bool WantsToWrite() const { return blocked_ && !polled(); }
-  // A client that does not read its answers is not listened to.
+  // Nothing is read from a client that does not read its answers.
   bool WantsToRead() const { return !held_back_ || polled(); }
   const Status& end() const { return end_; }
   const std::string& name() const { return name_; }

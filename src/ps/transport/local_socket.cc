@@ -172,7 +172,7 @@ long ReceiveWithDescriptor(int fd, char* to, size_t size, UniqueFd* descriptor) 
 }
 
 void WakeOtherEnd(int fd) {
-  // A full buffer has knocks enough in it; a dead peer is noticed by its reader.
+  // A full buffer holds enough wake-ups; the reader notices a dead peer.
   [[maybe_unused]] const long sent = SendSome(fd, "", 1);
 }
 

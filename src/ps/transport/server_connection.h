@@ -12,7 +12,8 @@
 namespace shoal::ps {
 
 // Reply and Shut are called under the lock of the connection's lane and only queue;
-// FlushReplies is called without any lock, by whoever held it, and sends or delivers.
+// FlushReplies is called after the lock was released, by the thread that held it, and sends or
+// delivers.
 class ServerConnection {
  public:
   virtual ~ServerConnection() = default;

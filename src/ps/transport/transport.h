@@ -38,9 +38,9 @@ class InProcessHub {
   std::map<std::string, std::weak_ptr<ServerCore>> servers_;  // guarded by mu_
 };
 
-// Who dials: a client; a server that has another keep a copy of a lane; one that has started and
-// asks what became of its rows (docs/design/replication.md); or one that gives shards to another
-// (docs/design/partition.md).
+// The purpose of a connection: a client's requests; the log of a primary for its backup
+// (docs/design/replication.md); the question of a server that starts, whether another one has its
+// rows; or shards that one server gives to another (docs/design/partition.md).
 enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kRecoveryLookup = 2, kMove = 3 };
 
 // What a client says first on a connection to one lane of a server.
@@ -134,7 +134,7 @@ class Connection {
   // Whether a frame of this many bytes would go out now rather than wait in a queue. A hint.
   virtual bool Takes(size_t /*bytes*/) { return true; }
   // For threads that wait: handles in this thread what has come, so that no other one need be
-  // woken. Whoever polls and then goes to sleep calls StopPolling before; otherwise it is
+  // woken. A thread that polls and then goes to sleep calls StopPolling before; otherwise it is
   // milliseconds until the connection's own thread looks again. Calls handlers: hold no lock of
   // theirs.
   virtual PollResult Poll() { return PollResult::kNever; }
@@ -152,7 +152,7 @@ struct OpenedConnection {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Connects, proves the token both ways and says hello. Unavailable: nobody there (yet);
+  // Connects, authenticates both ways and sends the hello. Unavailable: no server there (yet);
   // Unauthenticated: wrong token; FailedPrecondition: the server refuses this client.
   virtual Result<OpenedConnection> Dial(const std::string& address, const Hello& hello,
                                         Duration timeout) = 0;

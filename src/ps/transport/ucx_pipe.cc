@@ -319,7 +319,7 @@ void UcxPipe::Ends::Move() {
   if (moves > 0) {
     ucp_tag_recv_info_t info{};
     if (ucx->tag_probe_nb(worker, 0, 0, 0, &info) != nullptr)
-      Break(DataLoss("a message over UCX that nobody asked for"));
+      Break(DataLoss("an unexpected message over UCX"));
   }
   Hear();
 }
