@@ -46,6 +46,8 @@ class Redirector {
   void Run();
   void Begin();
   void SendRedirects();
+  // Until everything that has been sent is answered, or refused.
+  void AwaitChannels();
   bool LearnShardOwners(std::set<int> servers);
   Status Send(const Redirect& redirect);
   Status SendChunk(const Redirect& redirect, FrameHeader head, size_t channel,

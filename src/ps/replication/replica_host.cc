@@ -30,6 +30,16 @@ bool IsTransient(const Status& restored) {
          restored.code() != Code::kNotFound && restored.code() != Code::kUnimplemented;
 }
 
+Hello MakeHello(const ServerOptions& options, HelloKind kind, int server, uint64_t session) {
+  Hello hello;
+  hello.kind = kind;
+  hello.server = server;
+  hello.from = options.index;
+  hello.incarnation = options.incarnation;
+  hello.session = session;
+  return hello;
+}
+
 }  // namespace
 
 std::shared_ptr<ReplicaHost> ReplicaHost::Make(std::shared_ptr<ServerCore> own) {
@@ -294,16 +304,6 @@ void ReplicaHost::Retire(const std::string& why) {
   for (auto& [index, group] : groups) group.core->Stop();
 }
 
-Hello ReplicaHost::MakeHello(HelloKind kind, int server, uint64_t session) const {
-  Hello hello;
-  hello.kind = kind;
-  hello.server = server;
-  hello.from = options_.index;
-  hello.incarnation = options_.incarnation;
-  hello.session = session;
-  return hello;
-}
-
 Result<OpenedConnection> ReplicaHost::Dial(const std::string& address, const Hello& hello) {
   const bool local = address.starts_with("inproc:");
   if (local && inproc_ == nullptr) return FailedPrecondition("there is no hub");
@@ -324,7 +324,8 @@ void ReplicaHost::RecoverOwnGroup(const MemberView& view) {
   for (int other = 0; other < static_cast<int>(view.servers.size()); ++other) {
     const std::string& address = view.servers[static_cast<size_t>(other)];
     if (other == options_.index || address.empty() || (here && notified_.contains(other))) continue;
-    auto dialled = Dial(address, MakeHello(HelloKind::kRecoveryLookup, options_.index, 1));
+    auto dialled =
+        Dial(address, MakeHello(options_, HelloKind::kRecoveryLookup, options_.index, 1));
     all = all && dialled.ok();
     if (!dialled.ok()) continue;
     held = held || dialled->welcome.last_seq != 0;
@@ -479,7 +480,7 @@ std::shared_ptr<ReplicaHost::Backup> ReplicaHost::Connect(int index, int to,
   backup->copy_id = RandomSeed() | 1;
   backup->cursors.resize(core->lanes());
   backup->must_confirm.resize(core->lanes());
-  Hello hello = MakeHello(HelloKind::kCopy, index, backup->copy_id);
+  Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   {
     std::lock_guard lock(mu_);
     hello.epoch = Find(index)->epoch;
@@ -537,7 +538,7 @@ void ReplicaHost::AdvanceSync(int index, Backup* backup) {
 
 Status ReplicaHost::Reconnect(int index, Backup* backup) {
   const auto core = CoreOf(index);
-  Hello hello = MakeHello(HelloKind::kCopy, index, backup->copy_id);
+  Hello hello = MakeHello(options_, HelloKind::kCopy, index, backup->copy_id);
   hello.clock = 1;
   {
     std::lock_guard lock(mu_);

@@ -107,7 +107,6 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   Status Reconnect(int index, Backup* backup);
   Result<std::shared_ptr<ServerCore>> RouteReplica(const Hello& hello);
   Result<OpenedConnection> Dial(const std::string& address, const Hello& hello);
-  Hello MakeHello(HelloKind kind, int server, uint64_t session) const;
   std::vector<int> PrimaryGroups();
   ReplicaGroup* Find(int index);
   std::shared_ptr<Backup> BackupOf(int index);

@@ -44,6 +44,33 @@ Status CheckOptions(const ServerOptions& options) {
   return Status::Ok();
 }
 
+// The fields that a welcome to a client and to a server have in common.
+Welcome MakeWelcome(const ServerContext& context) {
+  Welcome welcome;
+  welcome.instance = context.instance;
+  welcome.servers = context.options.initial_servers;
+  welcome.lanes = context.lane_count();
+  welcome.shards = context.partition.shards();
+  return welcome;
+}
+
+Status CreateTable(Lane* lane, ControlRequest* request) {
+  TableSpec spec;
+  ByteReader reader(request->body);
+  TRY(DecodeSpec(&reader, &spec));
+  TRY(lane->CreateTable(spec));
+  request->answer(Status::Ok(), {});
+  return Status::Ok();
+}
+
+Status Describe(const Lane& lane, ControlRequest* request) {
+  std::string report;
+  EncodeReport(lane.Describe(), &report);
+  if (report.size() > kMaxPayload) return ResourceExhausted("too many tables to describe");
+  request->answer(Status::Ok(), report);
+  return Status::Ok();
+}
+
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
@@ -109,15 +136,6 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Route(const Hello& hello) {
                   options().index));
 }
 
-Welcome ServerCore::MakeWelcome() {
-  Welcome welcome;
-  welcome.instance = context_.instance;
-  welcome.servers = options().initial_servers;
-  welcome.lanes = lanes();
-  welcome.shards = context_.partition.shards();
-  return welcome;
-}
-
 Result<Welcome> ServerCore::Join(const Hello& hello,
                                  const std::shared_ptr<ServerConnection>& peer) {
   if (hello.kind != HelloKind::kClient) return JoinServer(hello, peer);
@@ -144,7 +162,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello,
     writer.Put(hello.clock);
     lane.Log(std::move(entry));
   }
-  Welcome welcome = MakeWelcome();
+  Welcome welcome = MakeWelcome(context_);
   welcome.server = options().index;
   welcome.ownership = shards_.Map().version();
   welcome.restored_checkpoint = checkpoints_.restored();
@@ -155,7 +173,7 @@ Result<Welcome> ServerCore::Join(const Hello& hello,
 
 Result<Welcome> ServerCore::JoinServer(const Hello& hello,
                                        const std::shared_ptr<ServerConnection>& peer) {
-  Welcome welcome = MakeWelcome();
+  Welcome welcome = MakeWelcome(context_);
   welcome.server = hello.server;
   welcome.ownership = static_cast<uint64_t>(options().incarnation);
   if (hello.kind == HelloKind::kRecoveryLookup) {
@@ -304,9 +322,9 @@ Status ServerCore::HandleMoveFrame(const Hello& from, const std::shared_ptr<Serv
 Status ServerCore::Handle(ControlRequest* request) {
   switch (request->head.type) {
     case FrameType::kCreateTable:
-      return HandleCreateTable(request);
+      return CreateTable(&lane(request->from.lane), request);
     case FrameType::kDescribe:
-      return HandleDescribe(request);
+      return Describe(lane(request->from.lane), request);
     case FrameType::kLeave:
       HandleLeave(request);
       return Status::Ok();
@@ -365,23 +383,6 @@ Status ServerCore::HandleLeader(ControlRequest* request) {
     default:
       return Unimplemented("a server does not answer this kind of frame");
   }
-}
-
-Status ServerCore::HandleCreateTable(ControlRequest* request) {
-  TableSpec spec;
-  ByteReader reader(request->body);
-  TRY(DecodeSpec(&reader, &spec));
-  TRY(lane(request->from.lane).CreateTable(spec));
-  request->answer(Status::Ok(), {});
-  return Status::Ok();
-}
-
-Status ServerCore::HandleDescribe(ControlRequest* request) {
-  std::string report;
-  EncodeReport(lane(request->from.lane).Describe(), &report);
-  if (report.size() > kMaxPayload) return ResourceExhausted("too many tables to describe");
-  request->answer(Status::Ok(), report);
-  return Status::Ok();
 }
 
 void ServerCore::HandleLeave(ControlRequest* request) {

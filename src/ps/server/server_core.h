@@ -104,7 +104,6 @@ class ServerCore final : private ControlHandler {
   Replicator::Services services() { return {&workers_, &blobs_, &checkpoints_, &shards_}; }
 
   Result<Welcome> JoinServer(const Hello& hello, const std::shared_ptr<ServerConnection>& peer);
-  Welcome MakeWelcome();
   Status HandleMarker(const Hello& from, const std::shared_ptr<ServerConnection>& peer,
                       const FrameHeader& head, std::string_view body);
   // Frames of other servers.
@@ -118,8 +117,6 @@ class ServerCore final : private ControlHandler {
   void RemoveWorker(int worker) override;
   Status HandleFirstLane(ControlRequest* request);
   Status HandleLeader(ControlRequest* request);
-  Status HandleCreateTable(ControlRequest* request);
-  Status HandleDescribe(ControlRequest* request);
   void HandleLeave(ControlRequest* request);
 
   ServerContext context_;

@@ -1,6 +1,6 @@
 // Waiting for answers by polling before sleeping: the waiting thread handles answers as they come.
 //
-// Used by channel.cc and client_rows.cc. While a thread polls, no other thread has to be woken;
+// Used by channel.cc and row_issuer.cc. While a thread polls, no other thread has to be woken;
 // waking takes most of the time of a short round trip otherwise.
 #pragma once
 
