@@ -48,7 +48,7 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<ServerConn
     if (current != current_.end() && current->second != hello.session) {
       Session& old = sessions_[current->second];
       if (auto old_peer = old.peer.lock()) {
-        old_peer->Shut(Aborted(fmt::format("worker {} joined anew", hello.client)));
+        old_peer->CloseAfterFlush(Aborted(fmt::format("worker {} joined anew", hello.client)));
         QueueFlush(std::move(old_peer));
       }
       if (replaced_.size() >= kReplacedRemembered) replaced_.erase(replaced_.begin());
@@ -63,7 +63,7 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<ServerConn
     session.client = hello.client;
     session.last_seq = hello.first_seq - 1;
   } else if (auto old_peer = session.peer.lock(); old_peer != nullptr && old_peer != peer) {
-    old_peer->Shut(Aborted("the client connected again"));
+    old_peer->CloseAfterFlush(Aborted("the client connected again"));
     QueueFlush(std::move(old_peer));
   }
   // What was answered will not come again; a backup knows only of what changes rows.
@@ -407,8 +407,9 @@ void Lane::Respond(const std::shared_ptr<ServerConnection>& peer, const FrameHea
 void Lane::Log(std::string entry) {
   if (!log.on()) return;
   log.Append(std::move(entry));
-  if (log.stream() == nullptr) return;
-  if (to_flush_.empty() || to_flush_.back() != log.stream()) to_flush_.push_back(log.stream());
+  if (log.connection() == nullptr) return;
+  if (to_flush_.empty() || to_flush_.back() != log.connection())
+    to_flush_.push_back(log.connection());
 }
 
 Status Lane::LogRows(const Session& session, const FrameHeader& head, const RowSource& source,

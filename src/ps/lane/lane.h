@@ -131,7 +131,7 @@ class Lane {
   ShardState state(uint32_t shard) const { return states_[shard]; }
   // What it owns becomes what the map says, but for a shard that arrives under a later epoch than
   // the map's. True: something changed.
-  bool Adopt(const ShardMap& map);
+  bool ApplyShardMap(const ShardMap& map);
   // The owner's end. From now on it is remembered which of the shard's rows change. One at a time.
   Status BeginDeparture(uint32_t shard);
   // The keys that changed, by table, and forgets them.
@@ -147,7 +147,7 @@ class Lane {
   bool MayDepart() const { return snapshot_.id < 0; }
   void EndDeparture();
   // The next owner's end: makes room, without what may have come in an attempt before.
-  Status Expect(uint32_t shard, uint32_t epoch, uint64_t move);
+  Status PrepareArrival(uint32_t shard, uint32_t epoch, uint64_t move);
   // Of the shards that arrive: under which epoch they will be here, and in which attempt they come.
   struct Arrival {
     uint32_t epoch = 0;

@@ -73,7 +73,7 @@ void Lane::Drop(uint32_t shard) {
   SetState(shard, ShardState::kElsewhere);
 }
 
-bool Lane::Adopt(const ShardMap& map) {
+bool Lane::ApplyShardMap(const ShardMap& map) {
   bool some = false;
   for (uint32_t shard = 0; shard < states_.size(); ++shard) {
     const ShardAssignment& place = map.At(shard);
@@ -148,7 +148,7 @@ void Lane::EndDeparture() {
   departure_.reset();
 }
 
-Status Lane::Expect(uint32_t shard, uint32_t epoch, uint64_t move) {
+Status Lane::PrepareArrival(uint32_t shard, uint32_t epoch, uint64_t move) {
   if (states_[shard] == ShardState::kHere || states_[shard] == ShardState::kLeaving) {
     return FailedPrecondition(fmt::format("shard {} is here already", shard));
   }

@@ -40,7 +40,7 @@ class ReplicaConnection final : public ServerConnection, public ConnectionHandle
 
   // ServerConnection.
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override { connection_->FlushReplies(); }
   // ConnectionHandler.
   void OnFrame(const FrameHeader& head, std::string_view body) override;
@@ -67,26 +67,26 @@ class ReplicaLog {
   // Whether entries are wanted at all.
   bool on() const { return on_; }
   bool paired() const { return paired_; }
-  bool down() const { return stream_ == nullptr; }
+  bool down() const { return connection_ == nullptr; }
   bool full() const { return bytes_ > kMaxBytes; }
   size_t bytes() const { return bytes_; }
   uint64_t end() const { return end_; }
   uint64_t confirmed() const { return confirmed_; }
-  const std::shared_ptr<ReplicaConnection>& stream() const { return stream_; }
+  const std::shared_ptr<ReplicaConnection>& connection() const { return connection_; }
 
   // Whether an answer given now must wait.
   bool holds() const {
-    return paired_ && (stream_ == nullptr || confirmed_ != end_ || !held_.empty());
+    return paired_ && (connection_ == nullptr || confirmed_ != end_ || !held_.empty());
   }
 
   // A new backup that has nothing yet.
-  void Open(std::shared_ptr<ReplicaConnection> stream);
+  void Open(std::shared_ptr<ReplicaConnection> connection);
   // The same one over a new connection; it has `confirmed`. What it lacks is sent again.
-  void Resume(std::shared_ptr<ReplicaConnection> stream, uint64_t confirmed);
+  void Resume(std::shared_ptr<ReplicaConnection> connection, uint64_t confirmed);
   // From now on answers wait.
   void Pair() { paired_ = true; }
   // The connection is gone. Answers wait until Resume or Close.
-  void Detach(const ReplicaConnection* stream);
+  void Detach(const ReplicaConnection* connection);
   // There is no backup any more.
   void Close();
 
@@ -100,8 +100,8 @@ class ReplicaLog {
  private:
   bool on_ = false;
   bool paired_ = false;
-  std::shared_ptr<ReplicaConnection> stream_;  // null: down
-  uint64_t end_ = 0;                           // position of the last entry
+  std::shared_ptr<ReplicaConnection> connection_;  // null: down
+  uint64_t end_ = 0;                               // position of the last entry
   uint64_t confirmed_ = 0;
   std::deque<std::string> entries_;  // (confirmed_, end_]
   std::deque<HeldAnswer> held_;

@@ -21,7 +21,7 @@ Result<uint64_t> BackupReceiver::Connect(const Hello& hello,
     return Unavailable(fmt::format("server {} takes no copy now", context_->options.index));
   }
   if (auto old = lane.primary_connection.lock(); old != nullptr && old != peer) {
-    old->Shut(Aborted("the primary connected again"));
+    old->CloseAfterFlush(Aborted("the primary connected again"));
     lane.QueueFlush(std::move(old));
   }
   lane.primary_connection = peer;
@@ -242,7 +242,8 @@ void BackupReceiver::TakeOver() {
     Lane::Guard guard(*lane);
     // No entry of the primary is applied from here on.
     if (auto old = lane->primary_connection.lock()) {
-      old->Shut(Aborted(fmt::format("server {} has been taken over", context_->options.index)));
+      old->CloseAfterFlush(
+          Aborted(fmt::format("server {} has been taken over", context_->options.index)));
       lane->QueueFlush(std::move(old));
     }
     lane->primary_connection.reset();

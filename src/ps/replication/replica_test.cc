@@ -110,7 +110,7 @@ TEST_P(ReplicaTest, WhatWasTakenOverIsInTheMetrics) {
 class Nobody final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override {}
 };
 

@@ -80,7 +80,7 @@ void Replicator::Resume(uint32_t lane_index, std::shared_ptr<ReplicaConnection> 
   Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
   lane.log.Resume(std::move(connection), confirmed);
-  lane.QueueFlush(lane.log.stream());
+  lane.QueueFlush(lane.log.connection());
   lane.SendReady();
 }
 
@@ -149,14 +149,14 @@ void Replicator::OnConfirmed(uint32_t lane_index, const ReplicaConnection* from,
                              uint64_t position) {
   Lane& lane = context_->lane(lane_index);
   Lane::Guard guard(lane);
-  if (lane.log.stream().get() == from) lane.Confirm(position);
+  if (lane.log.connection().get() == from) lane.Confirm(position);
 }
 
 void Replicator::OnConnectionLost(uint32_t lane_index, const ReplicaConnection* connection) {
   Lane& lane = context_->lane(lane_index);
   std::shared_ptr<ReplicaConnection> last;  // goes after the lock
   Lane::Guard guard(lane);
-  last = lane.log.stream();
+  last = lane.log.connection();
   lane.log.Detach(connection);
 }
 

@@ -114,12 +114,12 @@ void ServerCore::DropClients() {
     Lane::Guard guard(*lane);
     for (const auto& [id, session] : lane->sessions()) {
       if (auto peer = session.peer.lock()) {
-        peer->Shut(why);
+        peer->CloseAfterFlush(why);
         lane->QueueFlush(std::move(peer));
       }
     }
     if (auto peer = lane->primary_connection.lock()) {
-      peer->Shut(why);
+      peer->CloseAfterFlush(why);
       lane->QueueFlush(std::move(peer));
     }
   }

@@ -76,7 +76,7 @@ void ShardService::AdoptShards(Lane* lane, const ShardMap& map) {
     place.owner.lane = static_cast<uint16_t>(place.owner.lane % context_->lane_count());
     folded.Set(shard, place);
   }
-  if (lane->Adopt(folded)) ++owned_version_;
+  if (lane->ApplyShardMap(folded)) ++owned_version_;
   if (!lane->log.on()) return;
   lane->Log(BeginEntry(EntryKind::kShards, -1, 0) + EncodeShards(map));
 }
@@ -407,7 +407,7 @@ Status ShardService::ApplyEntry(uint32_t lane_index, const Entry& entry) {
   TRY(reader.Get(&epoch));
   if (shard >= context_->partition.shards())
     return InvalidArgument("a shard that there is not arrives");
-  return lane.Expect(shard, epoch, entry.session);
+  return lane.PrepareArrival(shard, epoch, entry.session);
 }
 
 }  // namespace shoal::ps

@@ -65,7 +65,7 @@ void TcpConnection::Reply(const FrameHeader& head, std::string_view body) {
   out_.Append(scratch_.data(), scratch_.size());
 }
 
-void TcpConnection::Shut(const Status& why) {
+void TcpConnection::CloseAfterFlush(const Status& why) {
   QueueControl(FrameType::kError, 0, EncodeError(why));
   shut_ = true;
 }

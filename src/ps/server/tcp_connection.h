@@ -1,7 +1,7 @@
 // One client's connection at the server, over a TCP or unix socket, or over shared memory with the
 // unix socket beside it for wake-ups and for its end: bytes in, frames to the core, answers out.
 //
-// Belongs to one TcpLane's thread; only Reply, Shut and FlushReplies come from others
+// Belongs to one TcpLane's thread; only Reply, CloseAfterFlush and FlushReplies come from others
 // (server_connection.h).
 #pragma once
 
@@ -45,7 +45,7 @@ class TcpConnection final : public ServerConnection,
 
   // ServerConnection.
   void Reply(const FrameHeader& head, std::string_view body) override;
-  void Shut(const Status& why) override;
+  void CloseAfterFlush(const Status& why) override;
   void FlushReplies() override;
   size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 

@@ -41,7 +41,7 @@ TEST(PsStrangers, SilentConnectionsLockNobodyOut) {
 class Silent final : public ServerConnection {
  public:
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override {}
 };
 

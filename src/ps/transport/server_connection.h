@@ -11,7 +11,7 @@
 
 namespace shoal::ps {
 
-// Reply and Shut are called under the lock of the connection's lane and only queue;
+// Reply and CloseAfterFlush are called under the lock of the connection's lane and only queue;
 // FlushReplies is called after the lock was released, by the thread that held it, and sends or
 // delivers.
 class ServerConnection {
@@ -19,7 +19,7 @@ class ServerConnection {
   virtual ~ServerConnection() = default;
   virtual void Reply(const FrameHeader& head, std::string_view body) = 0;
   // The connection is closed once what was queued before is out.
-  virtual void Shut(const Status& why) = 0;
+  virtual void CloseAfterFlush(const Status& why) = 0;
   virtual void FlushReplies() = 0;
   // Bytes of answers that the client has not taken, when last looked at. Any thread.
   virtual size_t queued() const { return 0; }
