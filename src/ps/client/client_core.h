@@ -1,5 +1,6 @@
-// What is behind Client and Admin: the channels to all lanes, the split of requests over them, and
-// the thread that dials again.
+// The implementation of Client and Admin: owns the channels to all lanes and the parts that use
+// them (row_issuer.h, worker_client.h, marker_sender.h, redirector.h, reconnector.h,
+// shard_router.h).
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,10 @@ namespace shoal::ps {
 // The error of a server that came back without rows that it had.
 Status RowsAreLost(int server);
 
+// Lifecycle: construction, Connect, use, destruction; Cancel ends all waits earlier. Thread-safe
+// after Connect. Parts with a thread of their own: Reconnector, Redirector, and the transports.
+//
+// Lock order: grow_mu_, MarkerSender, channels, then mu_ and the parts' own mutexes.
 class ClientCore {
  public:
   ClientCore(ClientOptions options, Members* members);
@@ -43,8 +48,8 @@ class ClientCore {
   const AppendOnlyList<std::unique_ptr<Channel>>& channels() const { return channels_; }
   Channel& leader() { return channel(kLeader); }
 
-  // --- Servers, which come and go: client_servers.cc. See docs/design/partition.md ---
-  // Those whose index is below it may be known, or not.
+  // --- Servers (client_servers.cc), which join and leave: see docs/design/partition.md ---
+  // Servers below this index may be connected or not.
   int servers() const { return static_cast<int>(server_slots_.size()); }
   bool connected(int server) const {
     return server >= 0 && server < servers() &&
@@ -61,10 +66,10 @@ class ClientCore {
   // Of all servers that are connected; their first lanes.
   std::vector<Channel*> Connected() const;
   std::vector<Channel*> FirstLanes() const;
-  // Makes this client one that also stays connected to servers without rows, as long as Members
-  // names them, and connects to all that it names and that can be reached.
+  // Connects to all servers that Members names and that can be reached; from now on this client
+  // also stays connected to named servers without rows.
   void ConnectNamed(TimePoint deadline);
-  // Lets go of a server without rows, if nothing is unanswered.
+  // Suspends the channels to a server without rows, if nothing is unanswered.
   void LetGo(int server);
   // All that is under way and to come fails.
   void Cancel();

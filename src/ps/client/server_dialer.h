@@ -1,8 +1,8 @@
 // Dials the lanes of servers for a client: finds the address of the process that has a server's
 // rows.
 //
-// Owned by ClientCore. Thread-safe. With replicas the rows of a server may be at another server's
-// address, so all of them are tried, the last known one first.
+// Owned by ClientCore. Thread-safe. With replicas another server's process may have the rows of a
+// server, so all addresses are tried, the last known one first.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What a primary tells its backup: one entry for everything that changes a lane, and, for a new
-// backup, the lane as it is (docs/formats/ps-wire.md, "Copies").
+// The entries of a replication log: one for everything that changes a lane, and, for a new backup,
+// the present state of the lane (docs/formats/ps-wire.md, "Copies").
 //
 // Written under the primary's lane lock, read under the backup's. An entry names the client session
 // that caused it, so that the backup knows what each client has sent.

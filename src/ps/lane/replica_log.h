@@ -1,10 +1,10 @@
-// One lane's copy on another server, as its primary sees it: what the backup has not yet confirmed,
-// and the answers that wait for that (docs/design/replication.md).
+// The log of one lane for its backup: the entries that the backup has not confirmed, and the
+// answers that wait for a confirmation (docs/design/replication.md).
 //
-// Everything that changes a lane is put into the log in the order in which it was applied; the
-// stream carries it to the backup, which applies it in the same order and confirms it. While the
-// two are a pair, an answer leaves only when the backup has all that the answer could have seen.
-// Covered by the lane's lock, but for ReplicaConnection's ends.
+// Everything that changes a lane is appended in the order in which it was applied; the connection
+// carries it to the backup, which applies it in the same order and confirms it. While replication
+// is synchronous, an answer leaves only when the backup has everything that the answer could have
+// seen. Guarded by the lane's lock, except for the ends of ReplicaConnection.
 #pragma once
 
 #include <deque>
@@ -61,7 +61,7 @@ struct HeldAnswer {
 
 class ReplicaLog {
  public:
-  // Beyond so many unconfirmed and held bytes nothing more is read from clients.
+  // With more unconfirmed and held bytes nothing more is read from clients.
   static constexpr size_t kMaxBytes = 32u << 20;
 
   // Whether entries are wanted at all.
@@ -79,15 +79,15 @@ class ReplicaLog {
     return paired_ && (connection_ == nullptr || confirmed_ != end_ || !held_.empty());
   }
 
-  // A new backup that has nothing yet.
+  // Starts a log for a new backup, which has nothing yet.
   void Open(std::shared_ptr<ReplicaConnection> connection);
-  // The same one over a new connection; it has `confirmed`. What it lacks is sent again.
+  // The same backup over a new connection; sends the entries after `confirmed` again.
   void Resume(std::shared_ptr<ReplicaConnection> connection, uint64_t confirmed);
-  // From now on answers wait.
+  // Replication is synchronous from now on: answers wait.
   void Pair() { paired_ = true; }
   // The connection is gone. Answers wait until Resume or Close.
   void Detach(const ReplicaConnection* connection);
-  // There is no backup any more.
+  // There is no backup any more: drops the log.
   void Close();
 
   void Append(std::string entry);

@@ -31,20 +31,21 @@ class ReplicaHost : public std::enable_shared_from_this<ReplicaHost> {
   static std::shared_ptr<ReplicaHost> Make(std::shared_ptr<ServerCore> own);
   ~ReplicaHost();
 
-  // `address`: under which Members will name it.
+  // Starts the manager thread. `address`: the one that Members will name.
   void Start(std::string address);
-  // At once, as a crash would.
+  // Stops all groups at once, as a crash would. Idempotent.
   void Stop();
 
   // A newcomer's core; null: the one that listens. Unavailable: not here, or not yet.
   Result<std::shared_ptr<ServerCore>> Route(const Hello& hello);
-  // A later incarnation of hello.from has begun. True if its rows are here.
+  // A later incarnation of hello.from has begun: its earlier ones are dead. True if its rows are
+  // here.
   bool AnswerRecoveryLookup(const Hello& hello);
 
-  // Takes no new copies and begins none.
+  // Accepts no new backups and starts none.
   void SetLeaving();
 
-  // The cores that serve, but for the one that listens.
+  // The cores that serve clients, except the listening one.
   std::vector<std::shared_ptr<ServerCore>> OtherCores();
   std::vector<int> primary_of();
   std::vector<int> backup_of();

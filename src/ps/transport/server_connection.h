@@ -1,4 +1,4 @@
-// A client's connection as the server's rooms see it: somewhere to answer to.
+// A client's connection as a server's services see it: an address for answers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class ServerConnection {
  public:
   virtual ~ServerConnection() = default;
   virtual void Reply(const FrameHeader& head, std::string_view body) = 0;
-  // The connection is closed once what was queued before is out.
+  // Closes the connection once everything that was queued before has been sent.
   virtual void CloseAfterFlush(const Status& why) = 0;
   virtual void FlushReplies() = 0;
   // Bytes of answers that the client has not taken, when last looked at. Any thread.
