@@ -91,7 +91,8 @@ void Acceptor::AcceptOne() {
     return;
   }
   if (unproven_.size() == kMaxUnproven) {
-    Refuse(unproven_.front(), ResourceExhausted("too many connections prove nothing"));
+    Refuse(unproven_.front(),
+           ResourceExhausted("too many connections without a proof of the token"));
     unproven_.pop_front();
   }
   Unproven& one = unproven_.emplace_back();
@@ -108,7 +109,7 @@ bool Acceptor::Receive(Unproven* from) {
       ps::ReceiveSome(from->fd.get(), bytes, ListenerProof::kBytes - from->received.size());
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
   if (got <= 0) {
-    Refuse(*from, Unavailable("it went away before it proved the job's token"));
+    Refuse(*from, Unavailable("it disconnected before it proved the job's token"));
     return false;
   }
   from->received.append(bytes, static_cast<size_t>(got));

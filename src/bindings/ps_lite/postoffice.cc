@@ -116,7 +116,8 @@ void Postoffice::Send(const Message& message) {
   outgoing.sender = impl_->id;
   if (outgoing.recver == impl_->id) return impl_->Deliver(std::move(outgoing));
   const std::shared_ptr<Connection> connection = impl_->ConnectionTo(outgoing.recver);
-  if (connection == nullptr) Throw(Unavailable("there is no way to " + NameOf(outgoing.recver)));
+  if (connection == nullptr)
+    Throw(Unavailable("no connection leads to " + NameOf(outgoing.recver)));
   Check(connection->Send(outgoing).With(NameOf(outgoing.recver)));
 }
 

@@ -136,7 +136,7 @@ Status CheckpointService::AdmitWorker(const Hello& hello) {
     return Status::Ok();
   }
   if (!MustSendMarker(hello.client)) {
-    return Unavailable("a checkpoint is being cut; newcomers wait for a moment");
+    return Unavailable("a checkpoint is being cut: new workers have to wait for a moment");
   }
   // The worker's earlier session is dead, and its marker may never reach every server.
   Abort(current_, Aborted(fmt::format("worker {} was started again before all "

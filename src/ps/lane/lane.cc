@@ -340,8 +340,8 @@ void Lane::OpenSnapshot(int64_t id) {
 void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen) {
   if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
   if (id < no_cut_below_) {
-    return frozen(Aborted("its markers had come before, to a server that died or waited in vain"),
-                  {});
+    return frozen(
+        Aborted("its markers were sent to an earlier primary, or its beginning came too late"), {});
   }
   if (snapshot_.id != id) {
     EndCheckpoint(-1, Aborted("a later checkpoint began"));

@@ -130,7 +130,7 @@ bool Lane::Freeze() {
   if (snapshot_.id >= 0 && !snapshot_.begun &&
       ++snapshot_.blocked_departures > kMaxBlockedDepartures) {
     no_cut_below_ = std::max(no_cut_below_, snapshot_.id + 1);
-    EndCheckpoint(-1, Aborted("it was not begun here"));
+    EndCheckpoint(-1, Aborted("the checkpoint was not begun here"));
   }
   if (snapshot_.id >= 0) return false;
   SetState(departure_->shard, ShardState::kLeaving);
@@ -175,7 +175,7 @@ Status Lane::ApplyCopiedRows(std::string_view content, uint64_t move) {
   Table* table = FindTable(id);
   if (table == nullptr || table->saved_floats() != floats ||
       reader.remaining() != uint64_t{count} * (sizeof(Key) + uint64_t{floats} * sizeof(float))) {
-    return InvalidArgument("rows of a table that is not so");
+    return InvalidArgument("copied rows do not match their table");
   }
   std::vector<Key> keys(count);
   std::vector<float> row(floats);
@@ -186,7 +186,7 @@ Status Lane::ApplyCopiedRows(std::string_view content, uint64_t move) {
   for (const Key key : keys) {
     const auto arrival = arriving_.find(partition_->ShardOf(table->spec().key_space, key));
     if (move != 0 && (arrival == arriving_.end() || arrival->second.move != move)) {
-      return FailedPrecondition("rows of a shard that does not come from there");
+      return FailedPrecondition("copied rows of a shard that is not arriving from there");
     }
     TRY(reader.GetRaw(floats * sizeof(float), &bytes));
     std::memcpy(row.data(), bytes.data(), bytes.size());

@@ -18,7 +18,7 @@ Result<uint64_t> BackupReceiver::Connect(const Hello& hello,
   Lane& lane = context_->lane(hello.lane);
   Lane::Guard guard(lane);
   if (context_->role != ServerRole::kBackup || context_->stopped) {
-    return Unavailable(fmt::format("server {} takes no copy now", context_->options.index));
+    return Unavailable(fmt::format("server {} accepts no replica now", context_->options.index));
   }
   if (auto old = lane.primary_connection.lock(); old != nullptr && old != peer) {
     old->CloseAfterFlush(Aborted("the primary connected again"));
@@ -50,7 +50,7 @@ Status BackupReceiver::OnFrame(const Hello& from, const std::shared_ptr<ServerCo
   const int index = context_->options.index;
   Lane& lane = context_->lane(from.lane);
   if (context_->role != ServerRole::kBackup || lane.primary_connection.lock() != peer) {
-    return Aborted(fmt::format("server {} is no copy any more", index));
+    return Aborted(fmt::format("server {} is no backup any more", index));
   }
   if (head.id == 0 || head.id > lane.copied + 1) {
     return InvalidArgument(
@@ -62,7 +62,7 @@ Status BackupReceiver::OnFrame(const Hello& from, const std::shared_ptr<ServerCo
     try {
       TRY(Apply(from.lane, entry).With("an entry of the primary"));
     } catch (const std::bad_alloc&) {
-      return ResourceExhausted(fmt::format("server {} has no memory for a copy", index));
+      return ResourceExhausted(fmt::format("server {} has no memory for a replica", index));
     }
     lane.copied = head.id;
   }
@@ -121,7 +121,7 @@ Status BackupReceiver::ApplyRows(uint32_t lane_index, const Entry& entry) {
   const bool plain = head.key_bytes >= 4 && head.key_slot == 0 && !WantsRows(head);
   if (!plain || payload.size() != head.payload ||
       (head.type != FrameType::kPush && head.type != FrameType::kCall)) {
-    return InvalidArgument("rows that do not fit");
+    return InvalidArgument("a rows entry of the wrong size or kind");
   }
   Session* session = lane.ReplicatedSession(entry.session, entry.client);
   session->last_seq = std::max(session->last_seq, head.id - 1);
@@ -161,7 +161,7 @@ Status BackupReceiver::ApplyControl(uint32_t lane_index, const Entry& entry) {
   TRY(reader.Get(&type));
   TRY(reader.GetString(&body, kMaxPayload));
   head.type = static_cast<FrameType>(type & 0xff);
-  if (!ChangesState(head.type)) return InvalidArgument("a control frame that changes nothing");
+  if (!ChangesState(head.type)) return InvalidArgument("a control frame that changes no state");
   Hello from;
   from.client = entry.client;
   from.session = entry.session;
@@ -210,7 +210,7 @@ Status BackupReceiver::ApplySession(Lane* lane, const Entry& entry) {
 }
 
 Status BackupReceiver::ApplyState(uint32_t lane, const Entry& entry) {
-  if (lane != 0) return InvalidArgument("an entry that belongs to the first lane");
+  if (lane != 0) return InvalidArgument("an entry that belongs to lane 0");
   switch (entry.kind) {
     case EntryKind::kServer:
       return ApplyServer(entry.content);
@@ -220,7 +220,7 @@ Status BackupReceiver::ApplyState(uint32_t lane, const Entry& entry) {
     case EntryKind::kBlob:
       return services_.blobs->ApplyEntry(entry);
     default:
-      return InvalidArgument("an entry of no kind");
+      return InvalidArgument("an entry of unknown kind");
   }
 }
 

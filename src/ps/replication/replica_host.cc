@@ -161,7 +161,7 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
         fmt::format("the rows of server {} are not at server {}", hello.server, options_.index));
   }
   if (!group->open) {
-    return Unavailable(fmt::format("server {} waits for its copy", hello.server));
+    return Unavailable(fmt::format("server {} waits for its backup", hello.server));
   }
   return group->core;
 }
@@ -169,14 +169,14 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::Route(const Hello& hello) {
 Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello) {
   if (hello.server < 0 || hello.server >= kMostServers || hello.from < 0 ||
       hello.from >= kMostServers || hello.from == options_.index || hello.session == 0) {
-    return InvalidArgument("a copy of a server that there is not");
+    return InvalidArgument("a replica of a server that does not exist");
   }
   const MemberView view = options_.members->Current();
   std::lock_guard lock(mu_);
   if (stop_ || fenced_) return Unavailable("the server stops");
   if (leaving_ && hello.clock == 0) return Unavailable("the server leaves");
   if (hello.incarnation < incarnations_[hello.from]) {
-    return Aborted(fmt::format("server {} has a later life", hello.from));
+    return Aborted(fmt::format("server {} has a later incarnation", hello.from));
   }
   ReplicaGroup* group = Find(hello.server);
   if (group != nullptr && !group->primary && group->copy_id == hello.session) return group->core;
@@ -186,8 +186,8 @@ Result<std::shared_ptr<ServerCore>> ReplicaHost::RouteReplica(const Hello& hello
     return Aborted(fmt::format("the rows of server {} are here under epoch {}, not {}",
                                hello.server, group->epoch, hello.epoch));
   }
-  if (hello.clock != 0 || hello.lane != 0) return NotFound("that copy is not here");
-  if (group != nullptr && group->primary) return Unavailable("it is still served here");
+  if (hello.clock != 0 || hello.lane != 0) return NotFound("that replica is not here");
+  if (group != nullptr && group->primary) return Unavailable("its rows are still served here");
   ServerOptions options = options_;
   options.index = hello.server;
   ReplicaGroup replica;
@@ -306,7 +306,7 @@ void ReplicaHost::Retire(const std::string& why) {
 
 Result<OpenedConnection> ReplicaHost::Dial(const std::string& address, const Hello& hello) {
   const bool local = address.starts_with("inproc:");
-  if (local && inproc_ == nullptr) return FailedPrecondition("there is no hub");
+  if (local && inproc_ == nullptr) return FailedPrecondition("this server has no in-process hub");
   return (local ? inproc_ : tcp_)->Dial(address, hello, kDialTimeout);
 }
 

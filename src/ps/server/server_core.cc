@@ -132,7 +132,7 @@ Result<std::shared_ptr<ServerCore>> ServerCore::Route(const Hello& hello) {
   if (host != nullptr) return host->Route(hello);
   if (hello.kind != HelloKind::kCopy) return std::shared_ptr<ServerCore>();
   return FailedPrecondition(
-      fmt::format("server {} keeps no copies: start all servers with the same number of copies",
+      fmt::format("server {} keeps no replicas: start all servers with the same number of copies",
                   options().index));
 }
 
@@ -183,7 +183,7 @@ Result<Welcome> ServerCore::JoinServer(const Hello& hello,
     welcome.last_seq = host->AnswerRecoveryLookup(hello) ? 1 : 0;
     return welcome;
   }
-  if (hello.lane >= lanes()) return InvalidArgument("a copy of a lane that there is not");
+  if (hello.lane >= lanes()) return InvalidArgument("a replica of a lane that does not exist");
   if (hello.kind == HelloKind::kMove) {
     if (context_.serves_clients()) return welcome;
     return Unavailable(fmt::format("server {} is not served here", hello.server));
@@ -288,7 +288,7 @@ Status ServerCore::HandleServerFrame(const Hello& from,
     return HandleMoveFrame(from, peer, head, body);
   }
   if (head.type != FrameType::kReplicate || from.kind != HelloKind::kCopy) {
-    return InvalidArgument("only a primary sends entries, and nothing else");
+    return InvalidArgument("a primary's connection carries log entries only");
   }
   return backup_.OnFrame(from, peer, head, body);
 }
@@ -309,7 +309,8 @@ Status ServerCore::HandleMoveFrame(const Hello& from, const std::shared_ptr<Serv
     answer(Status::Ok(), EncodeRestorePoint(checkpoints_.restore_point(in_use)));
     return Status::Ok();
   }
-  if (from.kind != HelloKind::kMove) return InvalidArgument("a claim that asks for something else");
+  if (from.kind != HelloKind::kMove)
+    return InvalidArgument("a recovery lookup may only ask for shards and the restore point");
   try {
     status = shards_.ApplyMoveFrame(from, head, body);
   } catch (const std::bad_alloc&) {

@@ -360,7 +360,8 @@ Status ShardService::ApplyMoveFrame(const Hello& from, const FrameHeader& head,
     LogControl(&lane, no_client, head, body);
     return Status::Ok();
   }
-  if (head.type != FrameType::kReplicate) return InvalidArgument("a frame that moves nothing");
+  if (head.type != FrameType::kReplicate)
+    return InvalidArgument("a frame that does not belong to a shard move");
   Entry entry;
   TRY(ReadEntry(body, &entry));
   if (entry.kind == EntryKind::kArriving) {
@@ -373,7 +374,7 @@ Status ShardService::ApplyMoveFrame(const Hello& from, const FrameHeader& head,
   } else if (entry.kind == EntryKind::kCopyRows) {
     TRY(lane.ApplyCopiedRows(entry.content, from.session));
   } else {
-    return InvalidArgument("an entry that moves nothing");
+    return InvalidArgument("an entry that does not belong to a shard move");
   }
   if (lane.log.on())
     lane.Log(BeginEntry(entry.kind, -1, entry.session) + std::string(entry.content));
@@ -406,7 +407,7 @@ Status ShardService::ApplyEntry(uint32_t lane_index, const Entry& entry) {
   TRY(reader.Get(&shard));
   TRY(reader.Get(&epoch));
   if (shard >= context_->partition.shards())
-    return InvalidArgument("a shard that there is not arrives");
+    return InvalidArgument("the index of an arriving shard is out of range");
   return lane.PrepareArrival(shard, epoch, entry.session);
 }
 

@@ -391,8 +391,9 @@ Status TcpConnection::SendWelcome(const Welcome& welcome) {
   if (pipe_ != nullptr) {
     // The last that goes over the socket.
     const long sent = SendSome(fd_.get(), frame.data(), frame.size());
-    return sent == static_cast<long>(frame.size()) ? Status::Ok()
-                                                   : Unavailable("the client does not listen");
+    return sent == static_cast<long>(frame.size())
+               ? Status::Ok()
+               : Unavailable("the client does not read its socket");
   }
   if (core_->options().shared_memory && IsLocalSocket(fd_.get())) {
     const Status handed = SendMemoryDescriptor(frame);
@@ -528,7 +529,7 @@ Status TcpConnection::Send() {
       blocked_ = true;
       return Status::Ok();
     }
-    if (sent < 0) return Unavailable("the client no longer takes answers");
+    if (sent < 0) return Unavailable("the client no longer reads its answers");
     core_->wire_bytes_out.fetch_add(static_cast<uint64_t>(sent), std::memory_order_relaxed);
     sending_.Consume(static_cast<size_t>(sent));
   }

@@ -133,7 +133,7 @@ Status SendWithDescriptor(int fd, std::string_view bytes, int descriptor) {
   std::memcpy(CMSG_DATA(head), &descriptor, sizeof descriptor);
   const ssize_t sent = ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent != static_cast<ssize_t>(bytes.size())) {
-    return Unavailable("the client does not take the welcome");
+    return Unavailable("the client does not read the welcome");
   }
   return Status::Ok();
 }
