@@ -57,7 +57,7 @@ SHOAL_PS_INLINE namespace v1 {
     std::string message_;
   };
 
-  // What Result::value() throws.
+  // Thrown by Result::value().
   class Error : public std::runtime_error {
    public:
     explicit Error(Status status)

@@ -38,7 +38,7 @@ enum class Code : uint8_t {
 // "not found", "unavailable", … as they stand in messages and JSON.
 std::string_view CodeName(Code code);
 
-// What a process that fails with this code exits with (design.md §12): 1 failed, 2 usage, 3 not
+// The exit code of a process that fails with this code (design.md §12): 1 failed, 2 usage, 3 not
 // allowed, 4 not found, 5 unreachable, 130 cancelled.
 int ExitCodeOf(Code code);
 

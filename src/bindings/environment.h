@@ -24,7 +24,7 @@ Environment ProcessEnvironment();
 // "" if there is none.
 std::string EnvironmentVariable(const Environment& env, const std::string& name);
 
-// One task's task in its job.
+// The identity of this task in its job.
 struct TaskIdentity {
   std::string role;
   int index = 0;
@@ -44,7 +44,7 @@ Result<TaskIdentity> ReadTaskIdentity(const Environment& env);
 // are, or says that this one has no port.
 Result<std::vector<std::string>> AddressesOf(const framework::ClusterDescription& cluster,
                                              std::string_view role);
-// How many tasks a role has; 0 if there is no such role.
+// The number of tasks of a role; 0 if there is no such role.
 int TaskCount(const framework::ClusterDescription& cluster, std::string_view role);
 
 // The addresses of a role over the life of the job: SHOAL_CLUSTER_FILE is read again when it has

@@ -18,7 +18,7 @@ namespace shoal::net {
 // Not thread-safe, but for Cancel. Never blocks.
 class ByteChannel {
  public:
-  // What a read or write came to.
+  // The result of a read or write.
   struct Step {
     size_t bytes = 0;    // that went
     bool end = false;    // of a read: nothing comes any more

@@ -26,7 +26,7 @@ struct Url {
 // InvalidArgument says what is wrong with it.
 Result<Url> ParseUrl(const std::string& text);
 
-// What a connection became once the other side agreed to speak another protocol on it.
+// A connection whose other side has agreed to speak another protocol on it.
 struct UpgradedChannel {
   std::unique_ptr<ByteChannel> channel;
   std::string early;  // what came with the reply's head

@@ -27,7 +27,7 @@ struct FreeBio {
 };
 using Bio = std::unique_ptr<BIO, FreeBio>;
 
-// What OpenSSL said last on this thread; its queue is empty then.
+// The last error of OpenSSL on this thread; empties its queue.
 std::string LastWords() {
   const unsigned long code = ERR_peek_last_error();  // NOLINT: OpenSSL's type
   ERR_clear_error();

@@ -377,7 +377,7 @@ class DialHandle final : public Connecting {
   std::shared_ptr<Dial> dial_;
 };
 
-// What the server shares with the connections that are still shaking hands.
+// State that the server shares with the connections in their handshake.
 struct Shared {
   Loop* loop;
   std::string path;

@@ -102,7 +102,7 @@ class Planner {
         continue;
       }
       if (HasShards(most)) break;
-      // What it holds does not move.
+      // Its fixed bytes do not move.
       takes_part_.erase(most);
       total_ -= servers_[most];
     }

@@ -48,11 +48,11 @@ std::string EncodeShards(const ShardMap& map);
 // InvalidArgument or OutOfRange: not a map of so many shards.
 Status DecodeShards(std::string_view bytes, uint32_t shards, ShardMap* map);
 
-// What a server says of itself when it is asked what its shards weigh.
+// Flags of a server in its answer to kShardBytes.
 inline constexpr uint64_t kShardsLeave = 1;    // it leaves
 inline constexpr uint64_t kShardsDrained = 2;  // it gets no rows by itself
 
-// What one shard weighs, and a decision to move it.
+// The load of one shard, and a decision to move it.
 struct ShardLoad {
   uint32_t shard = 0;
   Owner owner;

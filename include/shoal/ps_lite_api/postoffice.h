@@ -1,4 +1,4 @@
-// What shoal/ps_lite_compat.h stands on: one node of a ps-lite job (scheduler, server or worker),
+// The base of shoal/ps_lite_compat.h: one node of a ps-lite job (scheduler, server or worker),
 // its connections to the others, and the queues of messages received.
 //
 // ps-lite's programs know one node a process, so there is one, Postoffice::Get(). Its role and

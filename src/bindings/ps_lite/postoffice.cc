@@ -1,4 +1,4 @@
-// What programs call of shoal/ps_lite_api/postoffice.h.
+// The public functions of shoal/ps_lite_api/postoffice.h.
 #include <algorithm>
 
 #include "bindings/environment.h"

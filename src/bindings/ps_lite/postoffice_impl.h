@@ -1,5 +1,5 @@
-// What is inside Postoffice and Customer (shoal/ps_lite_api/postoffice.h): one node of a ps-lite
-// job.
+// The implementation of Postoffice and Customer (shoal/ps_lite_api/postoffice.h): one node of a
+// ps-lite job.
 //
 // The scheduler is connected to all nodes and relays messages without a direct connection; workers
 // have a connection to every server. Each connection has a thread that receives.

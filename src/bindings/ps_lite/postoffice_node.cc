@@ -124,7 +124,7 @@ void Postoffice::Impl::HandleMessage(const std::shared_ptr<Connection>& connecti
   if (next != nullptr) (void)next->Send(message);
 }
 
-// One connection's whole life.
+// Receives from one connection until its end.
 void Postoffice::Impl::ReceiveFrom(std::shared_ptr<Connection> connection) {
   Message message;
   shoal::Status status;

@@ -69,7 +69,8 @@ class CheckpointWriter {
   uint64_t records_ = 0;
 };
 
-// What a file holds, piece by piece. Views are valid during the call. An error stops the reading.
+// Receives the content of a file, piece by piece. Views are valid during the call. An error stops
+// the reading.
 class CheckpointVisitor {
  public:
   virtual ~CheckpointVisitor() = default;

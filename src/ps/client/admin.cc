@@ -26,7 +26,7 @@ std::vector<Channel*> ChannelsOfOwners(ClientCore* core) {
 constexpr int kCutAttempts = 10;  // while shards move
 constexpr Duration kOthersWithin = std::chrono::seconds(2);
 
-// One checkpoint's course; undone unless it was committed.
+// One checkpoint from start to commit; aborts it on destruction unless it was committed.
 class Course {
  public:
   Course(ClientCore* core, TimePoint deadline) : core_(core), deadline_(deadline) {
@@ -159,7 +159,7 @@ class Course {
     head.argument = static_cast<uint64_t>(info_.id);
     const TimePoint soon = std::min(deadline_, RealClock::Get()->Now() + kOthersWithin);
     for (Channel* lane : lanes) {
-      // One that is not there has nothing to abort.
+      // A server that is not reachable has nothing to abort.
       if (lane->lane() != 0 || !lane->up()) continue;
       (void)lane->FinishCall(lane->StartCall(head, {}, true), soon);
     }

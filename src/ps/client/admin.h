@@ -43,9 +43,8 @@ class Admin {
   // refused with FailedPrecondition.
   Result<CheckpointInfo> Checkpoint(Duration timeout = std::chrono::seconds(120));
 
-  // What each server says of its tables, its most wanted keys and what went through it; by server,
-  // empty for indices that are not there.
-  // Rows that are pushed meanwhile may be in it or not.
+  // Each server's tables, most requested keys and counters; by server index, empty for servers that
+  // do not exist. Concurrent pushes may be included or not.
   Result<std::vector<ServerReport>> Describe(Duration timeout = std::chrono::seconds(10));
 
   // Evens out how many bytes servers hold, while training goes on: shards are given from those that

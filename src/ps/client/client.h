@@ -41,8 +41,8 @@ struct ClientOptions {
   std::shared_ptr<InProcessHub> hub;  // for servers whose address is "inproc:NAME"; may be null
   bool shared_memory = true;          // instead of TCP, with servers of this host
   bool ucx = false;  // over UCX instead of both; the servers must be willing (ServerOptions::ucx)
-  // How long a thread that waits for answers polls before it sleeps: it hears of them sooner, and
-  // keeps a processor from others.
+  // A thread that waits for answers polls for this long before it sleeps: answers arrive sooner, at
+  // the cost of a processor.
   Duration poll_for = std::chrono::microseconds(100);
   Duration connect_timeout = std::chrono::seconds(30);    // to reach all servers at first
   Duration reconnect_timeout = std::chrono::seconds(30);  // for one that went away

@@ -179,8 +179,8 @@ Status ClientCore::ConnectServer(int server, TimePoint deadline, Welcome* welcom
   return Status::Ok();
 }
 
-// What it has to know before any request: tables, and that a checkpoint's marker has gone out
-// before it. A marker of an old checkpoint would begin a cut that is never ended.
+// Tells a new server before any request: the tables, and the marker of a checkpoint that has gone
+// out to the others. A marker of an old checkpoint would begin a cut that is never ended.
 void ClientCore::OnServerConnected(int server) {
   const int64_t marked = markers_.last();
   const bool under_way = marked >= 0 && marked == CheckpointUnderWay(&leader());

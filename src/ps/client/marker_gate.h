@@ -38,7 +38,7 @@ class MarkerGate {
   void RequestMarker(int64_t checkpoint);
 
  private:
-  // How deep this thread is inside this gate.
+  // The number of nested scopes of this thread.
   int& ScopeDepth();
   void SendMarkerLocked(std::unique_lock<std::mutex>* lock);
 

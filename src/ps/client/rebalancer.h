@@ -15,7 +15,7 @@ namespace shoal::ps {
 class Channel;
 class ClientCore;
 
-// What the servers that are connected hold.
+// The loads of the connected servers.
 struct ServerLoads {
   std::vector<ShardLoad> shards;
   std::vector<uint32_t> lanes;          // by server; 0: takes no rows

@@ -148,8 +148,8 @@ void Redirector::SendRedirects() {
   MarkerGate& gate = core_->gate();
   gate.CloseRoutes();
   gate.AwaitRoutes();
-  // What is under way comes back first: sent again before it, a request would be refused after it,
-  // and later be sent after it.
+  // Waits for the requests under way: a request that was sent again before them could be refused
+  // after them, and later be sent after them.
   AwaitChannels();
   core_->UseShards();
   std::deque<Redirect> redirects;

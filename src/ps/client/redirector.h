@@ -37,9 +37,9 @@ class Redirector {
   bool DefersMarker(int64_t checkpoint);
   // Waits until nothing is left. False: the deadline passed.
   bool AwaitAll(TimePoint deadline);
-  // How many came so far.
+  // The number of redirects added so far.
   uint64_t received();
-  // What it still has fails. After the channels have failed, so that nothing holds its thread.
+  // Fails what is not sent yet. After the channels have failed, so that nothing holds its thread.
   void Stop();
 
  private:

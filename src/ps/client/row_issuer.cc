@@ -248,7 +248,7 @@ Status RowIssuer::Flush(TimePoint deadline) {
     if (!core_->redirector().AwaitAll(deadline)) {
       return DeadlineExceeded("requests whose rows have moved were not answered in time");
     }
-    // What was sent elsewhere meanwhile may be unanswered there.
+    // Redirected requests may be unanswered at their new server.
     if (core_->redirector().received() == taken) return Status::Ok();
   }
 }

@@ -25,7 +25,7 @@ class ServerDialer {
   // Both outlive it.
   ServerDialer(const ClientOptions* options, Members* members);
 
-  // What a dial is for.
+  // The lane to dial, and the fields of the hello.
   struct Target {
     int server = 0;
     uint32_t lane = 0;

@@ -66,7 +66,7 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<ServerConn
     old_peer->CloseAfterFlush(Aborted("the client connected again"));
     QueueFlush(std::move(old_peer));
   }
-  // What was answered will not come again; a backup knows only of what changes rows.
+  // Answered requests do not come again; a backup knows only of requests that change rows.
   session.last_seq = std::max(session.last_seq, hello.first_seq - 1);
   session.peer = peer;
   session.key_cache.Clear();
@@ -384,8 +384,8 @@ void Lane::EndCheckpoint(int64_t id, const Status& why) {
   NextCutInterval();
 }
 
-// What came behind the cut is already marked with the next epoch. A byte holds so many of them that
-// to begin anew costs nothing worth saving: the next checkpoint is whole.
+// Pushes behind the cut are already marked with the next interval. When the byte of its number is
+// full, a new generation begins, and the next checkpoint is whole.
 void Lane::NextCutInterval() {
   if (cut_interval_.number == 0) return;
   const bool full = cut_interval_.number >= UINT8_MAX - 1;

@@ -1,4 +1,4 @@
-// One thread's share of a server: the rows of some shards, and what each client has sent to them.
+// One thread's share of a server: the rows of some shards, and the state of each client's requests.
 //
 // Lane::Guard takes the lane's lock, which covers everything below. The lane's own thread
 // (tcp_server.cc), in-process clients (in_process_transport.cc), the checkpoint's writer and the
@@ -58,7 +58,7 @@ struct CutInterval {
 // BeginCheckpoint, EndCheckpoint), and at most one shard departs.
 class Lane {
  public:
-  // What is pointed to must outlive the lane; no functions: null.
+  // All that is pointed to must outlive the lane. `functions`: null for none.
   Lane(const Partition* partition, Owner self, const Functions* functions);
 
   // Dense tables that need more are refused. Before the first table.

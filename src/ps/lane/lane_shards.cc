@@ -96,7 +96,7 @@ bool Lane::ApplyShardMap(const ShardMap& map) {
     }
     arriving_.erase(shard);
     SetState(shard, ShardState::kHere);
-    // What its senders had pushed to it before their markers may come only now.
+    // Pushes that were sent to the shard before the markers may arrive only now.
     if (snapshot_.id >= 0 && !snapshot_.frozen) snapshot_.torn = true;
   }
   return some;

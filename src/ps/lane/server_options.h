@@ -1,4 +1,4 @@
-// How one server is started: the options that Server::Start and the services of a server read.
+// The options of a server, which Server::Start and the services of a server read.
 //
 // Plain data; constant once the server runs.
 #pragma once

@@ -1,5 +1,5 @@
-// How a server leaves while the job goes on: it gives its rows to the others, waits until its
-// clients have let go of it, and stops (docs/design/partition.md, "Servers come and go").
+// A server that leaves while the job goes on: it gives its rows to the others, waits until its
+// clients have disconnected, and stops (docs/design/partition.md, "Servers come and go").
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a server says of itself: counters, hot keys, memory, queues, checkpoints (metrics.h).
+// A server's metrics: counters, hot keys, memory, queues, checkpoints (metrics.h).
 #include <algorithm>
 #include <map>
 

@@ -88,7 +88,7 @@ int LookUpInitialServers(const ServerOptions& options);
 // Tells all others that this incarnation of the server is over: what they have copies of is theirs.
 void AnnounceShutdown(const ServerOptions& options);
 
-// What a server that starts again has to know before it restores anything: asks all others that
+// The shard map that a server which starts again needs before it restores: asks all others that
 // can be reached within `patience`.
 Result<ShardMap> LearnShards(ShardDialer* dialer, uint32_t shards, Duration patience);
 

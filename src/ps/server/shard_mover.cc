@@ -104,7 +104,7 @@ Status ShardMover::MoveOne(const MoveRequest& order, MoveReport* report) {
   uint32_t lane = 0;
   ShardAssignment place;
   TRY(shards_->BeginDeparture(order.shard, &lane, &place));
-  // Whatever happens below: unless it was given away, the shard is served here again.
+  // On every return below: unless it was given away, the shard is served here again.
   const auto end = std::shared_ptr<void>(nullptr, [&](void*) { shards_->EndDeparture(lane); });
   if (place.owner == order.to) return Status::Ok();
   TRY_ASSIGN(rows_, dialer_.Dial(HelloTo(order.to.server, order.to.lane), kDialTimeout));

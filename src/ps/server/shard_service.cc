@@ -398,8 +398,8 @@ Status ShardService::ApplyEntry(uint32_t lane_index, const Entry& entry) {
       std::lock_guard lock(map_mu_);
       map_.Merge(map);
     }
-    // What the primary's lane went by then, not what other lanes' logs have told since: a shard
-    // would be here before its rows, which this lane's log has yet to bring.
+    // The map that the primary's lane used then, not what other lanes' logs have told since: a
+    // shard would be here before its rows, which this lane's log has yet to bring.
     AdoptShards(&lane, map);
     return Status::Ok();
   }

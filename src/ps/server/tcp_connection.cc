@@ -17,11 +17,11 @@
 namespace shoal::ps {
 namespace {
 
-// One read: what stays in the second-level cache until it is applied.
+// Bytes of one read: few enough to stay in the second-level cache until they are applied.
 constexpr size_t kReadBytes = 256u << 10;
 constexpr size_t kUsualBuffer = 1u << 20;
 constexpr int kReadsATurn = 4;  // then other connections get theirs
-// What was taken out of a ring, or put in, is shown to the client in steps of this size.
+// The client sees what was taken out of a ring, or put in, in steps of this size.
 constexpr size_t kRingStep = 32u << 10;
 
 bool IsRowRequest(FrameType type) {
@@ -335,7 +335,7 @@ Status TcpConnection::GatherFrame(bool* whole) {
   return Status::Ok();
 }
 
-// What was handled and answered becomes the client's to see.
+// Publishes what was handled and answered to the client.
 void TcpConnection::PublishToRing() {
   const bool full = reader_->Release();
   const bool sleeps = writer_->Publish();

@@ -31,7 +31,7 @@ namespace {
 
 // Connections that have not proven the token: so many from this host, and so many from others.
 constexpr size_t kMaxUnproven = 256;
-// How long nothing is accepted after descriptors ran out.
+// The pause in accepting after descriptors ran out.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
 constexpr Duration kTellEvery = std::chrono::minutes(1);
 constexpr uint64_t kLoggedEach =

@@ -23,7 +23,7 @@ constexpr int kReadsATurn = 4;
 constexpr size_t kGathered = 16u << 10;
 // Queued bytes beyond this are sent without waiting for a batch.
 constexpr size_t kEnough = 256u << 10;
-// What was taken out of the ring is given back to the writer in steps of this size.
+// Space that was read is given back to the ring's writer in steps of this size.
 constexpr size_t kReleaseBytes = 32u << 10;
 
 }  // namespace

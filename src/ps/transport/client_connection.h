@@ -138,7 +138,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   uint32_t events_ = 0;
 };
 
-// What the channel holds.
+// The Connection that a channel owns; its destruction closes the connection.
 class ClientConnectionHandle final : public Connection {
  public:
   explicit ClientConnectionHandle(std::shared_ptr<ClientConnection> stream)

@@ -24,7 +24,7 @@ namespace shoal::ps {
 inline constexpr size_t kRingBytes = 2u << 20;
 inline constexpr size_t kMinRingBytes = 256u << 10;
 inline constexpr size_t kMaxRingBytes = 64u << 20;
-// What goes into a ring in one piece at most; more goes through it in pieces.
+// The largest frame that goes into a ring in one piece; larger ones go through it in pieces.
 inline constexpr size_t kRingFrame = kMinRingBytes / 2;
 
 // As it lies in the shared memory. Indices count bytes since the beginning.
@@ -107,7 +107,8 @@ class RingReader {
 
   // Looks for more; true if something has come since the last look, or the ring is broken.
   bool CheckForData();
-  // What the last CheckForData saw and was not consumed. The writer may still change it.
+  // The bytes that the last CheckForData found and that were not consumed. The writer may still
+  // change them.
   std::string_view view() const { return {bytes_ + (tail_ & (size_ - 1)), head_ - tail_}; }
   void Consume(size_t n) { tail_ += n; }
   // Gives what was consumed back to the writer. True: the writer waits for room and must be woken.
@@ -127,7 +128,7 @@ class RingReader {
   bool broken_ = false;
 };
 
-// One look of a loop that waits without sleeping.
+// The pause in each turn of a loop that waits without sleeping.
 inline void SpinPause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -1,4 +1,4 @@
-// How clients reach servers: by address, within the process or over TCP.
+// The transports between clients and servers: in-process, TCP, shared memory, UCX.
 //
 // "inproc:NAME" is a server of this process that registered with the same InProcessHub: requests
 // run in the caller's thread, rows go straight between the caller's memory and the tables.
@@ -43,7 +43,7 @@ class InProcessHub {
 // rows; or shards that one server gives to another (docs/design/partition.md).
 enum class HelloKind : uint8_t { kClient = 0, kCopy = 1, kRecoveryLookup = 2, kMove = 3 };
 
-// What a client says first on a connection to one lane of a server.
+// The first message of a client on a connection to one lane of a server.
 struct Hello {
   int32_t client = -1;     // worker index; -1: observer
   uint64_t session = 0;    // of the Client object; never 0
@@ -58,7 +58,7 @@ struct Hello {
   std::string ucx = {};     // where bytes come in over UCX (ucx_pipe.h); empty: not that way
 };
 
-// What the server answers.
+// The server's answer.
 struct Welcome {
   uint64_t instance = 0;             // random, of the Server object
   int32_t server = 0;                // its index
@@ -83,7 +83,7 @@ struct RowChunk {
   uint32_t dim = 0;
   ConstRows deltas;  // indexed like keys; empty for a pull
   Rows out;          // likewise; empty for a push
-  // What travels instead of deltas where they are not f32: n rows of WireRowBytes each.
+  // The encoded deltas where they are not f32: n rows of WireRowBytes each.
   const char* coded = nullptr;
   std::string_view argument;  // a call's
   // A call's argument and the keys as they travel, if they have been written already.
@@ -105,13 +105,13 @@ class ConnectionHandler {
   // `body` is valid during the call. For an answer with rows, `body` holds them one after the
   // other, or is empty when the connection has already put them where RowChunk::out said.
   virtual void OnFrame(const FrameHeader& head, std::string_view body) = 0;
-  // What Connection::Takes refused may be taken now.
+  // A frame that Connection::Takes refused may be sent now.
   virtual void OnRoom() {}
   // The last call.
   virtual void OnClosed(const Status& why) = 0;
 };
 
-// What a look for answers found.
+// The result of one poll.
 enum class PollResult : uint8_t {
   kNothing,  // or another thread is at it
   kSome,
@@ -125,7 +125,7 @@ class Connection {
   virtual ~Connection() = default;
   // Begins delivery to `handler`, which must live until Close returned.
   virtual void Start(ConnectionHandler* handler) = 0;
-  // What out.rows points to must stay valid until the answer. Never blocks on the network.
+  // The memory behind out.rows must stay valid until the answer. Never blocks on the network.
   virtual void Send(const Outgoing& out) = 0;
   // True where bytes cost more than the work of coding keys in fewer.
   virtual bool SavesBytes() const { return false; }

@@ -33,7 +33,7 @@ Status CheckUcxAvailable();
 // The tag of a connection's messages, for Expect. Secret, as the token is.
 uint64_t UcxTag(std::string_view token, const Nonces& nonces);
 
-// What came of the wish to sleep.
+// The result of Sleep.
 enum class UcxSleep : uint8_t {
   kAsleep,
   kDataPending,  // there is something to receive
@@ -45,7 +45,7 @@ class UcxPipe {
  public:
   // FailedPrecondition without UCX (CheckUcxAvailable), or without a way of UCX's on this machine.
   static Result<std::unique_ptr<UcxPipe>> Make();
-  // What was not sent is lost. The other end must learn of it by other means.
+  // Unsent bytes are lost. The other end must learn of the end by other means.
   ~UcxPipe();
   UcxPipe(const UcxPipe&) = delete;
   UcxPipe& operator=(const UcxPipe&) = delete;
@@ -62,7 +62,7 @@ class UcxPipe {
   // Takes bytes, at most as many as there is room for, in the pieces' order. Returns how many. A
   // broken pipe takes all, and drops them.
   size_t Send(std::span<const iovec> pieces);
-  // Moves things on, then copies what has come; 0: nothing. A caller that got no room from Send may
+  // Makes progress, then copies received bytes; 0: none. A caller that got no room from Send may
   // have some now.
   size_t Receive(char* to, size_t room);
   // Not OK once the pipe is broken.
