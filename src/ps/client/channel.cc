@@ -30,6 +30,12 @@ void PutRows(ValueType type, const char* from, const RowChunk& part) {
   }
 }
 
+// Not kDone: `late` as DeadlineExceeded, or that the wait was interrupted.
+Status StatusOf(Awaited awaited, std::string late) {
+  return awaited == Awaited::kLate ? DeadlineExceeded(std::move(late))
+                                   : Cancelled("the wait was interrupted");
+}
+
 }  // namespace
 
 Channel::Channel(int server, uint32_t lane, size_t window_bytes, TicketTable* tickets, Hooks hooks)
@@ -59,7 +65,7 @@ bool Channel::failed() const {
 
 uint64_t Channel::first_unanswered() const {
   std::lock_guard lock(mu_);
-  return first_seq_;
+  return window_.first;
 }
 
 Counters Channel::counters() const {
@@ -73,8 +79,7 @@ std::shared_ptr<Connection> Channel::connection() const {
 }
 
 template <typename Done>
-Channel::Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline,
-                                const Done& done) {
+Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done) {
   ConnectionPoller poller;
   while (!done()) {
     std::shared_ptr<Connection> connection = connection_;
@@ -94,11 +99,6 @@ Channel::Awaited Channel::Await(std::unique_lock<std::mutex>* lock, TimePoint de
     if (interrupted && !done()) return Awaited::kInterrupted;
   }
   return Awaited::kDone;
-}
-
-Status Channel::StatusOf(Awaited awaited, std::string late) {
-  return awaited == Awaited::kLate ? DeadlineExceeded(std::move(late))
-                                   : Cancelled("the wait was interrupted");
 }
 
 void Channel::OnRoom() {
@@ -127,7 +127,7 @@ void Channel::SendPending(Connection* connection, const Pending& pending) {
 
 // Under the lock. A server whose rows have all gone needs no marker.
 bool Channel::HasUnansweredChunks() const {
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     if (slots_[seq % kSlots].ticket != kNoTicket) return true;
   }
   return false;
@@ -145,8 +145,8 @@ bool Channel::Suspend() {
     std::lock_guard lock(mu_);
     if (HasUnansweredChunks() || !calls_.empty()) return false;
     markers = UnansweredMarkers();
-    first_seq_ = next_seq_;
-    bytes_in_flight_ = 0;
+    window_.first = window_.next;
+    window_.bytes = 0;
     suspended_ = true;
     connection = std::move(connection_);
     connection_ = nullptr;
@@ -160,7 +160,7 @@ bool Channel::Suspend() {
 // Under the lock.
 std::vector<int64_t> Channel::UnansweredMarkers() const {
   std::vector<int64_t> checkpoints;
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     const FrameHeader& head = slots_[seq % kSlots].head;
     if (head.type == FrameType::kMarker) {
       checkpoints.push_back(static_cast<int64_t>(head.argument));
@@ -190,7 +190,7 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
       }
     }
     keys_.Clear();
-    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq)
+    for (uint64_t seq = window_.first; seq != window_.next; ++seq)
       SendPending(connection.get(), SlotOf(seq));
     for (auto& [id, call] : calls_) {
       if (restarted && call->same_instance) {
@@ -251,11 +251,11 @@ void Channel::Fail(const Status& why) {
     if (!failed_.ok()) return;
     failed_ = why;
     markers = UnansweredMarkers();
-    for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+    for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
       if (SlotOf(seq).ticket != kNoTicket) tickets.push_back(SlotOf(seq).ticket);
     }
-    first_seq_ = next_seq_;
-    bytes_in_flight_ = 0;
+    window_.first = window_.next;
+    window_.bytes = 0;
     for (auto& [id, call] : calls_) {
       if (call->done) continue;
       call->done = true;
@@ -289,19 +289,20 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
     std::unique_lock lock(mu_);
     const size_t bytes = part.n * part.dim * sizeof(float);
     const auto fits = [&] {
-      if (!failed_.ok() || InFlight() == 0) return true;
-      return InFlight() < kSlots - kSlotsForMarkers && bytes_in_flight_ + bytes <= window_bytes_ &&
+      if (!failed_.ok() || window_.in_flight() == 0) return true;
+      return window_.in_flight() < kSlots - kSlotsForMarkers &&
+             window_.bytes + bytes <= window_bytes_ &&
              (connection_ == nullptr ||
               connection_->Takes(sizeof(FrameHeader) + bytes + part.n * sizeof(Key)));
     };
     if (const Awaited room = Await(&lock, deadline, fits); room != Awaited::kDone) {
       return StatusOf(room, fmt::format("server {} ({}) does not take more requests: {} are "
                                         "unanswered",
-                                        server_, address_, InFlight()));
+                                        server_, address_, window_.in_flight()));
     }
     if (!failed_.ok()) return failed_;
     tickets_->AddChunk(ticket);
-    head.id = next_seq_++;
+    head.id = window_.next++;
     Pending& pending = SlotOf(head.id);
     pending.head = head;
     pending.part = part;
@@ -322,7 +323,7 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
     pending.ticket = ticket;
     pending.bytes = bytes;
     pending.since = since;
-    bytes_in_flight_ += bytes;
+    window_.bytes += bytes;
     counters_.requests += 1;
     if (HasDeltas(head)) {
       counters_.rows_pushed += part.n;
@@ -340,8 +341,8 @@ bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
   {
     std::lock_guard lock(mu_);
     // With so many markers unanswered no checkpoint succeeds anyway.
-    if (!failed_.ok() || suspended_ || InFlight() >= kSlots) return false;
-    head.id = next_seq_++;
+    if (!failed_.ok() || suspended_ || window_.in_flight() >= kSlots) return false;
+    head.id = window_.next++;
     if (head.type == FrameType::kMarker) {
       marker_seq_ = head.id;
       marker_of_ = static_cast<int64_t>(head.argument);
@@ -404,7 +405,7 @@ Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimeP
 
 bool Channel::HasUnanswered(uint32_t ticket) const {
   std::lock_guard lock(mu_);
-  for (uint64_t seq = first_seq_; seq != next_seq_; ++seq) {
+  for (uint64_t seq = window_.first; seq != window_.next; ++seq) {
     if (slots_[seq % kSlots].ticket == ticket) return true;
   }
   return false;
@@ -412,13 +413,13 @@ bool Channel::HasUnanswered(uint32_t ticket) const {
 
 Status Channel::Flush(TimePoint deadline) {
   std::unique_lock lock(mu_);
-  const uint64_t until = next_seq_;
+  const uint64_t until = window_.next;
   const Awaited answers =
-      Await(&lock, deadline, [&] { return !failed_.ok() || first_seq_ >= until; });
+      Await(&lock, deadline, [&] { return !failed_.ok() || window_.first >= until; });
   if (!failed_.ok()) return failed_;
   if (answers == Awaited::kDone) return Status::Ok();
   return StatusOf(answers, fmt::format("server {} ({}) did not answer {} requests in time", server_,
-                                       address_, InFlight()));
+                                       address_, window_.in_flight()));
 }
 
 void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
@@ -442,8 +443,8 @@ void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
 
 // Answers come in the order of the requests. Under the lock.
 Status Channel::CheckAnswer(const FrameHeader& head, std::string_view body) {
-  if (InFlight() == 0 || head.id != first_seq_) {
-    return DataLoss(fmt::format("answered request {}, expected {}", head.id, first_seq_));
+  if (window_.in_flight() == 0 || head.id != window_.first) {
+    return DataLoss(fmt::format("answered request {}, expected {}", head.id, window_.first));
   }
   if (head.type == FrameType::kRefused) return Status::Ok();
   const Pending& pending = SlotOf(head.id);
@@ -499,12 +500,12 @@ void Channel::OnAnswer(const FrameHeader& head, std::string_view body) {
 
 uint32_t Channel::RetireOldest(Pending* oldest) {
   const uint32_t ticket = oldest->ticket;
-  bytes_in_flight_ -= oldest->bytes;
+  window_.bytes -= oldest->bytes;
   if (oldest->part.coded != nullptr) {
     spare_buffers_.push_back(std::move(oldest->coded));
     oldest->part.coded = nullptr;
   }
-  ++first_seq_;
+  ++window_.first;
   progress_.notify_all();
   return ticket;
 }
@@ -537,8 +538,8 @@ void Channel::OnMoved(const FrameHeader& head) {
   hooks_.moved(std::move(redirect));
   std::lock_guard lock(mu_);
   if (!failed_.ok()) return;
-  bytes_in_flight_ -= pending.bytes;
-  ++first_seq_;
+  window_.bytes -= pending.bytes;
+  ++window_.first;
   progress_.notify_all();
 }
 

@@ -21,6 +21,9 @@
 
 namespace shoal::ps {
 
+// The end of a wait.
+enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
+
 // A control request under way. Shared by its caller and its channel, whose lock guards it.
 struct Call {
   FrameHeader head;
@@ -145,19 +148,15 @@ class Channel final : public ConnectionHandler {
     TimePoint since{};
   };
 
-  enum class Awaited : uint8_t { kDone, kLate, kInterrupted };
   // Waits, with polling at first, until `done` holds, the deadline has passed or the caller's
   // program was interrupted. `lock` is mu_'s, let go of meanwhile.
   template <typename Done>
   Awaited Await(std::unique_lock<std::mutex>* lock, TimePoint deadline, const Done& done);
-  // Not kDone: `late` as DeadlineExceeded, or that it was interrupted.
-  static Status StatusOf(Awaited awaited, std::string late);
 
   Pending& SlotOf(uint64_t seq) { return slots_[seq % kSlots]; }
   bool HasUnansweredChunks() const;
   // Of which checkpoints markers are unanswered.
   std::vector<int64_t> UnansweredMarkers() const;
-  size_t InFlight() const { return static_cast<size_t>(next_seq_ - first_seq_); }
   void SendPending(Connection* connection, const Pending& pending);
   void OnAnswer(const FrameHeader& head, std::string_view body);
   void OnReply(const FrameHeader& head, std::string_view body);
@@ -186,9 +185,14 @@ class Channel final : public ConnectionHandler {
   bool closed_ = false;
   int closing_threads_ = 0;  // threads that end a connection
   std::vector<Pending> slots_;
-  uint64_t first_seq_ = 1;  // the oldest unanswered
-  uint64_t next_seq_ = 1;
-  size_t bytes_in_flight_ = 0;
+  // The unanswered requests: sequence numbers [first, next), and their row values.
+  struct Window {
+    uint64_t first = 1;
+    uint64_t next = 1;
+    size_t bytes = 0;
+    size_t in_flight() const { return static_cast<size_t>(next - first); }
+  };
+  Window window_;
   uint64_t marker_seq_ = 0;  // of the last marker
   int64_t marker_of_ = -1;   // its checkpoint
   uint64_t next_call_ = 1;
