@@ -48,7 +48,7 @@ void Postoffice::Impl::Fail(const shoal::Status& why) {
   std::vector<std::shared_ptr<Connection>> tell;
   {
     const std::lock_guard lock(mu);
-    if (ending || std::exchange(failing, true)) return;
+    if (phase == Phase::kEnding || std::exchange(failing, true)) return;
     if (id == kSchedulerId) {
       for (const auto& [node, connection] : connections) tell.push_back(connection);
       for (const Newcomer& one : newcomers) tell.push_back(one.connection);
@@ -88,7 +88,7 @@ void Postoffice::Impl::Deliver(Message message, std::optional<TimePoint> since) 
 // must not wait for ever.
 void Postoffice::Impl::WatchUndelivered() {
   std::unique_lock lock(mu);
-  while (!ending && failed.ok()) {
+  while (phase != Phase::kEnding && failed.ok()) {
     const auto oldest = std::find_if(undelivered.begin(), undelivered.end(),
                                      [](const Undelivered& one) { return one.message.request; });
     if (oldest == undelivered.end()) {
@@ -137,10 +137,11 @@ void Postoffice::Impl::ReceiveFrom(std::shared_ptr<Connection> connection) {
     for (const auto& [other, its] : connections) {
       if (its == connection) node = other;
     }
-    polite = ending || node == 0 || gone.contains(node);
+    polite = phase == Phase::kEnding || node == 0 || gone.contains(node);
     if (node == 0)
       std::erase_if(newcomers, [&](const Newcomer& one) { return one.connection == connection; });
-    if (ending) gone.insert(node);  // its good-bye may have gone down with the connection
+    if (phase == Phase::kEnding)
+      gone.insert(node);  // its good-bye may have gone down with the connection
     changed.notify_all();
   }
   if (!polite) {
@@ -167,7 +168,7 @@ void Postoffice::Impl::HandleControl(const std::shared_ptr<Connection>& connecti
   }
   const std::lock_guard lock(mu);
   if (message.head == kHello) connections[message.sender] = connection;
-  if (message.head == kPassed) ++barrier_passed[message.customer];
+  if (message.head == kPassed) ++barriers[message.customer].passed;
   if (message.head == kBye) gone.insert(message.sender);
   changed.notify_all();
 }
@@ -258,10 +259,10 @@ void Postoffice::Impl::CountBarrier(int group) {
   {
     const std::lock_guard lock(mu);
     const std::vector<int> ids = Ids(group);
-    if (++barrier_in[group] < static_cast<int>(ids.size())) return;
-    barrier_in[group] = 0;
+    if (++barriers[group].entered < static_cast<int>(ids.size())) return;
+    barriers[group].entered = 0;
     for (const int node : ids) {
-      if (node == id) ++barrier_passed[group];
+      if (node == id) ++barriers[group].passed;
       if (const auto connection = connections.find(node); connection != connections.end())
         tell.push_back(connection->second);
     }
@@ -387,7 +388,7 @@ void Postoffice::Impl::Close() {
   std::vector<std::shared_ptr<Connection>> all;
   {
     const std::lock_guard lock(mu);
-    ending = true;  // from now on a node that goes is no loss
+    phase = Phase::kEnding;  // from now on a node that goes is no loss
     changed.notify_all();
     for (const auto& [node, connection] : connections) all.push_back(connection);
   }
@@ -417,10 +418,9 @@ void Postoffice::Impl::Close() {
   newcomers.clear();
   undelivered.clear();
   watching = false;
-  barrier_in.clear();
-  barrier_passed.clear();
+  barriers.clear();
   id = 0;
-  ending = starting = started = false;
+  phase = Phase::kIdle;
   ranked_since.reset();
   delete owner.exchange(nullptr);
 }

@@ -1,7 +1,7 @@
 // One server's part of a checkpoint as a file of checksummed records (docs/formats/checkpoint.md).
 //
 // A file is whole, or it holds only what changed since an earlier one of the same server, its base.
-// Written by the server's checkpoint thread (server_checkpoint.cc), read at restore. What is read
+// Written by the server's checkpoint thread (server_file_writer.cc), read at restore. What is read
 // may be truncated, corrupted or forged: every record is bounded and checked before it is believed.
 #pragma once
 

@@ -50,7 +50,7 @@ Channel::~Channel() { Close(); }
 
 std::string Channel::Name() const {
   std::lock_guard lock(mu_);
-  return fmt::format("server {} ({})", server_, address_);
+  return fmt::format("server {} ({})", server_, peer_.address);
 }
 
 bool Channel::up() const {
@@ -115,12 +115,12 @@ void Channel::SendPending(Connection* connection, const Pending& pending) {
   }
   out.rows = &pending.part;
   if (!connection->SavesBytes()) return connection->Send(out);
-  front_scratch_.assign(pending.part.argument);
-  front_scratch_.resize(ArgumentArea(out.head));
-  keys_.Write(pending.part, &out.head, &front_scratch_);
+  buffers_.front.assign(pending.part.argument);
+  buffers_.front.resize(ArgumentArea(out.head));
+  keys_.Write(pending.part, &out.head, &buffers_.front);
   counters_.key_bytes += KeyAreaOf(out.head);
   RowChunk part = pending.part;
-  part.front = front_scratch_;
+  part.front = buffers_.front;
   out.rows = &part;
   connection->Send(out);
 }
@@ -175,13 +175,13 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
   std::shared_ptr<Connection> old;
   {
     std::unique_lock lock(mu_);
-    if (closed_ || !failed_.ok() || (suspended_ && !wakes)) return;
+    if (closing_.closed || !failed_.ok() || (suspended_ && !wakes)) return;
     suspended_ = false;
     old = std::move(connection_);
     connection_ = connection;
-    address_ = std::move(address);
-    const bool restarted = instance_ != 0 && instance_ != dialled.welcome.instance;
-    instance_ = dialled.welcome.instance;
+    peer_.address = std::move(address);
+    const bool restarted = peer_.instance != 0 && peer_.instance != dialled.welcome.instance;
+    peer_.instance = dialled.welcome.instance;
     if (restarted) {
       for (const std::string& spec : tables) {
         FrameHeader head;
@@ -195,7 +195,7 @@ void Channel::Resume(std::string address, OpenedConnection dialled,
     for (auto& [id, call] : calls_) {
       if (restarted && call->same_instance) {
         call->done = true;
-        call->status = Aborted(fmt::format("server {} ({}) restarted", server_, address_));
+        call->status = Aborted(fmt::format("server {} ({}) restarted", server_, peer_.address));
       } else if (!call->done) {
         connection->Send({call->head, call->body, nullptr});
       }
@@ -223,20 +223,20 @@ void Channel::FailConnection(const Status& why) {
     if (connection_ == nullptr) return;
     connection = std::move(connection_);
     connection_ = nullptr;
-    ++closing_threads_;
+    ++closing_.threads;
   }
   connection->Close();
   LogInfo("{}: {}", Name(), why.message());
   hooks_.lost(this);
   std::lock_guard lock(mu_);
-  --closing_threads_;
+  --closing_.threads;
   progress_.notify_all();
 }
 
 void Channel::DisconnectUnlessAt(const std::string& address) {
   {
     std::lock_guard lock(mu_);
-    if (connection_ == nullptr || address_ == address) return;
+    if (connection_ == nullptr || peer_.address == address) return;
   }
   FailConnection(Unavailable("Members names " + address + " now"));
 }
@@ -271,7 +271,7 @@ void Channel::Close() {
   std::shared_ptr<Connection> connection;
   {
     std::lock_guard lock(mu_);
-    closed_ = true;
+    closing_.closed = true;
     connection = std::move(connection_);
     connection_ = nullptr;
   }
@@ -279,7 +279,7 @@ void Channel::Close() {
   // Another thread may have taken the connection to end it, and is to tell the client, which may be
   // gone when this returns.
   std::unique_lock lock(mu_);
-  progress_.wait(lock, [this] { return closing_threads_ == 0; });
+  progress_.wait(lock, [this] { return closing_.threads == 0; });
 }
 
 Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticket,
@@ -298,7 +298,7 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
     if (const Awaited room = Await(&lock, deadline, fits); room != Awaited::kDone) {
       return StatusOf(room, fmt::format("server {} ({}) does not take more requests: {} are "
                                         "unanswered",
-                                        server_, address_, window_.in_flight()));
+                                        server_, peer_.address, window_.in_flight()));
     }
     if (!failed_.ok()) return failed_;
     tickets_->AddChunk(ticket);
@@ -311,9 +311,9 @@ Status Channel::SendChunk(FrameHeader head, const RowChunk& part, uint32_t ticke
       pending.part.pick = pending.pick.data();
     }
     if (part.coded != nullptr) {
-      if (!spare_buffers_.empty()) {
-        pending.coded = std::move(spare_buffers_.back());
-        spare_buffers_.pop_back();
+      if (!buffers_.spare.empty()) {
+        pending.coded = std::move(buffers_.spare.back());
+        buffers_.spare.pop_back();
       }
       pending.coded.assign(part.coded, ValueBytes(head));
       pending.part.coded = pending.coded.data();
@@ -344,8 +344,8 @@ bool Channel::SendMarker(FrameHeader head, const std::string& progress) {
     if (!failed_.ok() || suspended_ || window_.in_flight() >= kSlots) return false;
     head.id = window_.next++;
     if (head.type == FrameType::kMarker) {
-      marker_seq_ = head.id;
-      marker_of_ = static_cast<int64_t>(head.argument);
+      last_marker_.seq = head.id;
+      last_marker_.checkpoint = static_cast<int64_t>(head.argument);
     }
     Pending& pending = SlotOf(head.id);
     pending.head = head;
@@ -397,7 +397,8 @@ Result<std::string> Channel::FinishCall(const std::shared_ptr<Call>& call, TimeP
   const Awaited reply = Await(&lock, deadline, [&] { return call->done; });
   calls_.erase(call->head.id);
   if (reply != Awaited::kDone) {
-    return StatusOf(reply, fmt::format("server {} ({}) did not answer in time", server_, address_));
+    return StatusOf(reply,
+                    fmt::format("server {} ({}) did not answer in time", server_, peer_.address));
   }
   if (!call->status.ok()) return call->status;
   return std::move(call->reply);
@@ -419,7 +420,7 @@ Status Channel::Flush(TimePoint deadline) {
   if (!failed_.ok()) return failed_;
   if (answers == Awaited::kDone) return Status::Ok();
   return StatusOf(answers, fmt::format("server {} ({}) did not answer {} requests in time", server_,
-                                       address_, window_.in_flight()));
+                                       peer_.address, window_.in_flight()));
 }
 
 void Channel::OnFrame(const FrameHeader& head, std::string_view body) {
@@ -502,7 +503,7 @@ uint32_t Channel::RetireOldest(Pending* oldest) {
   const uint32_t ticket = oldest->ticket;
   window_.bytes -= oldest->bytes;
   if (oldest->part.coded != nullptr) {
-    spare_buffers_.push_back(std::move(oldest->coded));
+    buffers_.spare.push_back(std::move(oldest->coded));
     oldest->part.coded = nullptr;
   }
   ++window_.first;
@@ -531,7 +532,7 @@ void Channel::OnMoved(const FrameHeader& head) {
     redirect.ticket = std::exchange(pending.ticket, kNoTicket);
     redirect.applied = (head.flags & kRefusedApplied) != 0;
     redirect.server = server_;
-    redirect.after = head.id > marker_seq_ ? marker_of_ : -1;
+    redirect.after = head.id > last_marker_.seq ? last_marker_.checkpoint : -1;
     redirect.since = pending.since != TimePoint{} ? pending.since : RealClock::Get()->Now();
   }
   // Before it is no longer ours: Flush must not miss it.

@@ -177,13 +177,20 @@ class Channel final : public ConnectionHandler {
   mutable std::mutex mu_;
   std::condition_variable progress_;        // the window moved, a call ended, or all failed
   std::shared_ptr<Connection> connection_;  // null: down
-  std::string address_;
-  uint64_t instance_ = 0;
+  // The server at the other end, as of the last connection.
+  struct Peer {
+    std::string address;
+    uint64_t instance = 0;
+  };
+  Peer peer_;
   std::atomic<bool> suspended_{false};  // written under mu_
   Status failed_;
   bool left_ = false;  // SetLeft was called; guarded by mu_
-  bool closed_ = false;
-  int closing_threads_ = 0;  // threads that end a connection
+  struct Closing {
+    bool closed = false;
+    int threads = 0;  // that end a connection
+  };
+  Closing closing_;
   std::vector<Pending> slots_;
   // The unanswered requests: sequence numbers [first, next), and their row values.
   struct Window {
@@ -193,15 +200,22 @@ class Channel final : public ConnectionHandler {
     size_t in_flight() const { return static_cast<size_t>(next - first); }
   };
   Window window_;
-  uint64_t marker_seq_ = 0;  // of the last marker
-  int64_t marker_of_ = -1;   // its checkpoint
+  struct LastMarker {
+    uint64_t seq = 0;
+    int64_t checkpoint = -1;
+  };
+  LastMarker last_marker_;
   uint64_t next_call_ = 1;
   std::map<uint64_t, std::shared_ptr<Call>> calls_;
   Counters counters_;
-  KeyEncoder keys_;            // of the present connection
-  std::string front_scratch_;  // scratch
-  // Memory for coded rows: as much as was ever under way, not as much as there are slots.
-  std::vector<std::string> spare_buffers_;
+  KeyEncoder keys_;  // of the present connection
+  // Memory that is kept from request to request.
+  struct Buffers {
+    std::string front;
+    // For coded rows: as much as was ever under way, not as much as there are slots.
+    std::vector<std::string> spare;
+  };
+  Buffers buffers_;
 };
 
 }  // namespace shoal::ps
