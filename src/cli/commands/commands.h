@@ -1,5 +1,5 @@
-// The subcommands' registrations: each file of this folder that brings one defines its function,
-// commands.cc lists them.
+// Registration functions of the subcommands, defined in the command's own file and listed in
+// command_table.cc.
 #pragma once
 
 #include "cli/command.h"
@@ -38,7 +38,7 @@ void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);
 void AddVersion(CLI::App& app, Run* chosen);
 
-// Started by Shoal itself; not shown by --help.
+// Started by Shoal itself; hidden from --help.
 void AddCoordinator(CLI::App& app, Run* chosen);
 void AddTask(CLI::App& app, Run* chosen);
 void AddPrepare(CLI::App& app, Run* chosen);
@@ -50,7 +50,7 @@ void AddMpiAgent(CLI::App& app, Run* chosen);
 void AddEnter(CLI::App& app, Run* chosen);
 void AddInstall(CLI::App& app, Run* chosen);
 
-// Own words of a command line that goes on with another program's: up to and with "--".
+// Number of arguments up to and including "--", for command lines that end with another program's.
 int CountArgsBeforeCommand(int argc, const char* const* argv);
 void AddLearn(CLI::App& app, Run* chosen);
 

@@ -1,4 +1,4 @@
-// What a foreign job file loses, told to people.
+// Messages about settings that an import drops.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace shoal::cli {
 
-// On standard error, one sentence for each loss that programs on this engine may notice; nothing
-// for a job file of our own. What the engine does nothing with is told by PrintUnusedFields
-// (load_job.h).
+// Prints to standard error a sentence for each dropped setting that may affect programs on this
+// engine; nothing for a native job file. PrintUnusedFields (load_job.h) covers fields that the
+// engine ignores.
 void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine);
 
 }  // namespace shoal::cli

@@ -1,4 +1,4 @@
-// `shoal-task install`: only the launcher's own program has it (task_main.cc).
+// `shoal-task install`, which only that program has (task_main.cc).
 #pragma once
 
 #include "cli/command.h"

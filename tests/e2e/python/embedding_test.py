@@ -35,7 +35,7 @@ def check_tables(home, shown):
     row = json.loads(tables(home, "embedding", "emb", "--row", "0", "--json").stdout)
     assert row["row"] == 0 and len(row["values"]) == 16 and any(row["values"]), row
     text = tables(home, "embedding", "emb").stdout
-    assert re.search(r"keys +sparse", text) and "MOST ASKED FOR" in text, text
+    assert re.search(r"keys +sparse", text) and "MOST REQUESTED" in text, text
     wrong = tables(home, "embedding", "emv")
     assert wrong.returncode == 4 and "did you mean emb?" in wrong.stderr, wrong
     wrong = tables(home, "embedding", "dense", "--row", "1")
