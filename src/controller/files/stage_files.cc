@@ -21,7 +21,7 @@ Status Fill(const fs::path& directory, const StateHome& home, const fs::path& fi
   const std::string text = host::ToText(snapshot.manifest);
   if (text.size() > host::kMaxManifestBytes)
     return ResourceExhausted(directory.string() +
-                             " cannot be shipped: its list of files is too long; name some in "
+                             " cannot be staged: its list of files is too long; exclude some in "
                              ".shoalignore");
   TRY(WriteFileAtomically(files / "manifest.json", text, 0600, false));
   if (cache.added_bytes() == 0) return Status::Ok();

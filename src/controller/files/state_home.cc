@@ -32,8 +32,8 @@ int CountedResumes(const std::filesystem::path& dir) {
   return std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
 }
 
-// The verdict is the last fact of a coordinator's life. That it is suspended may have been decided
-// in an earlier life than the one that began last.
+// The verdict is the last record of a coordinator's journal. A suspension may have been decided by
+// an earlier coordinator than the last one.
 Result<rendezvous::Verdict> VerdictOfJournal(const std::filesystem::path& dir) {
   const std::filesystem::path path = dir / "journal";
   TRY_ASSIGN(const std::string bytes, ReadFile(path, rendezvous::kMaxJournalBytes));
@@ -61,15 +61,15 @@ Result<std::filesystem::path> FindStateHome() {
   if (const std::string home = Environment("HOME"); !home.empty())
     return Absolute(home + "/.local/share/shoal");
   return FailedPrecondition(
-      "there is no place for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
-      "set SHOAL_HOME to a directory of yours");
+      "no directory for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
+      "set SHOAL_HOME to a writable directory");
 }
 
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir) {
   TRY(MakeDirectories(dir, 0700));
   for (const char* earlier : {"coordinator.json", "verdict.json"}) {
-    std::error_code ignored;  // of a first life there is none
+    std::error_code ignored;  // a new job has none
     std::filesystem::remove(dir / earlier, ignored);
   }
   TRY(MakeDirectories(dir / "logs", 0700));
@@ -91,7 +91,7 @@ Status CountResume(const std::filesystem::path& dir) {
 }
 
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
-  std::error_code ignored;  // what cannot be removed harms nobody
+  std::error_code ignored;  // remains are harmless
   std::filesystem::remove_all(dir / "scratch", ignored);
   if (job::IsFinal(state)) std::filesystem::remove_all(dir / "files", ignored);
 }

@@ -25,7 +25,7 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
   return false;
 }
 
-// The job was over when its verdict was written, however late somebody looks.
+// The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
   std::error_code error;
   auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
@@ -55,7 +55,7 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
     events.push_back(TaskEvent(
         now, {result.role, result.index, attempt, job::TaskState::kEnded, result.end, false, ""}));
   }
-  // The states in between were lost with the controller.
+  // Adds the intermediate states, which were lost with the controller.
   if (verdict->state == JobState::kSuspended) {
     events.push_back(StateEvent(now, JobState::kSuspended, verdict->reason));
     return events;
@@ -81,13 +81,13 @@ Status ClaimJob(const ReconcileOptions& options, const JobRecord& job) {
   if (options.hold_liveness_lock) TRY(options.hold_liveness_lock());
   TRY_ASSIGN(const bool ours,
              options.store->ClaimOwnership(job.id, job.owner, options.self, options.clock->Wall()));
-  if (!ours) return Aborted("another process looks after it");
+  if (!ours) return Aborted("another process is recovering it");
   if (options.frozen != job.id) RemoveLivenessLock(options.home.root(), job.owner);
   return Status::Ok();
 }
 
-// The job's processes are numbered by another PID namespace: from here they can be neither found
-// nor stopped, and one that outlives its coordinator ends by itself.
+// The job's processes belong to another PID namespace: they cannot be found or stopped from here,
+// and end by themselves after their coordinator.
 Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const JobRecord& job) {
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
@@ -105,11 +105,11 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
     return RepairElsewhere(options, job);
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
-  // An engine of a frozen process would not tell.
+  // The engine of a frozen process does not report changes.
   if (options.frozen == job.id && !verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
     return Aborted("its coordinator lives and has not decided yet");
-  // The engine starts a coordinator that it finds lost once more. What that one says, that it is
-  // stopped, is not the job's end.
+  // The engine restarts a lost coordinator. The report of that one, that it was stopped, is not the
+  // job's end.
   std::atomic<bool> again{false};
   const auto watcher = engine->Watch(job.id, [&again](const engine::TaskEvent& event) {
     if (event.role == kCoordinatorRole && event.phase == engine::TaskPhase::kStarting) again = true;
@@ -149,7 +149,7 @@ Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
     if (job.state == JobState::kSuspended) continue;
     if (job.id != options.frozen && IsAlive(options.home.root(), job.owner)) continue;
     Result<ReconciledJob> one = RepairJob(options, job);
-    // What cannot be repaired now must not keep the user from his command.
+    // A failed recovery must not block the user's command.
     if (!one.ok()) {
       Log(LogLevel::kInfo, "{}: not repaired: {}", job.id, one.status().message());
       continue;

@@ -1,10 +1,10 @@
-// One job's way through the loop: what each thing that can happen (the queue says yes, the engine
-// or the coordinator speaks, the user presses Ctrl-C) does to it.
+// The state machine of one job. Inputs are the queue's decision, events of engine and coordinator,
+// and the user's signals.
 //
-//   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kCleanup ──▶ kDone
+//     kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kCleanup ──▶ kDone
 //
-// Everything runs on the loop's thread, but for calls of the engine that wait for others
-// (engine_calls.h). Nothing is polled: the queue waits for the store, the first dial for a file.
+// Everything runs on the loop's thread, except engine calls that may block (async_engine_calls.h).
+// Nothing is polled: the queue waits for changes of the store, the first connection for a file.
 
 #include "controller/run/job_run.h"
 
@@ -35,11 +35,12 @@
 namespace shoal::controller {
 namespace {
 
-// The client dials on its own from here on, should the file's change not be told.
+// Delay after which the client connects even without a notification of the file's change.
 constexpr Duration kConnectDelay = std::chrono::milliseconds(250);
-// So long a coordinator that was told to kill everything is waited for.
+// Time for a coordinator to kill all tasks before the job ends without it.
 constexpr Duration kKillTimeout = std::chrono::seconds(3);
-// A job that waits for what others hold looks so often whether their controllers still live.
+// Interval at which a waiting job recovers jobs of dead controllers, which may hold the resources
+// it waits for.
 constexpr Duration kReconcileInterval = std::chrono::seconds(5);
 
 class Run final : public JobRun {
@@ -76,7 +77,7 @@ class Run final : public JobRun {
   void Note(const std::string& text) {
     if (observer_.on_note) observer_.on_note(text);
   }
-  void Record(const std::string& text) {  // also in the job's record
+  void Record(const std::string& text) {  // reports and records the text
     Note(text);
     event_batcher_.AddNote(text);
   }
@@ -113,7 +114,8 @@ class Run final : public JobRun {
   void LeaveQueue();
   void WaitForRequeue();
   bool IsRequeued(const rendezvous::Verdict& verdict) const;
-  // What a coordinator that is gone has decided; where outputs have to come here, after them.
+  // Verdict of a coordinator that is gone. Without a shared directory the verdict is written only
+  // after the outputs have arrived.
   Result<rendezvous::Verdict> ReadEnd() const {
     return shared_ ? ReadVerdictOrJournal(dir_) : ReadVerdict(dir_);
   }
@@ -130,8 +132,8 @@ class Run final : public JobRun {
   LoopTaskGroup tasks_{loop_};
   const std::string id_;
   const std::filesystem::path dir_;
-  const bool shared_;  // by the job's processes
-  job::Job job_;       // constant once it is admitted
+  const bool shared_;  // the job's processes see dir_
+  job::Job job_;       // constant after admission
   const Observer observer_;
   EventBatcher event_batcher_;
   LogDelivery logs_;
@@ -139,20 +141,21 @@ class Run final : public JobRun {
 
   Phase phase_ = Phase::kWaiting;
   std::string queue_wait_reason_;
-  std::string engine_wait_reason_;  // the coordinator does not run, as the engine says
-  PendingReasons pending_reasons_;  // the others
-  std::string cancel_reason_;       // of Drain or Kill
+  std::string engine_wait_reason_;  // the engine's reason why the coordinator does not run
+  PendingReasons pending_reasons_;  // reasons of the tasks
+  std::string cancel_reason_;       // argument of Drain or Kill
   CoordinatorStatus coordinator_;
   DesiredMembership membership_;
-  bool applied_ = false;      // the engine took the tasks
-  bool applying_ = false;     // it is asked to, on a thread of its own
-  bool apply_again_ = false;  // the tasks have changed since that began
+  bool applied_ = false;      // an Apply has succeeded
+  bool applying_ = false;     // an Apply is in progress
+  bool apply_again_ = false;  // the desired state has changed since that Apply began
   bool connected_once_ = false;
-  bool queued_ = true;             // where the engine has a queue: the coordinator does not run yet
-  bool stopped_ = false;           // by the engine's owner, as its word is
-  bool awaiting_requeue_ = false;  // the coordinator has ended, to go on in another allocation
-  int64_t last_seq_ = 0;           // of the coordinator's events
-  int coordinator_deaths_ = 0;     // since it was last heard
+  bool queued_ = true;    // with an engine that queues jobs: the coordinator does not run yet
+  bool stopped_ = false;  // the engine reports the processes stopped by its owner
+  bool awaiting_requeue_ =
+      false;                    // the coordinator has ended and will continue in another allocation
+  int64_t last_seq_ = 0;        // of the last event of the coordinator
+  int coordinator_deaths_ = 0;  // since the last connection
   std::vector<std::function<void(rendezvous::CoordinatorClient*)>> pending_commands_;
   UniqueFd changes_;
   net::Loop::Id changes_id_ = 0;
@@ -161,8 +164,8 @@ class Run final : public JobRun {
   std::unique_ptr<rendezvous::CoordinatorClient> client_;
   std::unique_ptr<rendezvous::OutputDownloader> output_fetch_;
   std::unique_ptr<rendezvous::FileUploader> file_uploader_;  // of a job with files
-  std::optional<rendezvous::Verdict> verdict_;               // while outputs are fetched
-  AsyncEngineCalls calls_;  // the last: its threads use all of the above
+  std::optional<rendezvous::Verdict> verdict_;               // set while outputs are being fetched
+  AsyncEngineCalls calls_;  // last member: its threads use the others
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -206,7 +209,7 @@ void Run::Admit() {
   StartTasks();
 }
 
-// While it waited it was suspended, ended or taken over by another process.
+// While it waited, the job was suspended, ended or taken over by another process.
 void Run::YieldJob() {
   phase_ = Phase::kCleanup;
   store_watch_.reset();
@@ -218,7 +221,7 @@ void Run::WaitForStore(const std::string& why) {
   if (why != queue_wait_reason_) ReportState(JobState::kPending, why);
   queue_wait_reason_ = why;
   if (store_watch_ != nullptr) return;
-  // Where it is to begin, for who resumes what was suspended before it began.
+  // Records the working directory, for a resume of a job that was suspended before it started.
   const Status made = WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
   if (!made.ok()) return Fail(made.message());
   auto watch = options_.store->Watch([this] { tasks_.Post([this] { Admit(); }); });
@@ -274,7 +277,8 @@ Result<engine::DesiredJob> Run::BuildDesiredJob() {
   return MakeDesiredJob(job_, id_, places, membership_);
 }
 
-// A cluster may take minutes to answer, or be away: Ctrl-C is heard meanwhile.
+// Applies on another thread, since a cluster may take minutes to answer; signals are served
+// meanwhile.
 void Run::ApplySoon() {
   if (applying_) {
     apply_again_ = true;
@@ -292,7 +296,7 @@ void Run::OnApplied(const Status& status) {
   applying_ = false;
   if (phase_ != Phase::kRunning) return;
   if (!status.ok() && !applied_) return Fail(status.message(), status.code());
-  if (!status.ok()) Note("tasks cannot be made: " + status.message());
+  if (!status.ok()) Note("tasks cannot be started: " + status.message());
   const bool first = !std::exchange(applied_, true);
   if (first && !shared_) ConnectCoordinatorClient();  // so that a wait for it has an end
   if (std::exchange(apply_again_, false)) ApplySoon();
@@ -302,7 +306,7 @@ void Run::ReapplyTasks(const std::string& role) {
   if (options_.engine->HasOwnQueue()) return ApplySoon();
   const auto desired = BuildDesiredJob();
   const Status applied = desired.ok() ? options_.engine->Apply(*desired) : desired.status();
-  if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
+  if (!applied.ok()) Note("the tasks of " + role + " cannot be started: " + applied.message());
 }
 
 Status Run::WatchForCoordinator() {
@@ -347,7 +351,7 @@ void Run::ConnectCoordinatorClient() {
   pending_commands_.clear();
 }
 
-// Where the job's processes do not see our directory: files go there, outputs come here.
+// Without a shared directory: connections that send files to the job and fetch its outputs.
 void Run::OpenFileConnections(const rendezvous::CoordinatorClientOptions& like) {
   const rendezvous::TransferOptions files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
                                           like.give_up_after};
@@ -358,7 +362,7 @@ void Run::OpenFileConnections(const rendezvous::CoordinatorClientOptions& like) 
       loop_, outputs, [this](const Status& status) { OnOutputsFetched(status); });
 }
 
-// The job is over, and its outputs are here, or cannot be had.
+// The job has ended and its outputs have arrived, or cannot be fetched.
 void Run::OnOutputsFetched(Status status) {
   if (!verdict_ || phase_ != Phase::kRunning) return;
   const bool saved = verdict_->state == JobState::kCancelled &&
@@ -413,7 +417,7 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   }
 }
 
-// Its processes are stopped by the engine, or go on: a state, and no loss.
+// The engine has stopped or continued the job's processes: a state, not a loss.
 void Run::OnStopped(bool stopped, const std::string& why) {
   stopped_ = stopped;
   Record(why);
@@ -422,14 +426,15 @@ void Run::OnStopped(bool stopped, const std::string& why) {
   WithClient([stopped, why](rendezvous::CoordinatorClient* client) { client->Hold(stopped, why); });
 }
 
-// What is stopped hears nobody, perhaps not even its coordinator: it is given time, then ended.
+// Stopped processes, possibly including the coordinator, do not react: they get time, then the job
+// ends.
 void Run::CancelWhileStopped() {
   tasks_.PostAfter(2 * job_.limits.stop_grace, [this] {
     if (stopped_) End(JobState::kCancelled, cancel_reason_);
   });
 }
 
-// It is in the engine's own queue.
+// The job waits in the engine's queue.
 void Run::ReportWait(const std::string& why) {
   queued_ = true;
   engine_wait_reason_ = why;
@@ -444,7 +449,8 @@ void Run::LeaveQueue() {
   ConnectCoordinatorClient();
 }
 
-// Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
+// The tasks have saved and end; the engine restarts them in another allocation with a new
+// coordinator.
 void Run::WaitForRequeue() {
   if (std::exchange(awaiting_requeue_, true)) return;
   Record(rendezvous::kContinuesInNextAllocation);
@@ -458,7 +464,7 @@ bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
 
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (awaiting_requeue_) return;
-  // It may have decided, written its verdict and died before it could tell.
+  // It may have written its verdict and died before it sent it.
   if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     if (IsRequeued(*verdict)) return WaitForRequeue();
     event_batcher_.AddVerdict(*verdict);
@@ -503,13 +509,13 @@ void Run::OnClosed(const Status& status) {
     return Fail(fmt::format("its coordinator did not run within {}: {}",
                             FormatDuration(job_.limits.gather), engine_wait_reason_));
   }
-  Fail(
-      fmt::format("its coordinator cannot be reached: {}{}",
-                  status.ok() ? "it closed the connection before it had decided" : status.message(),
-                  calls_.LastLine(kCoordinatorRole, 0)));
+  Fail(fmt::format("its coordinator cannot be reached: {}{}",
+                   status.ok() ? "it closed the connection without a verdict" : status.message(),
+                   calls_.LastLine(kCoordinatorRole, 0)));
 }
 
-// Until the next coordinator runs. The client is in the middle of telling us.
+// Drops the client until the next coordinator runs. Deferred, since the client is executing this
+// callback.
 void Run::DropClient() {
   tasks_.PostAfter(Duration(0), [this] {
     client_.reset();
@@ -523,7 +529,7 @@ void Run::DropClient() {
 void Run::Drain(const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
-  // What was resumed and has not begun yet has lost nothing.
+  // A resumed job that has not started yet returns to suspended: nothing is lost.
   const bool resumed = std::filesystem::exists(dir_ / "resumes");
   if (phase_ == Phase::kWaiting || (coordinator_.starting() && !connected_once_))
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
@@ -533,7 +539,7 @@ void Run::Drain(const std::string& reason) {
 }
 
 void Run::Kill(const std::string& reason) {
-  // What cannot be removed now is recorded, and tried again by the next command.
+  // Resources that cannot be removed now are recorded; the next command tries again.
   if (phase_ == Phase::kCleanup) {
     event_batcher_.GiveUp();
     return calls_.Interrupt();
@@ -569,7 +575,7 @@ void Run::End(JobState state, const std::string& reason) {
   calls_.CleanUp(state, [this](const Status& stopped) {
     tasks_.Post([this, stopped] {
       if (!stopped.ok() && applied_)
-        Note("something of the job may be left: " + stopped.message());
+        Note("resources of the job may remain: " + stopped.message());
       else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
         Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
       event_batcher_.FlushRest(std::bind_front(&Run::Finish, this));
@@ -578,7 +584,7 @@ void Run::End(JobState state, const std::string& reason) {
 }
 
 void Run::Finish(const Status& stored) {
-  // A verdict stands in the job's directory as well: the next command records it.
+  // The verdict is also in the job's directory, from which the next command records it.
   if (!stored.ok()) Note("the end of the job could not be stored: " + stored.message());
   phase_ = Phase::kDone;
   engine_watch_.reset();
@@ -586,7 +592,7 @@ void Run::Finish(const Status& stored) {
   output_fetch_.reset();
   file_uploader_.reset();
   if (const Status shown = logs_.DeliverRest(); !shown.ok())
-    Note("not all lines of the tasks are shown: " + shown.message());
+    Note("not all output of the tasks was shown: " + shown.message());
   if (observer_.on_end) observer_.on_end(event_batcher_.record());
 }
 
