@@ -10,6 +10,7 @@
 #include "cli/jobs/job_json.h"
 #include "cli/jobs/session.h"
 #include "cli/terminal/report.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::cli {
 namespace {
@@ -80,7 +81,7 @@ int PrintJson(const Found& found) {
                      {"bytes", file.bytes},
                      {"link", file.link}});
   }
-  const json::object out{{"directory", (found.dir / "outputs").string()},
+  const json::object out{{"directory", job::JobDir(found.dir).outputs().string()},
                          {"declared", found.declared},
                          {"files", std::move(files)}};
   return PrintResult(JsonLines(out));

@@ -14,6 +14,7 @@
 #include "controller/run/desired_job.h"
 #include "framework/framework_environment.h"
 #include "import/import.h"
+#include "job/execution/job_dir.h"
 #include "job/execution/plan.h"
 #include "job/spec/json.h"
 
@@ -121,8 +122,9 @@ Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const st
   controller::DesiredJobPaths places{controller::StateHome(root).job_dir(id), loaded.folder,
                                      context.program, engine->SharesJobDirectory()};
   if (!places.shared) {
-    places.seed = {
-        {"id", id + "\n"}, {"token", "***\n"}, {"job.json", ToText(job::ToJson(job)) + "\n"}};
+    places.bootstrap_files = {{job::JobDir::kId, id + "\n"},
+                   {job::JobDir::kToken, "***\n"},
+                   {job::JobDir::kJob, ToText(job::ToJson(job)) + "\n"}};
   }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));

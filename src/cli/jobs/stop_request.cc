@@ -12,6 +12,7 @@
 #include "controller/files/cleanup_lock.h"
 #include "controller/store/process_identity.h"
 #include "engine/tasks/coordinator_location.h"
+#include "job/execution/job_dir.h"
 #include "net/event_loop.h"
 #include "rendezvous/protocol/coordinator_client.h"
 
@@ -72,8 +73,9 @@ class StopRequestSender {
   Status SendRequest() {
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
     // A job in the engine's queue may have no coordinator for a long time.
-    const bool waits = request_ != StopRequest::kSuspend && job.state <= job::JobState::kStarting &&
-                       !std::filesystem::exists(session_->home().job_dir(id_) / "coordinator.json");
+    const bool waits =
+        request_ != StopRequest::kSuspend && job.state <= job::JobState::kStarting &&
+        !std::filesystem::exists(job::JobDir(session_->home().job_dir(id_)).coordinator());
     if (waits && session_->IsAlive(job.owner)) {
       owner_signaled_ = true;
       TRY(SignalOwner(job));

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "controller/store/file_watch.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/logs/log_segment.h"
 
 namespace shoal::controller {
@@ -91,7 +92,8 @@ Result<LogSelection> ParseLogSelection(std::string_view task) {
   return LogSelection{std::string(task), {}, {}};
 }
 
-LogStore::LogStore(std::filesystem::path job_dir) : directory_(std::move(job_dir) / "logs") {}
+LogStore::LogStore(std::filesystem::path job_dir)
+    : directory_(job::JobDir(std::move(job_dir)).logs()) {}
 
 Result<std::vector<LogInfo>> LogStore::List() const {
   std::vector<LogInfo> logs;

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/output_file.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::controller {
 namespace {
@@ -51,7 +52,7 @@ Status AddFilesOf(const fs::path& attempt, OutputFile file, std::vector<OutputFi
 Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
   std::vector<OutputFile> files;
   std::error_code error;
-  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+  for (fs::directory_iterator it(job::JobDir(job_dir).outputs(), error), end; !error && it != end;
        it.increment(error)) {
     OutputFile file;
     if (ParseAttempt(it->path().filename().string(), &file))
@@ -69,7 +70,7 @@ namespace {
 Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
   std::error_code error;
   std::vector<OutputFile> attempts;
-  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+  for (fs::directory_iterator it(job::JobDir(job_dir).outputs(), error), end; !error && it != end;
        it.increment(error)) {
     OutputFile attempt;
     const bool ours = ParseAttempt(it->path().filename().string(), &attempt);
@@ -80,7 +81,7 @@ Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
       attempts.begin(), attempts.end(), [](const OutputFile& a, const OutputFile& b) {
         return std::tie(a.task, b.attempt) < std::tie(b.task, a.attempt);
       });
-  return job_dir / "outputs" / PathOf(*first) / name;
+  return job::JobDir(job_dir).outputs() / PathOf(*first) / name;
 }
 
 }  // namespace
@@ -152,7 +153,8 @@ Status CopyOutputs(const fs::path& job_dir, const std::vector<OutputFile>& outpu
     const fs::path to = directory / PathOf(file);
     TRY(MakeDirectories(to.parent_path()));
     std::error_code error;
-    fs::copy(job_dir / "outputs" / PathOf(file), to, fs::copy_options::copy_symlinks, error);
+    fs::copy(job::JobDir(job_dir).outputs() / PathOf(file), to, fs::copy_options::copy_symlinks,
+             error);
     if (error == std::errc::file_exists)
       return AlreadyExists(to.string() + " exists already; name another directory, or remove it");
     if (error) return ErrnoStatus(error.value(), "cannot copy to " + to.string());

@@ -7,6 +7,7 @@
 #include "controller/run/controller.h"
 #include "controller/run/desired_job.h"
 #include "controller/store/process_identity.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
 
 namespace shoal::controller {
@@ -28,8 +29,8 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
 // The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
   std::error_code error;
-  auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
-  if (error) written = std::filesystem::last_write_time(dir / "journal", error);
+  auto written = std::filesystem::last_write_time(job::JobDir(dir).verdict(), error);
+  if (error) written = std::filesystem::last_write_time(job::JobDir(dir).journal(), error);
   const WallTime begun = std::max(job.submitted, job.started);
   if (error || begun > now) return now;
   const auto at = std::chrono::file_clock::to_sys(written);
@@ -91,7 +92,7 @@ Status ClaimJob(const ReconcileOptions& options, const JobRecord& job) {
 Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const JobRecord& job) {
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
-  if (!verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+  if (!verdict.ok() && rendezvous::JournalIsLocked(job::JobDir(dir).journal()))
     return ReconciledJob{job.id, true, job.state, ""};
   if (!verdict.ok()) verdict = ReadVerdictOrJournal(dir);
   TRY(ClaimJob(options, job));
@@ -106,7 +107,8 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
   // The engine of a frozen process does not report changes.
-  if (options.frozen == job.id && !verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+  if (options.frozen == job.id && !verdict.ok() &&
+      rendezvous::JournalIsLocked(job::JobDir(dir).journal()))
     return Aborted("its coordinator lives and has not decided yet");
   // The engine restarts a lost coordinator. The report of that one, that it was stopped, is not the
   // job's end.

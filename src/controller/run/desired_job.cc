@@ -159,7 +159,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   if (std::all_of(job.roles.begin(), job.roles.end(),
                   [](const job::Role& role) { return role.slurm == job::SlurmSettings(); }))
     desired.slurm_settings.clear();
-  desired.bootstrap_files = places.seed;
+  desired.bootstrap_files = places.bootstrap_files;
   desired.tasks.reserve(plan.tasks.size() + 1);
   desired.tasks.push_back(Coordinator(places));
   for (const job::PlannedTask& planned : plan.tasks) {

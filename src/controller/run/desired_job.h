@@ -22,7 +22,7 @@ struct DesiredJobPaths {
   // True if tasks see `dir` (Engine::SharesJobDirectory). Otherwise they get bootstrap files from
   // which they make a directory of their own.
   bool shared = true;
-  std::map<std::string, std::string> seed = {};
+  std::map<std::string, std::string> bootstrap_files = {};
 };
 
 // Makes the desired job; every process is a start of shoal.

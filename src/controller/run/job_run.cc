@@ -27,6 +27,7 @@
 #include "controller/run/pending_reasons.h"
 #include "controller/store/file_watch.h"
 #include "controller/store/process_identity.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
 #include "rendezvous/transfer/file_uploader.h"
@@ -272,7 +273,7 @@ Status Run::MakeTasks() {
 Result<engine::DesiredJob> Run::BuildDesiredJob() {
   DesiredJobPaths places{dir_, options_.work_dir, options_.program, shared_, {}};
   if (!shared_) {
-    TRY_ASSIGN(places.seed, rendezvous::ReadBootstrapFiles(dir_.string()));
+    TRY_ASSIGN(places.bootstrap_files, rendezvous::ReadBootstrapFiles(dir_.string()));
   }
   return MakeDesiredJob(job_, id_, places, membership_);
 }
@@ -313,7 +314,8 @@ Status Run::WatchForCoordinator() {
   if (!shared_) return Status::Ok();
   TRY_ASSIGN(changes_, OpenDirectoryWatch(dir_));
   TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
-    if (ConsumeChanges(changes_.get(), "coordinator.json")) ConnectCoordinatorClient();
+    if (ConsumeChanges(changes_.get(), job::JobDir(dir_).coordinator().filename().string()))
+      ConnectCoordinatorClient();
   }));
   if (!options_.engine->HasOwnQueue()) ConnectAfterDelay();  // else when it runs
   return Status::Ok();
@@ -353,10 +355,10 @@ void Run::ConnectCoordinatorClient() {
 
 // Without a shared directory: connections that send files to the job and fetch its outputs.
 void Run::OpenFileConnections(const rendezvous::CoordinatorClientOptions& like) {
-  const rendezvous::TransferOptions files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
-                                          like.give_up_after};
+  const rendezvous::TransferOptions files{like.find, ReadToken(dir_).value_or(""),
+                                          job::JobDir(dir_).files(), like.give_up_after};
   rendezvous::TransferOptions outputs = files;
-  outputs.directory = dir_ / "outputs";
+  outputs.directory = job::JobDir(dir_).outputs();
   if (!job_.files.empty()) file_uploader_ = rendezvous::FileUploader::Start(loop_, files);
   output_fetch_ = rendezvous::OutputDownloader::Start(
       loop_, outputs, [this](const Status& status) { OnOutputsFetched(status); });
@@ -530,7 +532,7 @@ void Run::Drain(const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
   // A resumed job that has not started yet returns to suspended: nothing is lost.
-  const bool resumed = std::filesystem::exists(dir_ / "resumes");
+  const bool resumed = std::filesystem::exists(job::JobDir(dir_).resumes());
   if (phase_ == Phase::kWaiting || (coordinator_.starting() && !connected_once_))
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
   if (queued_ && options_.engine->HasOwnQueue()) return End(JobState::kCancelled, reason);

@@ -16,6 +16,7 @@
 #include "controller/run/controller.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/sqlite_store.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 
 namespace shoal::controller {
@@ -39,8 +40,7 @@ class ScriptedEngine final : public engine::Engine {
     if (!apply_status.ok()) return apply_status;
     // The file that a coordinator writes first.
     if (coordinator_comes_up) {
-      return WriteFileAtomically(std::filesystem::path(desired.job_dir) / "coordinator.json", "{}",
-                                 0600, false);
+      return WriteFileAtomically(job::JobDir(desired.job_dir).coordinator(), "{}", 0600, false);
     }
     return Status::Ok();
   }

@@ -34,6 +34,7 @@
 #include "engine/slurm/slurm_helper.h"
 #include "engine/slurm/step_runner.h"
 #include "engine/tasks/job_files.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -188,7 +189,7 @@ class Agent {
     }
     if (!before) return Status::Ok();
     std::error_code ignored;
-    fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+    fs::remove(job::JobDir(job_dir_).coordinator(), ignored);
     table_.BeginAgain(Now(), "was lost with its allocation; Slurm has started the job again");
     return Status::Ok();
   }
@@ -252,7 +253,7 @@ class Agent {
     const bool coordinator = life.key.first == kCoordinator;
     if (coordinator) {  // where it was reached it is not any more
       std::error_code ignored;
-      fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+      fs::remove(job::JobDir(job_dir_).coordinator(), ignored);
     }
     const bool decided = coordinator && !IsLoss(end);
     const bool saved = decided && saving_;
@@ -261,7 +262,7 @@ class Agent {
                  words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
     if (saved) return Requeue();
     // The job is over. A controller would say so, but there need not be one.
-    if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
+    if (decided && fs::exists(job::JobDir(job_dir_).verdict())) {
       closing_ = true;
       table_.StopAll(Now() + orders_.grace, false);
     }
@@ -286,10 +287,10 @@ class Agent {
 
   // The next coordinator is to go on from the suspension (rendezvous/bootstrap/job_files.h).
   void CountResume() {
-    const fs::path path = fs::path(job_dir_) / "resumes";
+    const fs::path path = job::JobDir(job_dir_).resumes();
     const int resumes = std::atoi(ReadFile(path, 64).value_or("0").c_str());
     std::error_code ignored;
-    fs::remove(fs::path(job_dir_) / "verdict.json", ignored);
+    fs::remove(job::JobDir(job_dir_).verdict(), ignored);
     (void)WriteFileAtomically(path, std::to_string(resumes + 1) + "\n", 0600, true);
   }
 

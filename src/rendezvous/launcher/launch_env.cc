@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "framework/framework_environment.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/launcher/program.h"
 
 namespace shoal::rendezvous {
@@ -62,7 +63,7 @@ std::vector<std::string> LaunchEnvironment(
   env["TMPDIR"] = paths.scratch;  // the job may have its own
   for (const auto& [name, value] : start.env) env[name] = WithOutput(value, paths.output);
   for (const auto& [name, value] : process) env[name] = WithOutput(value, paths.output);
-  env["SHOAL_TOKEN_FILE"] = paths.job_dir + "/token";
+  env["SHOAL_TOKEN_FILE"] = job::JobDir(paths.job_dir).token().string();
   env["SHOAL_JOB_DIR"] = paths.job_dir;
   env["SHOAL_SCRATCH"] = paths.scratch;
   GiveHome(paths, &env);
