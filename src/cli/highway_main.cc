@@ -1,9 +1,10 @@
-// The two functions of libhwy that the kernels call, so that the binary does not load the library
-// at start.
+// The two functions of Highway's library that our kernels call, so that the binary need not load
+// the library when it starts.
 //
-// libhwy.so calibrates the timer whenever a process loads it: 3 ms of processor time (perf, libhwy
-// 1.0.3), a fifth of the cost of a job of four tasks of `true`, which starts six processes. Only
-// trainers compute, so the library is loaded at the first query for the processor's abilities.
+// libhwy.so measures the machine's timer whenever a process loads it: 3 ms of processor time
+// (perf, libhwy 1.0.3), a fifth of all that a job of four tasks of `true` costs, since six
+// processes start for it. Only trainers compute, so the library is loaded at the first question
+// for the processor's abilities.
 
 #include <dlfcn.h>
 #include <hwy/targets.h>
@@ -18,7 +19,7 @@ int64_t SupportedTargets() {
         library == nullptr ? nullptr : dlsym(library, "_ZN3hwy16SupportedTargetsEv");
     return reinterpret_cast<Function>(symbol);
   }();
-  // Fallback without the library: the baseline of this build.
+  // Without the library: what every processor that runs this build has.
   return real == nullptr ? int64_t{HWY_STATIC_TARGET} : real();
 }
 

@@ -1,11 +1,11 @@
-// Highway's processor detection for the static launcher (task_main.cc): Debian has the library only
-// as a shared one. highway_main.cc is the counterpart for `shoal`.
+// Highway's question for the processor, for the static launcher (task_main.cc): Debian has its
+// library only as a shared one. highway_main.cc is the same for `shoal`.
 #include <hwy/targets.h>
 
 namespace hwy {
 
-// Same grouping as in libhwy, so both programs choose the same kernels and a model does not depend
-// on the machine.
+// As libhwy groups them; a kernel that is chosen here is chosen there too, so that a model does not
+// depend on where it was trained.
 int64_t SupportedTargets() {
   static const int64_t supported = [] {
     int64_t bits = HWY_STATIC_TARGET;

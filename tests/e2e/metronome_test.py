@@ -117,7 +117,7 @@ class Nights(ScheduleTest):
         self.assertEqual([one["state"] for one in self.records()], ["succeeded"])
         self.assertIn("not enabled", self.shoal("schedule", "--list"))
         said = self.shoal("run", self.home.write("nightly.yaml", marathon_test.TRUE + NIGHTLY))
-        self.assertIn("has a schedule, and is run once, now", said)
+        self.assertIn("has a schedule, but runs once, now", said)
         self.assertEqual(len(self.records()), 2)
 
     def test_a_program_that_is_fetched(self):

@@ -1,7 +1,5 @@
 // `shoal import FILE`: converts a job description of another system to a job file, with a comment
 // on each dropped setting.
-#include "cli/commands/import.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -59,24 +57,6 @@ detected from the content. Each setting that is dropped gets a comment in the jo
 field, line, meaning and replacement (docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
-
-void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
-  if (imported.dialect.empty()) return;
-  size_t minor = 0;
-  for (const importer::ImportLoss& loss : imported.losses) {
-    if (loss.engine == engine) continue;
-    if (loss.at == "image")
-      continue;  // for the local engine, reported by UnusedFields where it applies
-    minor += loss.minor ? 1 : 0;
-    if (!loss.minor) PrintNote("note: " + FormatLoss(imported, loss));
-  }
-  if (minor > 0) {
-    PrintNote("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") +
-              " in " + imported.file + " that programs do not notice " +
-              (minor == 1 ? "is" : "are") + " not kept either; `shoal import` names " +
-              (minor == 1 ? "it" : "them"));
-  }
-}
 
 void AddImport(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();

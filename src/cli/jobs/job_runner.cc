@@ -84,7 +84,7 @@ class ForegroundRun {
     if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
     if (id.empty()) options.work_dir = folder_;
     if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
-    options.check = [this](const job::Job& job) { return CheckJob(job, engine_, places_); };
+    options.validation = ValidationOf(WhereDataIs(engine_, job_), places_);
     controller::Controller controller(std::move(options));
     if (id.empty()) {
       TRY_ASSIGN(id, controller.Submit(job_));

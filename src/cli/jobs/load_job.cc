@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/commands/import.h"
 #include "cli/jobs/engines.h"
 #include "cli/terminal/report.h"
 #include "controller/run/unused_fields.h"
-#include "job/file/fields.h"
 #include "job/file/parse.h"
 
 namespace shoal::cli {
@@ -35,14 +33,6 @@ std::string FolderOf(const std::string& file) {
   return path.parent_path().string();
 }
 
-// Prepends the location to a sentence that begins with a field's path, "outputs.model: missing".
-std::string WithPlace(const job::Job& job, const job::FieldLocations& places,
-                      const std::string& sentence) {
-  const std::string path = sentence.substr(0, sentence.find_first_of(":, "));
-  const bool is_field = job::FindField(path.substr(0, path.find('.'))) != nullptr;
-  return (is_field ? places.Prefix(job.file, path) : "") + sentence;
-}
-
 // The files that match a pattern, sorted by name; the pattern itself if there are none or if it
 // names a file.
 std::vector<std::string> FilesOf(const std::string& pattern) {
@@ -64,7 +54,7 @@ Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
                         const job::FieldLocations& places) {
   for (const job::Role& role : job.roles) {
     if (job.image.empty() || !job.CommandOf(role).empty() || !job.learn.empty()) continue;
-    return InvalidArgument(WithPlace(
+    return InvalidArgument(controller::WithLocation(
         job, places,
         "roles." + role.name + ": got an image without a command, expected one with the engine " +
             engine + ": the entry point of " + job.image +
@@ -76,6 +66,26 @@ Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
             job.image));
   }
   return Status::Ok();
+}
+
+// Prints to standard error a sentence for each dropped setting that may affect programs on this
+// engine; nothing for a native job file.
+void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
+  if (imported.dialect.empty()) return;
+  size_t minor = 0;
+  for (const importer::ImportLoss& loss : imported.losses) {
+    if (loss.engine == engine) continue;
+    if (loss.at == "image")
+      continue;  // for the local engine, reported by UnusedFields where it applies
+    minor += loss.minor ? 1 : 0;
+    if (!loss.minor) PrintNote("note: " + FormatLoss(imported, loss));
+  }
+  if (minor > 0) {
+    PrintNote("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") +
+              " in " + imported.file + " that programs do not notice " +
+              (minor == 1 ? "is" : "are") + " not kept either; `shoal import` names " +
+              (minor == 1 ? "it" : "them"));
+  }
 }
 
 }  // namespace
@@ -117,14 +127,14 @@ void AddDocumentOption(CLI::App* sub, std::string* document) {
       ->type_name("N|NAME");
 }
 
+controller::JobValidation ValidationOf(learn::DataLocation data,
+                                       const job::FieldLocations& locations) {
+  return {.locations = locations,
+          .learn = [data](const job::Job& job) { return learn::ValidateLearn(job, data); }};
+}
+
 Status CheckJob(const job::Job& job, learn::DataLocation data, const job::FieldLocations& places) {
-  Status valid = controller::RefuseUnusedFields(job, places);
-  if (valid.ok()) valid = learn::ValidateLearn(job, data);
-  std::error_code error;
-  if (valid.ok() && !job.files.empty() && !fs::is_directory(job.files, error))
-    valid = InvalidArgument("files: got " + job.files + ", expected a directory that exists");
-  // Errors in parameters and data are wrong usage at this point, before a job exists.
-  return valid.ok() ? valid : InvalidArgument(WithPlace(job, places, valid.message()));
+  return controller::ValidateJob(job, ValidationOf(data, places));
 }
 
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldLocations& places) {
@@ -134,7 +144,8 @@ Status CheckJob(const job::Job& job, const std::string& engine, const job::Field
 
 void PrintUnusedFields(const LoadedJob& loaded, const std::string& engine) {
   for (const controller::UnusedField& unused : controller::UnusedFields(loaded.job(), engine))
-    PrintNote("note: " + WithPlace(loaded.job(), loaded.imported.places, unused.sentence));
+    PrintNote("note: " +
+              controller::WithLocation(loaded.job(), loaded.imported.places, unused.sentence));
   PrintImportLosses(loaded.imported, engine);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "controller/run/validate_job.h"
 #include "import/import.h"
 #include "learn/algorithm.h"
 
@@ -38,9 +39,11 @@ void AddDirectoryOption(CLI::App* sub, std::string* directory);
 // Adds --document.
 void AddDocumentOption(CLI::App* sub, std::string* document);
 
+// The controller's validation of a job, with the trainers' rules.
+controller::JobValidation ValidationOf(learn::DataLocation data,
+                                       const job::FieldLocations& locations);
 // Rejects what a run on the engine would reject: the algorithm's parameters, roles, outputs, and
-// unreadable data if the tasks read this machine's files. InvalidArgument. Also the controller's
-// check (ControllerOptions::check).
+// unreadable data if the tasks read this machine's files. InvalidArgument.
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldLocations& places);
 // The same for a job that is only scheduled: its data may be absent.
 Status CheckJob(const job::Job& job, learn::DataLocation data, const job::FieldLocations& places);

@@ -4,8 +4,6 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "controller/run/controller.h"
-#include "controller/run/desired_job.h"
 #include "controller/store/process_identity.h"
 #include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
@@ -128,20 +126,6 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
 }
 
 }  // namespace
-
-ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
-  ReconcileOptions options;
-  options.store = controller.store;
-  options.home = controller.home;
-  options.clock = controller.clock;
-  options.self = controller.self;
-  options.engine = [engine =
-                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
-    if (name == engine->name()) return engine;
-    return Unavailable("the engine " + name + " is not this job's");
-  };
-  return options;
-}
 
 Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,

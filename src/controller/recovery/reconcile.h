@@ -37,10 +37,6 @@ struct ReconcileOptions {
   std::function<Result<engine::Engine*>(const std::string& name)> engine;
 };
 
-struct ControllerOptions;
-// Options that recover only jobs of the controller's own engine.
-ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller);
-
 // For each unfinished job whose owner is dead, on this or another machine: records its end from
 // verdict.json; leaves it alone if its coordinator lives; otherwise records a failure and stops
 // what remains. Jobs of living owners and suspended jobs are not touched.

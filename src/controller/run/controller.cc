@@ -51,8 +51,22 @@ Status SubmitWithPatience(Store* store, const NewJob& job) {
 
 }  // namespace
 
+ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
+  ReconcileOptions options;
+  options.store = controller.store;
+  options.home = controller.home;
+  options.clock = controller.clock;
+  options.self = controller.self;
+  options.engine = [engine =
+                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
+    if (name == engine->name()) return engine;
+    return Unavailable("the engine " + name + " is not this job's");
+  };
+  return options;
+}
+
 Result<std::string> Controller::Submit(const job::Job& job) {
-  if (options_.check) TRY(options_.check(job));
+  TRY(ValidateJob(job, options_.validation));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
   submitted.id = NewJobId(job.name);

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "controller/files/state_home.h"
+#include "controller/recovery/reconcile.h"
+#include "controller/run/validate_job.h"
 #include "controller/store/job_record.h"
 #include "controller/store/store.h"
 #include "engine/engine.h"
@@ -39,12 +41,15 @@ struct ControllerOptions {
   std::string program;  // absolute path of shoal, used to start coordinators and launchers
   std::filesystem::path work_dir;  // working directory of the programs of jobs without `files`
   ProcessIdentity self;            // recorded as the owner of submitted jobs
-  // Additional validation before a job is stored; empty: none.
-  std::function<Status(const job::Job&)> check = {};
+  // Checks of submitted jobs (validate_job.h).
+  JobValidation validation = {};
   ConnectCoordinatorClient connect = &rendezvous::CoordinatorClient::Connect;
   // The job fails after this many ends of its coordinator without a connection in between.
   int coordinator_attempts = 3;
 };
+
+// Options for Reconcile that recover only jobs of the controller's own engine.
+ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller);
 
 // Callbacks of a run, called on the loop's thread. All are optional.
 struct Observer {
@@ -81,8 +86,7 @@ class Controller {
   explicit Controller(ControllerOptions options) : options_(std::move(options)) {}
 
   // Stages the job's `files` (stage_files.h), stores the job in one synced commit and returns its
-  // id. The job must be validated. InvalidArgument names a field that is not UTF-8, or is the error
-  // of ControllerOptions::check.
+  // id. InvalidArgument names a field that is not UTF-8; other errors are those of ValidateJob.
   Result<std::string> Submit(const job::Job& job);
 
   // Queues a suspended job again, owned by this process; Start then runs it. Its programs start in

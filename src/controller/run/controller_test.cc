@@ -139,7 +139,7 @@ TEST_F(ControllerTest, CoordinatorThatNeverComesUpIsExplainedByItsLastWords) {
   EXPECT_EQ(ended_->state, JobState::kFailed);
   EXPECT_THAT(ended_->reason, HasSubstr("ended 3 times"));
   EXPECT_THAT(ended_->reason,
-              HasSubstr("exited with code 1; it said: shoal: port range is exhausted"));
+              HasSubstr("exited with code 1; last output: shoal: port range is exhausted"));
   EXPECT_EQ(notes_.size(), 2u);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "controller/store/job_record.h"
 #include "job/execution/plan.h"
 #include "job/file/parse.h"
 

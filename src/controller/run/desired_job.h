@@ -13,8 +13,6 @@
 
 namespace shoal::controller {
 
-inline constexpr const char* kCoordinatorRole = "coordinator";
-
 struct DesiredJobPaths {
   std::filesystem::path dir;       // the job's directory
   std::filesystem::path work_dir;  // working directory of programs without `files`; empty: dir

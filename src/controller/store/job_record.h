@@ -20,6 +20,9 @@ namespace shoal::controller {
 
 using job::JobState;
 
+// The role under which an engine reports a job's coordinator.
+inline constexpr const char* kCoordinatorRole = "coordinator";
+
 // Identity of a process that owns a job. Since pids are reused, it includes the start time (clock
 // ticks since boot), the boot id and the PID namespace.
 struct ProcessIdentity {

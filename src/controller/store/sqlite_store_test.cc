@@ -33,7 +33,7 @@ TEST_F(SqliteStoreTest, GarbageIsToldApart) {
   const auto store = OpenSqliteStore(path_);
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.status().code(), Code::kDataLoss);
-  EXPECT_THAT(store.status().message(), HasSubstr("damaged or is no database; move it away"));
+  EXPECT_THAT(store.status().message(), HasSubstr("damaged or not a database; move it away"));
   EXPECT_THAT(store.status().message(), HasSubstr(path_.string()));
 }
 

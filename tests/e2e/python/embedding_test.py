@@ -62,7 +62,7 @@ def main():
         losses = [float(loss) for loss in re.findall(r"worker \d: .* loss ([0-9.]+)", said)]
         assert len(losses) == 2 and max(losses) < 0.60, said
         over = tables(home, "embedding")
-        assert over.returncode == 1 and "can be looked at while a job runs" in over.stderr, over
+        assert over.returncode == 1 and "can be inspected only while a job runs" in over.stderr, over
         assert tables(home, "nonsense").returncode == 4
         print(f"embedding_test: ok, losses {losses}")
 
