@@ -39,6 +39,9 @@ struct Command {
   int (*count_own_args)(int argc, const char* const* argv) = nullptr;
 };
 
+// Number of arguments up to and including "--", for Command::count_own_args.
+int CountArgsBeforeCommand(int argc, const char* const* argv);
+
 // All subcommands, in the order of --help.
 const std::vector<Command>& Commands();
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli/commands/commands.h"
+#include "cli/command.h"
 #include "cli/terminal/report.h"
 #include "cli/version.h"
 

@@ -1,7 +1,7 @@
 // Command lines that end with another program's command line.
 #include <string_view>
 
-#include "cli/commands/commands.h"
+#include "cli/command.h"
 
 namespace shoal::cli {
 

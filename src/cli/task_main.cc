@@ -3,7 +3,7 @@
 // uses it for its agent and the tasks of steps, since it starts twice as fast (ADR 88). It has its
 // own command table, so that the linker omits the rest.
 #include "cli/commands/commands.h"
-#include "cli/internal/install.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/main.h"
 
 namespace shoal::cli {

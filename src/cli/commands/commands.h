@@ -1,5 +1,5 @@
-// Registration functions of the subcommands, defined in the command's own file and listed in
-// command_table.cc.
+// Registration functions of the visible subcommands, defined in the command's own file and listed
+// in command_table.cc.
 #pragma once
 
 #include "cli/command.h"
@@ -37,21 +37,5 @@ void AddPredict(CLI::App& app, Run* chosen);
 void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);
 void AddVersion(CLI::App& app, Run* chosen);
-
-// Started by Shoal itself; hidden from --help.
-void AddCoordinator(CLI::App& app, Run* chosen);
-void AddTask(CLI::App& app, Run* chosen);
-void AddPrepare(CLI::App& app, Run* chosen);
-void AddSlurm(CLI::App& app, Run* chosen);
-void AddMarathon(CLI::App& app, Run* chosen);
-void AddMpiWorker(CLI::App& app, Run* chosen);
-void AddMpiAgent(CLI::App& app, Run* chosen);
-
-void AddEnter(CLI::App& app, Run* chosen);
-void AddInstall(CLI::App& app, Run* chosen);
-
-// Number of arguments up to and including "--", for command lines that end with another program's.
-int CountArgsBeforeCommand(int argc, const char* const* argv);
-void AddLearn(CLI::App& app, Run* chosen);
 
 }  // namespace shoal::cli

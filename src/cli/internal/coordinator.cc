@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/log.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "engine/local/job_remains.h"
 #include "net/address.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"

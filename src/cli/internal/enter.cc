@@ -6,7 +6,7 @@
 #include <csignal>
 #include <memory>
 
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "engine/exec/exec_server.h"
 #include "engine/exec/local_exec.h"

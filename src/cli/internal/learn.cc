@@ -7,6 +7,7 @@
 
 #include "base/open_file_limit.h"
 #include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "learn/algorithm.h"
 
 namespace shoal::cli {

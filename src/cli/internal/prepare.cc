@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "controller/files/state_home.h"
 #include "host/files/blob_cache.h"

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/open_file_limit.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
 #include "rendezvous/launcher/launcher.h"
 
