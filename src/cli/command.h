@@ -1,5 +1,5 @@
-// A subcommand of `shoal`: one file each, thin, listed in commands.h. It declares its options and
-// says what to run.
+// The type of a subcommand of `shoal`. Each has one thin file that declares its options and the
+// function to run; command_table.cc lists them.
 #pragma once
 
 #include <functional>
@@ -13,34 +13,36 @@ class App;
 
 namespace shoal::cli {
 
-// What every subcommand is given.
+// Arguments of every subcommand.
 struct Context {
-  std::string program;  // absolute path of this binary, for starting it again as coordinator,
-                        // launcher or trainer
-  bool json = false;    // --json: data as JSON on standard output, one event a line
+  std::string
+      program;        // absolute path of this binary, to start coordinators, launchers and trainers
+  bool json = false;  // --json: print JSON, one event per line
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
   std::vector<std::string>
       passthrough_args;  // the words that Command::count_own_args left to another program
 };
 
-// What a subcommand leaves behind when it was chosen: runs it and gives the exit code (design.md
-// §12).
+// The function of the chosen subcommand; returns the exit code (design.md §12).
 using Run = std::function<int(const Context&)>;
 
-// Adds one subcommand to `app`; `chosen` is set from its callback.
+// Adds a subcommand to `app`, whose callback sets `chosen`.
 using AddCommand = void (*)(CLI::App& app, Run* chosen);
 
 struct Command {
   const char* name;
   const char* group;  // "Train", "Jobs", "Models", "Machine"; "" hides it from --help
   AddCommand add;
-  // For a command that ends with another program's command line: how many words of argv, this
-  // program's name among them, are not that one's. nullptr: all are its own.
+  // For a command whose line ends with another program's command line: the number of arguments of
+  // argv, including this program's name, that belong to the command itself. nullptr: all.
   int (*count_own_args)(int argc, const char* const* argv) = nullptr;
 };
 
-// All subcommands, in the order in which --help shows them.
+// Number of arguments up to and including "--", for Command::count_own_args.
+int CountArgsBeforeCommand(int argc, const char* const* argv);
+
+// All subcommands, in the order of --help.
 const std::vector<Command>& Commands();
 
 }  // namespace shoal::cli

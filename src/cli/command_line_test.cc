@@ -1,4 +1,4 @@
-// The command line's tables: names, help, completion, and what misspellings are answered.
+// The command line: names, help, completion, suggestions for misspellings.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 #include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 
 namespace shoal::cli {
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "cli/commands/commands.h"
+#include "cli/command.h"
 #include "cli/terminal/report.h"
 #include "cli/version.h"
 
@@ -16,23 +16,24 @@ namespace shoal::cli {
 namespace {
 
 constexpr const char* kAbout =
-    "Shoal trains models on a parameter server and runs anybody's distributed training job.";
+    "Shoal trains models on a parameter server and runs distributed training jobs of any "
+    "framework.";
 
 constexpr const char* kFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors   train word vectors with every core
   shoal run job.yaml                                   run the job that a file describes
-  shoal jobs                                           what runs and what has run
-  shoal logs -f JOB worker-0                           follow what one task prints
+  shoal jobs                                           list running and finished jobs
+  shoal logs -f JOB worker-0                           follow the output of one task
 
 `shoal COMMAND --help` explains a command. Exit codes: 0 success, 1 the job failed, 2 wrong usage or
 job file, 3 not allowed, 4 not found, 5 engine or coordinator unreachable, 130 cancelled.
-Environment: SHOAL_HOME (state of jobs; else $XDG_DATA_HOME/shoal or ~/.local/share/shoal),
+Environment: SHOAL_HOME (state directory; default $XDG_DATA_HOME/shoal or ~/.local/share/shoal),
 SHOAL_LOG (debug, info, warning, error, off), NO_COLOR.)help";
 
 constexpr size_t kHelpWidth = 100;
 constexpr size_t kHelpIndent = 26;
 
-// Breaks `text` between words so that no line is longer than `width`.
+// Wraps `text` between words to lines of at most `width` columns.
 std::string Wrap(const std::string& text, size_t width) {
   std::string out;
   size_t column = 0;
@@ -52,7 +53,7 @@ std::string Wrap(const std::string& text, size_t width) {
   return out;
 }
 
-// CLI11's, with explanations broken to the width of a page.
+// CLI11's formatter with wrapped descriptions.
 class HelpFormatter final : public CLI::Formatter {
  public:
   HelpFormatter() { column_width(kHelpIndent); }
@@ -92,7 +93,7 @@ std::shared_ptr<CLI::App> BareApp() {
   return app;
 }
 
-// `before`: what stands between "shoal " and the wrong word.
+// `before`: the words between "shoal " and the unknown one.
 Status UnknownCommand(const std::string& before, const std::string& word,
                       const std::vector<std::string>& names) {
   const std::string nearest = NearestName(word, names);
@@ -101,7 +102,7 @@ Status UnknownCommand(const std::string& before, const std::string& word,
                                           : "; did you mean `shoal " + before + nearest + "`?"));
 }
 
-// CLI11's own words, made one sentence of ours.
+// Prints CLI11's error as one sentence with a suggestion.
 int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* at = &app;
   std::string path = "shoal";
@@ -127,7 +128,7 @@ int WrongUsage(const CLI::App& app, const CLI::ParseError& error) {
     const std::vector<std::string> extras = app.remaining(true);
     std::string word = extras.empty() ? "" : extras.front();
     for (const std::string& extra : extras) {
-      if (extra.starts_with("-")) word = extra;  // not the value that stands behind it
+      if (extra.starts_with("-")) word = extra;  // not its value
     }
     word = word.substr(0, word.find('='));
     std::vector<std::string> names;
@@ -160,7 +161,8 @@ Context MakeContext(const CLI::App& app) {
   return context;
 }
 
-// A descriptor 0, 1 or 2 that is closed would be taken by the next file that is opened.
+// Opens closed descriptors 0, 1 and 2 on /dev/null; otherwise the next opened file would take their
+// numbers.
 void OpenStandardDescriptors() {
   for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR)) {
     if (fd > STDERR_FILENO) {
@@ -206,14 +208,14 @@ std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen) {
   for (const Command& command : Commands()) {
     if (hidden || *command.group != 0) AddSubcommand(*app, command, chosen);
   }
-  app->footer(kFooter);  // after the commands, which would inherit it
+  app->footer(kFooter);  // set last, since commands inherit it
   return app;
 }
 
 int Main(int argc, const char* const* argv) {
   OpenStandardDescriptors();
   (void)std::signal(SIGPIPE, SIG_IGN);
-  // A file that may not grow (ulimit -f) is an error of its write, like a full disk, not a death.
+  // A write beyond ulimit -f must be an error like a full disk, not a fatal signal.
   (void)std::signal(SIGXFSZ, SIG_IGN);
   Run chosen;
   const std::string first = argc > 1 ? argv[1] : "";
@@ -221,7 +223,7 @@ int Main(int argc, const char* const* argv) {
     const std::shared_ptr<CLI::App> app = MakeApp(false, &chosen);
     return Parse(*app, argc, argv, chosen);
   }
-  // Only the tables of the command that was named are made: launchers and coordinators start often.
+  // Builds the parser of the named command only: launchers and coordinators start often.
   const Command* command = FindCommand(first);
   if (first == "help") return Help(argc, argv);
   if (command == nullptr) return PrintError(UnknownCommand("", first, VisibleNames()));

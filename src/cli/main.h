@@ -1,4 +1,4 @@
-// From the command line to the subcommand that was meant.
+// Parses the command line and runs the subcommand.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ class App;
 
 namespace shoal::cli {
 
-// The whole of `shoal`: parses, runs, gives the exit code.
+// The main function of `shoal`: parses, runs, returns the exit code.
 int Main(int argc, const char* const* argv);
 
-// The command line's tables with all subcommands (hidden ones too if `hidden`); `completion` reads
-// them. `chosen` outlives the app.
+// The parser of the whole command line; `hidden` adds the hidden subcommands. Used by `completion`.
+// `chosen` must outlive the app.
 std::shared_ptr<CLI::App> MakeApp(bool hidden, Run* chosen);
 
 }  // namespace shoal::cli

@@ -1,7 +1,7 @@
-// Command lines that go on with another program's. Used by the tables of commands.
+// Command lines that end with another program's command line.
 #include <string_view>
 
-#include "cli/commands/commands.h"
+#include "cli/command.h"
 
 namespace shoal::cli {
 

@@ -1,4 +1,4 @@
-// The binary's entry; everything is in main.cc, where tests reach it.
+// Entry point of the binary; the code is in main.cc, which tests link.
 #include "cli/main.h"
 
 int main(int argc, char** argv) { return shoal::cli::Main(argc, argv); }

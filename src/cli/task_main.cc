@@ -1,9 +1,9 @@
-// `shoal-task`: the part of `shoal` that runs in other people's images, linked statically: the
-// launcher, the coordinator, the trainers and what these start. Started by engines, not by people;
-// Slurm's takes it for the agent and the tasks of steps, since it starts twice as fast (ADR 88). It
-// has its own list of commands, so that the linker leaves the rest away.
+// `shoal-task`: the part of `shoal` that runs inside the images of jobs, linked statically:
+// launcher, coordinator, trainers and the programs these start. Started by engines. Slurm's engine
+// uses it for its agent and the tasks of steps, since it starts twice as fast (ADR 88). It has its
+// own command table, so that the linker omits the rest.
 #include "cli/commands/commands.h"
-#include "cli/internal/install.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/main.h"
 
 namespace shoal::cli {

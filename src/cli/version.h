@@ -1,11 +1,11 @@
-// What this binary calls itself.
+// The version of this binary.
 #pragma once
 
 #include <string>
 
 namespace shoal::cli {
 
-// "0.1.0", or "0.1.0+a4fc525" of a checkout.
+// "0.1.0", or "0.1.0+a4fc525" for a build from a git checkout.
 std::string Version();
 // "shoal 0.1.0+a4fc525"
 std::string VersionLine();

@@ -310,7 +310,7 @@ outputs: {{model: {self.path("model")}}}
         subprocess.run([daemon, "kill"], check=True)
         try:
             job.send_signal(signal.SIGINT)
-            self.assertIn("something of the job may be left", self.finish(job, 130))
+            self.assertIn("resources of the job may remain", self.finish(job, 130))
         finally:
             subprocess.run([daemon, "start"], check=True)
         self.assertNotEqual(containers(), [])

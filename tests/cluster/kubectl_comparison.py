@@ -26,9 +26,9 @@ PAGE = "docs/engines/kubernetes.md"
 # (the names of what is seen, where it is documented, a text that stands there)
 KNOWN = [
     (r"env SHOAL_\w+|fd open", "docs/job-file.md", "`SHOAL_ROLE` and `SHOAL_INDEX`"),
-    (r"env CUDA_VISIBLE_DEVICES", "docs/job-file.md", "A task that asks for none sees none."),
-    (r"env TMPDIR", "docs/job-file.md", "`TMPDIR`, unless `env` has it"),
-    (r"env HOME", "docs/job-file.md", "So is `HOME` where"),
+    (r"env CUDA_VISIBLE_DEVICES", "docs/job-file.md", "A task without GPUs sees none."),
+    (r"env TMPDIR", "docs/job-file.md", "`TMPDIR`, unless set in `env`"),
+    (r"env HOME", "docs/job-file.md", "`HOME` is set to it, too"),
     (r"env (PWD|SHLVL|_)", "docs/import.md", "by a `sh -c` before the command"),
     (r"env HOSTNAME|host name|hosts \d+", PAGE, "| a role | one Indexed Job"),
     (r"(mount|entry|file) /\.shoal.*", PAGE, "the launcher"),

@@ -104,7 +104,7 @@ class DocumentsTest(ImportTest):
         code, out, err = self.run_file(self.file_of("[sh, -c, 'exit 3']"))
         self.assertEqual(code, 1, out + err)
         self.assertNotIn("ran-second", out)
-        self.assertIn("those behind it are not run", err)
+        self.assertIn("the remaining jobs are not run", err)
 
     def test_one_of_them_is_chosen(self):
         path = self.file_of("[echo, ran-first]")
@@ -122,7 +122,7 @@ class EntryPointTest(ImportTest):
         path = self.home.write("entry.yaml", JOB % ("entry", "image: 'train:3', args: [--lr, '0.1']"))
         code, out, err = self.home.run("plan", path)
         self.assertEqual(code, 2, out + err)
-        self.assertIn("only --engine docker asks for it", err)
+        self.assertIn("only --engine docker resolves it", err)
         code, out, err = self.home.run("plan", path, "--engine", "docker")
         self.assertEqual(code, 0, out + err)
         self.assertIn("train:3", out)

@@ -74,7 +74,7 @@ class Nights(ScheduleTest):
         one = self.listed()[0]
         self.assertEqual((one["name"], one["successes"], one["failures"], one["active"]), ("four", 2, 0, []))
         self.assertIn("2026-03-04T01:30", self.shoal("schedule", "--list"))
-        self.assertEqual(self.shoal("schedule", "--remove", "four"), "four is scheduled no more\n")
+        self.assertEqual(self.shoal("schedule", "--remove", "four"), "four is no longer scheduled\n")
         self.nothing_is_scheduled()
         self.metronome.advance(7 * DAY)
         self.assertEqual(len(self.records()), 2)
@@ -101,7 +101,7 @@ class Nights(ScheduleTest):
         self.pass_time(DAY)
         self.assertEqual(self.runs()[0].status, "SUCCESS", self.output(self.runs()[0]))
         changed = marathon_test.TRUE.replace('"true"', '"false"') + "limits: {restarts: 0}\n" + NIGHTLY
-        self.assertIn("is scheduled anew", self.schedule(changed))
+        self.assertIn("is rescheduled", self.schedule(changed))
         self.pass_time(DAY)
         self.assertEqual([run.status for run in self.runs()], ["SUCCESS", "FAILED"])
         self.assertEqual(sorted(one["state"] for one in self.records()), ["failed", "succeeded"])
@@ -112,12 +112,12 @@ class Nights(ScheduleTest):
         self.schedule(marathon_test.TRUE + NIGHTLY.replace("}", ", enabled: false}"))
         self.pass_time(DAY)
         self.assertEqual(self.runs(), [])
-        self.assertIn("four is run now, as run 2026", self.shoal("schedule", "--run", "four"))
+        self.assertIn("four started as run 2026", self.shoal("schedule", "--run", "four"))
         self.pass_time(0)
         self.assertEqual([one["state"] for one in self.records()], ["succeeded"])
         self.assertIn("not enabled", self.shoal("schedule", "--list"))
         said = self.shoal("run", self.home.write("nightly.yaml", marathon_test.TRUE + NIGHTLY))
-        self.assertIn("has a schedule, and is run once, now", said)
+        self.assertIn("has a schedule, but runs once, now", said)
         self.assertEqual(len(self.records()), 2)
 
     def test_a_program_that_is_fetched(self):

@@ -171,7 +171,7 @@ class BadRunTest(RunTest):
             self.assertEqual(self.home.run("run", "-q", self.job(HELLO))[0], 0)
         code, _, err = self.home.run("show", "hello")
         self.assertEqual(code, 2)
-        self.assertRegex(err, r"may be any of hello-[0-9a-f]{6}, hello-[0-9a-f]{6}; give more of its name")
+        self.assertRegex(err, r"matches hello-[0-9a-f]{6}, hello-[0-9a-f]{6}; give a longer prefix")
 
     def test_misspelt_command(self):
         code, _, err = self.home.run("rnu")

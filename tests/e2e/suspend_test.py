@@ -53,7 +53,7 @@ class SuspendTest(harness.JobsTest):
     def suspend(self, name, job, alone=True):
         code, out, err = self.home.run("suspend", name)
         self.assertEqual(code, 0, out + err)
-        self.assertIn("goes on", out)
+        self.assertIn("` resumes it", out)
         self.assertEqual(job.wait(timeout=30), 130, harness.said(job))
         self.assertEqual(self.state(name), "suspended")
         if alone:

@@ -38,22 +38,23 @@ constexpr const char* kFooter = R"help(Examples:
   shoal analogy vectors man king woman
   shoal analogy vectors france paris italy -k 1 --json
 
-MODEL is a directory that `shoal train` made, or a file in word2vec's text or binary format. The
-answers are the words nearest to B - A + C (unit vectors), the three words themselves left out. A
-word that the model does not know ends the command with exit code 4 and the nearest spelling.)help";
+MODEL is a directory written by `shoal train`, or a file in word2vec's text or binary format. The
+answers are the words nearest to B - A + C (unit vectors), without the three words themselves. An
+unknown word is an error with exit code 4 that suggests the nearest spelling.)help";
 
 }  // namespace
 
 void AddAnalogy(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("analogy", "Answer: A is to B as C is to what?");
+  CLI::App* sub =
+      app.add_subcommand("analogy", "Answer an analogy question: A is to B as C is to …");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
       ->type_name("");
-  sub->add_option("A", arguments->a, "As in man")->required()->type_name("");
-  sub->add_option("B", arguments->b, "As in king")->required()->type_name("");
-  sub->add_option("C", arguments->c, "As in woman")->required()->type_name("");
-  sub->add_option("-k,--count", arguments->k, "How many answers to show")
+  sub->add_option("A", arguments->a, "First word, such as man")->required()->type_name("");
+  sub->add_option("B", arguments->b, "Second word, such as king")->required()->type_name("");
+  sub->add_option("C", arguments->c, "Third word, such as woman")->required()->type_name("");
+  sub->add_option("-k,--count", arguments->k, "Number of answers to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   sub->footer(kFooter);

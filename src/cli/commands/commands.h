@@ -1,5 +1,5 @@
-// The subcommands' registrations: each file of this folder that brings one defines its function,
-// commands.cc lists them.
+// Registration functions of the visible subcommands, defined in the command's own file and listed
+// in command_table.cc.
 #pragma once
 
 #include "cli/command.h"
@@ -37,21 +37,5 @@ void AddPredict(CLI::App& app, Run* chosen);
 void AddDoctor(CLI::App& app, Run* chosen);
 void AddCompletion(CLI::App& app, Run* chosen);
 void AddVersion(CLI::App& app, Run* chosen);
-
-// Started by Shoal itself; not shown by --help.
-void AddCoordinator(CLI::App& app, Run* chosen);
-void AddTask(CLI::App& app, Run* chosen);
-void AddPrepare(CLI::App& app, Run* chosen);
-void AddSlurm(CLI::App& app, Run* chosen);
-void AddMarathon(CLI::App& app, Run* chosen);
-void AddMpiWorker(CLI::App& app, Run* chosen);
-void AddMpiAgent(CLI::App& app, Run* chosen);
-
-void AddEnter(CLI::App& app, Run* chosen);
-void AddInstall(CLI::App& app, Run* chosen);
-
-// Own words of a command line that goes on with another program's: up to and with "--".
-int CountArgsBeforeCommand(int argc, const char* const* argv);
-void AddLearn(CLI::App& app, Run* chosen);
 
 }  // namespace shoal::cli

@@ -1,4 +1,5 @@
-// `shoal completion SHELL`: the shell's completion script, made from the command line's own tables.
+// `shoal completion SHELL`: prints the shell's completion script, generated from the command-line
+// parser.
 
 #include <fmt/format.h>
 
@@ -12,13 +13,13 @@
 namespace shoal::cli {
 namespace {
 
-// One command as the scripts need it.
+// A command as the scripts need it.
 struct Entry {
   std::string path;  // "train word2vec"; empty for shoal itself
   std::string about;
   std::vector<std::string> words;  // subcommands and options
   bool takes_job = false;
-  std::vector<std::pair<std::string, std::string>> described;  // word → what it does
+  std::vector<std::pair<std::string, std::string>> described;  // word → description
 };
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -48,7 +49,7 @@ std::string Join(const std::vector<std::string>& words) {
   return out;
 }
 
-// For single quotes of any of the three shells.
+// Quotes for single quotes of all three shells.
 std::string Quoted(std::string text) {
   for (char& c : text) {
     if (c == '\'') c = '`';
@@ -178,8 +179,8 @@ int Print(const std::string& shell) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  source <(shoal completion bash)                       this bash; put the line into ~/.bashrc
-  source <(shoal completion zsh)                        this zsh; put the line into ~/.zshrc
+  source <(shoal completion bash)                       for this shell; to keep it, add to ~/.bashrc
+  source <(shoal completion zsh)                        for this shell; to keep it, add to ~/.zshrc
   shoal completion fish > ~/.config/fish/completions/shoal.fish)help";
 
 }  // namespace

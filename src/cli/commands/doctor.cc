@@ -1,4 +1,4 @@
-// `shoal doctor`: what this machine can do for jobs, what that means, and what dead jobs have left.
+// `shoal doctor`: checks this machine's abilities for jobs and the leftovers of dead jobs.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ struct Finding {
   CheckResult result = CheckResult::kOk;
   std::string meaning;
   std::string remedy;
-  json::object data;  // for --json, beside the above
+  json::object data;  // additional fields for --json
 };
 
 std::string Gigabytes(int64_t bytes) {
@@ -75,7 +75,7 @@ void CheckMachine(std::vector<Finding>* findings) {
        huge ? fmt::format("transparent huge pages: {}; free huge pages of {} KiB: {}",
                           facts.transparent_huge_pages, facts.huge_page_bytes / 1024,
                           facts.huge_pages_free)
-            : "no huge pages: large tables are looked up more slowly",
+            : "no huge pages: lookups in large tables are slower",
        huge ? "" : "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
        {{"transparent", facts.transparent_huge_pages},
         {"page_bytes", facts.huge_page_bytes},
@@ -94,12 +94,12 @@ void CheckPorts(std::vector<Finding>* findings) {
     inside = inside || (range.first <= ephemeral.last && ephemeral.first <= range.last);
   }
   const auto lease = host::PortLease::Acquire(ranges, [] { return RandomSeed(); });
-  Finding finding{"ports", CheckResult::kOk, "tasks are given ports of " + text, "", {}};
+  Finding finding{"ports", CheckResult::kOk, "tasks get ports from " + text, "", {}};
   finding.data = {{"ranges", list}, {"ephemeral", json::array{ephemeral.first, ephemeral.last}}};
   if (!lease.ok()) {
     finding.result = CheckResult::kError;
-    finding.meaning = "no port can be had: " + lease.status().message();
-    finding.remedy = "end what holds them (ss -tanp)";
+    finding.meaning = "no port is available: " + lease.status().message();
+    finding.remedy = "end the programs that hold them (ss -tanp lists them)";
   } else if (inside) {
     finding.result = CheckResult::kWarning;
     finding.meaning += fmt::format(
@@ -111,7 +111,7 @@ void CheckPorts(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
-// The nearest directory that exists.
+// The nearest existing parent directory.
 fs::path Existing(fs::path path) {
   std::error_code error;
   while (!fs::exists(path, error) && path.has_relative_path()) path = path.parent_path();
@@ -124,7 +124,7 @@ void CheckStore(std::vector<Finding>* findings) {
   if (!home.ok()) {
     finding.result = CheckResult::kError;
     finding.meaning = home.status().message();
-    finding.remedy = "set SHOAL_HOME to a directory of yours";
+    finding.remedy = "set SHOAL_HOME to a writable directory";
     return findings->push_back(std::move(finding));
   }
   const fs::path existing = Existing(*home);
@@ -135,7 +135,7 @@ void CheckStore(std::vector<Finding>* findings) {
   if (::access(existing.c_str(), W_OK | X_OK) != 0) {
     finding.result = CheckResult::kError;
     finding.meaning = fmt::format("jobs are kept in {}, which cannot be written", home->string());
-    finding.remedy = "set SHOAL_HOME to a directory of yours, or correct its owner";
+    finding.remedy = "set SHOAL_HOME to a writable directory, or correct its owner";
   } else {
     finding.meaning = fmt::format("jobs are kept in {}, {} free", home->string(),
                                   Gigabytes(static_cast<int64_t>(space.available)));
@@ -147,19 +147,19 @@ void CheckStore(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
-// Of the store's file itself, or of events and tasks of its jobs.
+// Adds a finding about damage of the store's file, or of events and tasks in it.
 void TellDamage(const std::vector<std::string>& damage, Finding finding,
                 std::vector<Finding>* findings) {
   finding.result = CheckResult::kError;
   for (const std::string& one : damage)
     finding.meaning += (finding.meaning.empty() ? "the store is damaged: " : "; ") + one;
   finding.remedy =
-      "end what runs, keep a copy of the state directory's shoal.db, and move it away: the jobs it "
-      "recorded are then forgotten, their directories stay";
+      "end running jobs, copy the state directory's shoal.db, and move it away: its job records "
+      "are lost, the jobs' directories remain";
   findings->push_back(std::move(finding));
 }
 
-// Of records that this shoal can no longer read.
+// Checks for unreadable records.
 void CheckRecords(std::vector<Finding>* findings) {
   const Result<fs::path> home = controller::FindStateHome();
   std::error_code error;
@@ -196,7 +196,8 @@ void CheckRecords(std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
-// Where control groups may be: here, and where jobs of this state home wrote that theirs are.
+// Directories that may hold control groups: this machine's, and those recorded by jobs of this
+// state home.
 std::vector<fs::path> GroupBases(const host::Isolation& isolation) {
   std::vector<fs::path> bases = isolation.cgroups.Bases();
   const Result<fs::path> home = controller::FindStateHome();
@@ -213,7 +214,7 @@ std::vector<fs::path> GroupBases(const host::Isolation& isolation) {
   return bases;
 }
 
-// A job lives while its coordinator does, or an engine that would start that again.
+// A job lives while its coordinator lives, or an engine that would restart it.
 bool Lives(const engine::JobRemains& job) {
   if (job.coordinator) return true;
   if (!job.job_dir.empty() && engine::HasLiveEngine(job.job_dir)) return true;
@@ -253,13 +254,13 @@ void CheckLeftovers(const host::Isolation& isolation, bool clean, std::vector<Fi
                     {"removed", gone}});
   }
   finding.data = {{"jobs", list}, {"living", living}};
-  finding.meaning = left.empty() ? "nothing of dead jobs is left" : "of dead jobs: " + left;
+  finding.meaning = left.empty() ? "no leftovers of dead jobs" : "leftovers of dead jobs: " + left;
   if (!removed.empty()) finding.meaning += "; removed " + removed;
   if (living > 0)
     finding.meaning += fmt::format("; {} job{} running", living, living == 1 ? " is" : "s are");
   if (!left.empty()) {
     finding.result = CheckResult::kError;
-    finding.remedy = clean ? "end them as the user whose they are" : "shoal doctor --clean";
+    finding.remedy = clean ? "end them as the user who owns them" : "shoal doctor --clean";
   }
   findings->push_back(std::move(finding));
 }
@@ -268,7 +269,7 @@ std::string Mebibytes(int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-// Memory that outlives the programs which made it.
+// Checks for shared memory that outlived its programs.
 void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
   Finding finding{"shm left", CheckResult::kOk, "", "", {}};
   std::string left;
@@ -283,12 +284,12 @@ void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
                   {"segment_bytes", detached.bytes},
                   {"removed", clean}};
   finding.meaning =
-      left.empty() ? "no /dev/shm of dead jobs is left"
+      left.empty() ? "no shared memory of dead jobs in /dev/shm"
                    : (clean ? "removed /dev/shm of dead jobs: " : "/dev/shm of dead jobs: ") + left;
   if (detached.segments > 0) {
     finding.result = CheckResult::kWarning;
     finding.meaning += fmt::format(
-        "; {} of yours in {} System V segments to which no process is attached, of whatever "
+        "; {} of your user in {} System V segments without an attached process, of any "
         "program",
         Mebibytes(detached.bytes), detached.segments);
     finding.remedy = "ipcs -mp lists them, ipcrm -m ID removes one";
@@ -300,7 +301,7 @@ void CheckSharedMemory(bool clean, std::vector<Finding>* findings) {
   findings->push_back(std::move(finding));
 }
 
-// Jobs that have ended while their engine could not remove all of them.
+// Checks for ended jobs whose engine could not remove all their resources.
 void CheckUnremoved(std::vector<Finding>* findings) {
   const Result<fs::path> home = controller::FindStateHome();
   if (!home.ok()) return;
@@ -314,11 +315,11 @@ void CheckUnremoved(std::vector<Finding>* findings) {
   findings->push_back({"unremoved",
                        CheckResult::kError,
                        "of ended jobs: " + left,
-                       "let the engine answer: any shoal command then tries again, once a minute",
+                       "make the engine reachable; shoal commands try again once a minute",
                        {{"jobs", std::move(list)}}});
 }
 
-// Engines beside this machine's processes. Nobody has to have them.
+// Checks the engines other than local, which are optional.
 void CheckEngines(std::vector<Finding>* findings) {
   for (const std::string& name : EngineNameList()) {
     if (name == kLocalEngine) continue;
@@ -331,12 +332,12 @@ void CheckEngines(std::vector<Finding>* findings) {
             ? fmt::format(
                   "jobs can run there (--engine {}): {:.0f} processors, {} of memory, {} GPUs",
                   name, capacity->cpu, Gigabytes(capacity->memory_bytes), capacity->gpu)
-            : "not here: " + capacity.status().message();
+            : "not available: " + capacity.status().message();
     findings->push_back(std::move(finding));
   }
 }
 
-// A transport that a job may ask for. Nobody has to have it.
+// Checks UCX, an optional transport.
 void CheckUcx(std::vector<Finding>* findings) {
   Finding finding{"ucx", CheckResult::kOk, "", "", {}};
 #if SHOAL_HAS_UCX
@@ -346,10 +347,10 @@ void CheckUcx(std::vector<Finding>* findings) {
                                    "UCX {}.{}: parameter servers can be reached over it "
                                    "(learn: {{transport: ucx}})",
                                    (*ucx)->major, (*ucx)->minor)
-                             : "not here: " + ucx.status().message();
+                             : "not available: " + ucx.status().message();
 #else
   finding.data["usable"] = false;
-  finding.meaning = "not here: this program was built without UCX";
+  finding.meaning = "not available: this program was built without UCX";
 #endif
   findings->push_back(std::move(finding));
 }
@@ -421,16 +422,19 @@ int Doctor(const Context& context, bool clean) {
 
 constexpr const char* kFooter = R"help(Examples:
   shoal doctor
-  shoal doctor --clean                     also end and remove what dead jobs have left
+  shoal doctor --clean                     remove the leftovers of dead jobs as well
   shoal doctor --json | jq '.findings[] | select(.verdict != "ok")'
-Exits with 1 if something is bad, so that jobs would fail or something is left.)help";
+
+Exit code 1 if a finding is bad: jobs would fail, or leftovers of dead jobs remain.)help";
 
 }  // namespace
 
 void AddDoctor(CLI::App& app, Run* chosen) {
   auto clean = std::make_shared<bool>(false);
-  CLI::App* sub = app.add_subcommand("doctor", "Say what this machine can do, and what it lacks");
-  sub->add_flag("--clean", *clean, "End and remove what dead jobs have left behind");
+  CLI::App* sub =
+      app.add_subcommand("doctor", "Check this machine's abilities and the leftovers of dead jobs");
+  sub->add_flag("--clean", *clean,
+                "Kill processes and remove files that dead jobs have left behind");
   sub->footer(kFooter);
   sub->callback([clean, chosen] {
     *chosen = [clean](const Context& context) { return Doctor(context, *clean); };

@@ -1,4 +1,4 @@
-// What `shoal doctor` says of the machine's GPUs.
+// GPU checks of `shoal doctor`.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct GpuFinding {
   json::object data;
 };
 
-// Changes nothing. About 20 ms with a driver.
+// Read-only. Takes about 20 ms with a driver.
 GpuFinding FindGpus();
 
 }  // namespace shoal::cli

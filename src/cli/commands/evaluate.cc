@@ -1,4 +1,4 @@
-// `shoal evaluate`: how good vectors are, by word pairs that people judged and by analogies.
+// `shoal evaluate`: evaluates word vectors on similarity and analogy sets.
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ Result<Results> Evaluate(const Arguments& arguments) {
   return results;
 }
 
-// What was not measured is null: JSON knows no NaN.
+// A value that was not measured is null, since JSON has no NaN.
 json::value NumberOrNull(double value, bool measured) {
   return measured && std::isfinite(value) ? json::value(value) : json::value(nullptr);
 }
@@ -127,29 +127,32 @@ constexpr const char* kFooter = R"help(Examples:
   shoal evaluate vectors --analogies questions-words.txt --sections
   shoal evaluate other.bin --pairs simlex999.txt --analogies questions-words.txt --restrict 0 --json
 
-MODEL is a directory that `shoal train` made, or a file in word2vec's text or binary format.
-Pairs: two words and what people think of their likeness a line, between tabs, commas or semicolons;
-the result is Spearman's rank correlation with the cosines. Analogies: Google's questions-words
-("a b c d" a line, ": section"); the result is how often d is the word nearest to b - a + c among
-the most frequent --restrict words. Questions with words that the model does not know are left out
-and counted. Case does not matter.)help";
+MODEL is a directory written by `shoal train`, or a file in word2vec's text or binary format. A line
+of --pairs has two words and a similarity rating, separated by tabs, commas or semicolons; the
+result is Spearman's rank correlation of ratings and cosine similarities. --analogies has the format
+of Google's questions-words (lines "a b c d" and ": section"); the result is the share of questions
+whose d is the word nearest to b - a + c among the --restrict most frequent words. Questions with
+unknown words are skipped and counted. Case is ignored.)help";
 
 }  // namespace
 
 void AddEvaluate(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("evaluate", "Measure vectors by word pairs and analogies");
+  CLI::App* sub =
+      app.add_subcommand("evaluate", "Evaluate word vectors on similarity and analogy sets");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
       ->type_name("");
-  sub->add_option("--pairs", arguments->pairs, "Word pairs that people judged")->type_name("FILE");
-  sub->add_option("--analogies", arguments->analogies, "Questions of the kind a : b = c : d")
+  sub->add_option("--pairs", arguments->pairs, "Word pairs with human similarity ratings")
+      ->type_name("FILE");
+  sub->add_option("--analogies", arguments->analogies, "Analogy questions a : b = c : d")
       ->type_name("FILE");
   sub->add_option("--restrict", arguments->restrict_rows,
-                  "Analogies among the N most frequent words; 0: all")
+                  "Answer analogies from the N most frequent words; 0: all")
       ->type_name("N")
       ->capture_default_str();
-  sub->add_flag("--sections", arguments->sections, "Also each section of the analogies");
+  sub->add_flag("--sections", arguments->sections,
+                "Print the result of each section of the analogies as well");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return PrintEvaluation(context, *arguments); };

@@ -1,4 +1,4 @@
-// `shoal exec JOB TASK -- COMMAND…`: a command in a running task, with its files, environment,
+// `shoal exec JOB TASK -- COMMAND…`: runs a command in a running task, with its files, environment,
 // limits and namespaces.
 
 #include <sys/ioctl.h>
@@ -27,7 +27,8 @@ struct Arguments {
   bool no_terminal = false;
 };
 
-// Every key goes to the command as it is, Ctrl-C too, until this is destroyed.
+// Puts the terminal into raw mode: keys, including Ctrl-C, go to the command unchanged. Restored by
+// the destructor.
 class RawTerminal {
  public:
   explicit RawTerminal(bool raw) : raw_(raw && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
@@ -52,7 +53,7 @@ void ReadSize(engine::ExecSpec* spec) {
   spec->columns = size.ws_col;
 }
 
-// Signals of ours become the command's, until the command has ended.
+// Forwards this process's signals to the command until it has ended.
 class Signals {
  public:
   explicit Signals(engine::Execution* execution) {
@@ -103,14 +104,13 @@ int Exec(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal exec mnist worker-1 -- bash                 a shell beside the program
+  shoal exec mnist worker-1 -- bash                 a shell in the task
   shoal exec mnist worker-1 -- sh -c 'py-spy dump --pid $SHOAL_PID'
-  shoal exec mnist worker -- nvidia-smi | head      worker is worker-0
+  shoal exec mnist worker -- nvidia-smi | head      worker means worker-0
 
-The command has the program's directory, environment, limits and namespaces; $SHOAL_PID is the
-program's number in them. The exit code is the
-command's, or 128 and the number of the signal that ended it. It is killed when the task's program
-ends.)help";
+The command gets the working directory, environment, limits and namespaces of the task's program;
+$SHOAL_PID is the program's process ID there. The exit code is the command's, or 128 plus the number
+of the signal that ended it. The command is killed when the task's program ends.)help";
 
 }  // namespace
 
@@ -118,10 +118,9 @@ void AddExec(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
       app.add_subcommand("exec", "Run a command in a running task: shoal exec JOB TASK -- COMMAND");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("TASK", arguments->task, "The task, such as worker-0")->required();
-  sub->add_flag("-T,--no-terminal", arguments->no_terminal,
-                "Give the command no terminal, though we have one");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("TASK", arguments->task, "Task, for example worker-0")->required();
+  sub->add_flag("-T,--no-terminal", arguments->no_terminal, "Run the command without a terminal");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Exec(context, *arguments); };

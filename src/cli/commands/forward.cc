@@ -1,5 +1,5 @@
-// `shoal forward JOB TASK [LOCAL:]PORT`: a port of a running task, here. For TensorBoard, debuggers
-// and the like.
+// `shoal forward JOB TASK [LOCAL:]PORT`: forwards a local port to a port of a running task, for
+// TensorBoard, debuggers and similar.
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ Result<Ports> ParsePorts(const std::string& text) {
   return ports;
 }
 
-// Of this machine alone.
+// Listens on the loopback interface only.
 Result<UniqueFd> Listen(uint16_t* port) {
   UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;
@@ -103,8 +103,8 @@ Status Forward(const Context& context, const Arguments& arguments) {
   TRY_ASSIGN(target.engine, session->engine(job.engine));
   target.job = job.id;
   target.port = ports.task;
-  // Whether there is such a task at all, without a connection, which may be the only one that its
-  // program takes. Nobody listens at port 0; its program may begin to listen later.
+  // Checks that the task exists without opening a connection, which may be the only one that its
+  // program accepts. Port 0 has no listener; the program may begin to listen later.
   const Status there =
       target.engine->DialTask(job.id, target.task.role, target.task.index, 0).status();
   if (!there.ok() && there.code() != Code::kUnavailable) return there;
@@ -127,23 +127,26 @@ Status Forward(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal forward mnist worker-0 6006           http://127.0.0.1:6006 is TensorBoard in worker-0
-  shoal forward mnist worker-0 8080:6006      the same at port 8080
+  shoal forward mnist worker-0 6006           TensorBoard of worker-0 at http://127.0.0.1:6006
+  shoal forward mnist worker-0 8080:6006      the same on local port 8080
 
-It goes on until it is ended (Ctrl-C); only this machine's programs can connect.)help";
+Runs until it is interrupted (Ctrl-C). Only programs on this machine can connect.)help";
 
 }  // namespace
 
 void AddForward(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("forward", "Reach a port of a running task from here");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("TASK", arguments->task, "The task, such as worker-0")->required();
-  sub->add_option("PORT", arguments->ports, "[LOCAL:]PORT")->required()->type_name("[LOCAL:]PORT");
+  CLI::App* sub = app.add_subcommand("forward", "Forward a local port to a port of a running task");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("TASK", arguments->task, "Task, for example worker-0")->required();
+  sub->add_option("PORT", arguments->ports,
+                  "Port of the task, and the local port to listen on [same number]")
+      ->required()
+      ->type_name("[LOCAL:]PORT");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
-      // Serving ends with an error only; a signal ends the process.
+      // Serving returns only with an error; a signal ends the process.
       return PrintError(Forward(context, *arguments));
     };
   });

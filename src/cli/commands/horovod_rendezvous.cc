@@ -1,5 +1,5 @@
-// `shoal horovod-rendezvous`: what role `rendezvous` of a job of framework horovod runs. By itself
-// it serves programs that were started by hand.
+// `shoal horovod-rendezvous`: the program of role `rendezvous` in a job of framework horovod.
+// Started by hand, it serves programs started by hand.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -13,21 +13,22 @@ namespace {
 constexpr const char* kFooter = R"help(Examples:
   shoal horovod-rendezvous --hosts "127.0.0.1:2" --host 127.0.0.1 --port 9092
 
-A job of framework horovod has one as its role rendezvous (docs/frameworks.md). For ranks that are
-started by hand: it goes on until it is ended (Ctrl-C).)help";
+A job of framework horovod runs it as its role rendezvous (docs/frameworks.md). Started by hand, it
+runs until it is interrupted (Ctrl-C).)help";
 
 }  // namespace
 
 void AddHorovodRendezvous(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
-      app.add_subcommand("horovod-rendezvous", "Be the store by which Horovod's ranks meet");
+      app.add_subcommand("horovod-rendezvous", "Run the rendezvous store for Horovod ranks");
   const auto options = std::make_shared<rendezvous::HorovodStoreServerOptions>();
-  sub->add_option("--hosts", options->hosts, "Who has how many ranks: \"worker-0:2 worker-1:2\"")
+  sub->add_option("--hosts", options->hosts,
+                  "Hosts and their numbers of ranks: \"worker-0:2 worker-1:2\"")
       ->envname("SHOAL_HOROVOD_HOSTS")
       ->required();
-  sub->add_option("--host", options->host, "Numeric address to listen at")
+  sub->add_option("--host", options->host, "IP address to listen on")
       ->envname("HOROVOD_GLOO_RENDEZVOUS_ADDR");
-  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+  sub->add_option("--port", options->port, "Port to listen on; 0: any free port")
       ->envname("HOROVOD_GLOO_RENDEZVOUS_PORT");
   sub->footer(kFooter);
   sub->callback([chosen, options] {

@@ -1,6 +1,5 @@
-// `shoal import FILE`: a foreign job description as a job file, with a comment on every loss.
-#include "cli/commands/import.h"
-
+// `shoal import FILE`: converts a job description of another system to a job file, with a comment
+// on each dropped setting.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -46,44 +45,27 @@ int ImportFile(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal import tfjob.yaml > job.yaml       the same job, as a file of your own
+  shoal import tfjob.yaml > job.yaml       write the job file, to edit and run it
   shoal import word2vec.json --set roles.worker.replicas=8
   shoal import pytorchjob.yaml --json | jq '.losses[] | select(.minor | not)'
-  shoal import train.sbatch                a batch script of Slurm
-  shoal run tfjob.yaml                     runs it without a file between
+  shoal import train.sbatch                a Slurm batch script
+  shoal run tfjob.yaml                     run without writing a job file
 
-Knows TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob of Kubeflow, Volcano's Job,
-the Job of batch/v1, apps and groups of Marathon, jobs of Metronome and batch scripts of Slurm, each by the
-file's own shape. Each thing that is not kept is said in a comment at its place: field, line, what it
-meant, what to do instead (docs/import.md, docs/import-slurm.md).)help";
+Reads Kubeflow's TFJob, PyTorchJob, MPIJob, XGBoostJob, JAXJob, PaddleJob and MXJob, Volcano Job,
+batch/v1 Job, Marathon apps and groups, Metronome jobs and Slurm batch scripts; the format is
+detected from the content. Each setting that is dropped gets a comment in the job file with its
+field, line, meaning and replacement (docs/import.md, docs/import-slurm.md).)help";
 
 }  // namespace
 
-void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
-  if (imported.format.empty()) return;
-  size_t minor = 0;
-  for (const importer::ImportLoss& loss : imported.losses) {
-    if (loss.engine == engine) continue;
-    if (loss.at == "image") continue;  // of the local engine: UnusedFields says it where it holds
-    minor += loss.minor ? 1 : 0;
-    if (!loss.minor) PrintNote("note: " + FormatLoss(imported, loss));
-  }
-  if (minor > 0) {
-    PrintNote("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") +
-              " in " + imported.file + " that programs do not notice " +
-              (minor == 1 ? "is" : "are") + " not kept either; `shoal import` names " +
-              (minor == 1 ? "it" : "them"));
-  }
-}
-
 void AddImport(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub =
-      app.add_subcommand("import", "Print a foreign job description as a job file of Shoal");
-  sub->add_option("FILE", arguments->file, "TFJob, Volcano, Marathon, a script for sbatch …")
+  CLI::App* sub = app.add_subcommand(
+      "import", "Convert a job description of another system to a job file of Shoal");
+  sub->add_option("FILE", arguments->file, "TFJob, Volcano job, Marathon app, sbatch script …")
       ->required();
   sub->add_option("--set", arguments->set,
-                  "Change a field of the job file: PATH=VALUE (may be given often)")
+                  "Override a field of the job file: PATH=VALUE (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   AddDocumentOption(sub, &arguments->document);

@@ -1,4 +1,4 @@
-// `shoal jobs`: what runs and what has run.
+// `shoal jobs`: lists and prunes jobs.
 
 #include <CLI/CLI.hpp>
 #include <climits>
@@ -35,7 +35,7 @@ Result<std::vector<controller::JobRecord>> Find(Session& session, const Argument
 
 int PrintTable(const std::vector<controller::JobRecord>& jobs, Session& session) {
   if (jobs.empty()) {
-    PrintNote("there are no jobs yet; `shoal run FILE` makes one");
+    PrintNote("there are no jobs yet; `shoal run FILE` starts one");
     return 0;
   }
   const WallTime now = RealClock::Get()->Wall();
@@ -67,7 +67,7 @@ int PruneJobs(const Context& context, Session& session, const std::string& text)
     out += "\n";
   }
   if (gone->empty() && !context.json)
-    PrintNote(age ? "no job ended that long ago" : "every job that has ended can be read");
+    PrintNote(age ? "no job ended that long ago" : "all ended jobs can be read");
   return PrintResult(out);
 }
 
@@ -91,23 +91,23 @@ int ListJobs(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal jobs
   shoal jobs --all --json | jq -r 'select(.state == "failed") | .id'
-  shoal jobs --prune 30d     removes records, logs and directories of jobs that ended that long ago
-  shoal jobs --prune unreadable     ... of jobs that have ended and whose records are damaged
+  shoal jobs --prune 30d            remove records, logs and directories of jobs that ended 30 days ago
+  shoal jobs --prune unreadable     remove ended jobs with damaged records
 
-Shown are the jobs that have not ended and the last 20 that have, newest first; with --json one
-object a line. A job "(unattended)" runs on though the command that started it is gone. What a job
-file says in 'limits: keep_records' is pruned by itself.)help";
+Lists all active jobs and the last 20 ended ones, newest first; with --json one object per line. A
+job marked "(unattended)" runs on after the command that started it was lost. A job with 'limits:
+keep_records' is pruned automatically.)help";
 
 }  // namespace
 
 void AddJobs(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("jobs", "List jobs, newest first");
-  sub->add_flag("-a,--all", arguments->all, "All that were ever submitted");
+  sub->add_flag("-a,--all", arguments->all, "All recorded jobs, not only active and recent ones");
   sub->add_option(
          "--prune", arguments->prune,
-         "Instead remove the jobs that ended so long ago (or whose records cannot be read: "
-         "unreadable), with their logs")
+         "Remove jobs that ended at least AGE ago, with their logs; unreadable: remove ended "
+         "jobs with damaged records")
       ->type_name("AGE");
   sub->add_flag("--ids", arguments->ids, "Names alone, for completion")->group("");
   sub->footer(kFooter);

@@ -1,4 +1,4 @@
-// `shoal logs JOB [TASK]`: what tasks printed, also while they do.
+// `shoal logs JOB [TASK]`: prints and follows the output of tasks.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -37,8 +37,8 @@ struct Arguments {
 
 constexpr size_t kPiece = size_t{256} << 10;
 
-// Prints bytes of several tasks: exactly as they are if there is but one, else line by line with
-// the task's name before each; as JSON one object a line.
+// Prints the output of tasks: the bytes of a single task unchanged, of several tasks line by line
+// with the task's name; as JSON one object per line.
 class Printer {
  public:
   Printer(bool json, bool single)
@@ -50,13 +50,13 @@ class Printer {
                         : fmt::format("{}-{} | {}", key.role, key.index, line);
           out_ += '\n';
         }) {}
-  // False once printing more is in vain: nobody reads, or it cannot be written.
+  // False after the end of the reader or a write error.
   bool Add(const LogKey& key, std::string_view bytes) {
     if (single_ && !json_) return printed_.Write(bytes);
     splitter_.Add(key, bytes);
     return Flush();
   }
-  // The rest; whether all could be written.
+  // Prints the rest; returns whether everything was written.
   Status Finish() {
     splitter_.Finish();
     Flush();
@@ -90,7 +90,7 @@ Status PrintOnce(const LogStore& logs, const std::vector<LogInfo>& chosen,
   return printer->Finish();
 }
 
-// Until the job has ended, or Ctrl-C.
+// Follows until the job has ended or Ctrl-C.
 Status FollowLogs(Session* session, const std::string& id, const LogStore& logs,
                   const LogSelection& selection, std::map<LogKey, int64_t> from, Printer* printer) {
   net::Loop loop;
@@ -139,25 +139,25 @@ Status PrintLogs(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal logs mnist-7f3a9c                 every task, each line with its task's name
+  shoal logs mnist-7f3a9c                 all tasks, each line prefixed with the task's name
   shoal logs mnist worker-0               one task, byte for byte
-  shoal logs -f -n 20 mnist worker        the workers' last 20 lines, then what follows
-  shoal logs mnist worker-1 --attempt 1   the first attempt of a task that was started again
+  shoal logs -f -n 20 mnist worker        the workers' last 20 lines, then new output
+  shoal logs mnist worker-1 --attempt 1   the first attempt of a restarted task
 
-Logs outlive their tasks and the job. -f ends with the job.)help";
+Logs are kept after the tasks and the job have ended. -f returns when the job ends.)help";
 
 }  // namespace
 
 void AddLogs(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("logs", "Print what the tasks of a job have printed");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("TASK", arguments->task, "A task (worker-0) or a role (worker); all if left out");
-  sub->add_flag("-f,--follow", arguments->follow, "Go on with what is printed until the job ends");
-  sub->add_option("-n,--lines", arguments->lines, "Begin with the last N lines of each task")
+  CLI::App* sub = app.add_subcommand("logs", "Print the output of a job's tasks");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("TASK", arguments->task, "Task (worker-0) or role (worker) [all]");
+  sub->add_flag("-f,--follow", arguments->follow, "Follow new output until the job ends");
+  sub->add_option("-n,--lines", arguments->lines, "Start with the last N lines of each task")
       ->check(CLI::Range(0, 1'000'000'000).description(""))
       ->type_name("N");
-  sub->add_option("--attempt", arguments->attempt, "The K-th attempt instead of the latest")
+  sub->add_option("--attempt", arguments->attempt, "Attempt number K instead of the latest")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("K");
   sub->footer(kFooter);

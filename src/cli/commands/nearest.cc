@@ -1,4 +1,4 @@
-// `shoal nearest`: which words a model thinks are like a word.
+// `shoal nearest`: shows the words nearest to given words.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct Arguments {
   bool mean = false;
 };
 
-// Each word by itself, or all as one.
+// One query per word, or one for the mean of all.
 std::vector<std::vector<std::string>> QuestionsOf(const Arguments& arguments) {
   if (arguments.mean) return {arguments.words};
   std::vector<std::vector<std::string>> questions;
@@ -57,23 +57,23 @@ constexpr const char* kFooter = R"help(Examples:
   shoal nearest vectors.bin king sea bread -k 5
   shoal nearest vectors paris --mean london --json | jq -r '.neighbours[].word'
 
-MODEL is a directory that `shoal train` made, or a file in word2vec's text or binary format. Numbers
-are cosines of the angle between the vectors: 1 is the same direction. A word that the model does
-not know ends the command with exit code 4 and the nearest spelling.)help";
+MODEL is a directory written by `shoal train`, or a file in word2vec's text or binary format. The
+numbers are cosine similarities: 1 is the same direction. An unknown word is an error with exit code
+4 that suggests the nearest spelling.)help";
 
 }  // namespace
 
 void AddNearest(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("nearest", "Show the words that are most like given ones");
+  CLI::App* sub = app.add_subcommand("nearest", "Show the words nearest to given words");
   sub->add_option("MODEL", arguments->model, "Model directory or vectors file")
       ->required()
       ->type_name("");
-  sub->add_option("WORD", arguments->words, "Words of the model")->required()->type_name("");
-  sub->add_option("-k,--count", arguments->k, "How many to show")
+  sub->add_option("WORD", arguments->words, "Words to look up")->required()->type_name("");
+  sub->add_option("-k,--count", arguments->k, "Number of words to show")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_flag("--mean", arguments->mean, "Those nearest to all the words together");
+  sub->add_flag("--mean", arguments->mean, "Words nearest to the mean of all given words");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {

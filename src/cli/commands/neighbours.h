@@ -1,4 +1,4 @@
-// How `shoal nearest` and `shoal analogy` show what they found.
+// Output format of `shoal nearest` and `shoal analogy`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shoal::cli {
 
-// "  queen     0.7123\n" a line, aligned.
+// Aligned lines "  queen     0.7123\n".
 std::string NeighboursText(const model::VectorIndex& index,
                            const std::vector<model::Neighbour>& near);
 // [{"word": "queen", "similarity": 0.7123}, …]

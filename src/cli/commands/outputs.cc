@@ -1,4 +1,4 @@
-// `shoal outputs JOB`: what its tasks wrote to $SHOAL_OUTPUT, by attempt; and copies of it.
+// `shoal outputs JOB`: lists or copies the files that tasks wrote to $SHOAL_OUTPUT, by attempt.
 
 #include "controller/files/outputs.h"
 
@@ -10,6 +10,7 @@
 #include "cli/jobs/job_json.h"
 #include "cli/jobs/session.h"
 #include "cli/terminal/report.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::cli {
 namespace {
@@ -26,7 +27,7 @@ struct Found {
   std::vector<controller::OutputFile> files;
 };
 
-// NotFound with the job's tasks if it has had none of that name.
+// NotFound lists the job's tasks if it never had one of this name.
 Status CheckTask(controller::Store& store, const std::string& id, const std::string& wanted) {
   TRY_ASSIGN(const std::vector<controller::TaskRecord> tasks, store.ListTasks(id));
   std::vector<std::string> names;
@@ -80,7 +81,7 @@ int PrintJson(const Found& found) {
                      {"bytes", file.bytes},
                      {"link", file.link}});
   }
-  const json::object out{{"directory", (found.dir / "outputs").string()},
+  const json::object out{{"directory", job::JobDir(found.dir).outputs().string()},
                          {"declared", found.declared},
                          {"files", std::move(files)}};
   return PrintResult(JsonLines(out));
@@ -101,16 +102,16 @@ constexpr const char* kFooter = R"help(Examples:
   shoal outputs mnist-7f3a9c
   shoal outputs mnist --task worker-0 --to results      copies to results/worker-0.0/…
 
-Attempts are counted from 1 in the table, from 0 in directories and in --json.)help";
+Attempts are numbered from 1 in the table, from 0 in directory names and in --json.)help";
 
 }  // namespace
 
 void AddOutputs(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
-      app.add_subcommand("outputs", "List what a job's tasks wrote to $SHOAL_OUTPUT, or copy it");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("--task", arguments->task, "Of this task only, such as worker-0")
+      app.add_subcommand("outputs", "List or copy the files that tasks wrote to $SHOAL_OUTPUT");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("--task", arguments->task, "Only files of this task, for example worker-0")
       ->type_name("TASK");
   sub->add_option("--to", arguments->to, "Copy the files to this directory")->type_name("DIR");
   sub->footer(kFooter);

@@ -1,4 +1,4 @@
-// `shoal plan FILE`: what a job file amounts to, without starting anything.
+// `shoal plan FILE`: prints the tasks of a job without starting them.
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -14,6 +14,7 @@
 #include "controller/run/desired_job.h"
 #include "framework/framework_environment.h"
 #include "import/import.h"
+#include "job/execution/job_dir.h"
 #include "job/execution/plan.h"
 #include "job/spec/json.h"
 
@@ -23,8 +24,8 @@ namespace {
 struct Arguments {
   std::string file;
   std::vector<std::string> set;
-  std::string task;    // whose environment alone is wanted
-  std::string engine;  // what would be sent to it is wanted
+  std::string task;    // print only this task's environment
+  std::string engine;  // print the request to this engine
   std::string directory;
   std::string document;
 };
@@ -34,7 +35,7 @@ constexpr const char* kAtStart = "(at start)";
 constexpr uint16_t kFirstPlaceholder = 20000;
 constexpr int kPlaceholders = 40000;
 
-// The cluster as far as a plan knows it: who there will be, not where. Addresses are placeholders,
+// The cluster as far as a plan can know it: its tasks with placeholders for addresses,
 // worker-0:20000 and so on.
 framework::ClusterDescription FutureCluster(const job::Job& job) {
   framework::ClusterDescription cluster;
@@ -56,7 +57,7 @@ framework::ClusterDescription FutureCluster(const job::Job& job) {
   return cluster;
 }
 
-// What only the coordinator and the launchers will know.
+// Replaces values that only the coordinator and the launchers know.
 void BlankOut(framework::Environment* env) {
   for (auto& [name, value] : *env) {
     if (name == "SHOAL_JOB_ID" || name.starts_with("SHOAL_PORT")) value = kAtStart;
@@ -67,8 +68,8 @@ void BlankOut(framework::Environment* env) {
   }
 }
 
-// Puts into the plan the whole environment that each task will find; for people (`every` false)
-// only of the first of each role, which is all that is printed.
+// Completes the environments of the plan's tasks. Without `every` only that of the first task of
+// each role, which is all that the text output shows.
 Status AddEnvironment(const job::Job& job, bool every, job::Plan* plan) {
   const framework::ClusterDescription cluster = FutureCluster(job);
   for (job::PlannedTask& task : plan->tasks) {
@@ -82,7 +83,7 @@ Status AddEnvironment(const job::Job& job, bool every, job::Plan* plan) {
   return Status::Ok();
 }
 
-// The environment of one task, NAME=VALUE a line.
+// Prints the environment of one task as lines NAME=VALUE.
 Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_json) {
   TRY_ASSIGN(const controller::LogSelection chosen, controller::ParseLogSelection(name));
   framework::TaskContext task;
@@ -111,7 +112,7 @@ Status PrintEnvironment(const job::Job& job, const std::string& name, bool as_js
   return PrintOut(as_json ? JsonLine(object) : text);
 }
 
-// What the engine would be sent. The job has no name yet, nor a directory.
+// Prints the request to the engine. The job has no name and no directory yet.
 Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const std::string& name,
                        const std::string& file) {
   const job::Job& job = loaded.job();
@@ -121,8 +122,9 @@ Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const st
   controller::DesiredJobPaths places{controller::StateHome(root).job_dir(id), loaded.folder,
                                      context.program, engine->SharesJobDirectory()};
   if (!places.shared) {
-    places.seed = {
-        {"id", id + "\n"}, {"token", "***\n"}, {"job.json", ToText(job::ToJson(job)) + "\n"}};
+    places.bootstrap_files = {{job::JobDir::kId, id + "\n"},
+                   {job::JobDir::kToken, "***\n"},
+                   {job::JobDir::kJob, ToText(job::ToJson(job)) + "\n"}};
   }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));
@@ -138,7 +140,7 @@ Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const st
   return PrintOut(scheduled + "# and each time\n" + text);
 }
 
-// Where `shoal run` of the same line would run it: what is refused and told depends on that.
+// The engine that `shoal run` with the same arguments would use, which determines errors and notes.
 std::string EngineOfRun(const Arguments& arguments) {
   if (!arguments.engine.empty()) return arguments.engine;
   const char* const usual = std::getenv("SHOAL_ENGINE");
@@ -175,32 +177,33 @@ int PlanFile(const Context& context, const Arguments& arguments) {
 constexpr const char* kFooter = R"help(Examples:
   shoal plan job.yaml
   shoal plan job.yaml --set roles.worker.replicas=8
-  shoal plan job.yaml --env worker-1      # what that task's program will find in its environment
+  shoal plan job.yaml --env worker-1      # the environment of that task's program
   shoal plan job.yaml --json | jq '.total'
 
-Starts nothing and shows no secrets, and refuses what `shoal run` would refuse. Addresses such as worker-0:20000 are placeholders: real ones
-are known when the tasks have joined. Exit code 2 if the file is wrong; every error names the line,
-the column and what is expected there.)help";
+Starts nothing, hides secrets, and rejects every job that `shoal run` rejects. Addresses such as
+worker-0:20000 are placeholders: real addresses are known when the tasks have joined. Exit code 2 if
+the file is invalid; every error names the line, the column and the expected value.)help";
 
 }  // namespace
 
 void AddPlan(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
-      app.add_subcommand("plan", "Check a job file and print its tasks, starting nothing");
+      app.add_subcommand("plan", "Check a job file and print its tasks without starting them");
   sub->add_option("FILE", arguments->file,
-                  "Job file (YAML; docs/job-file.md), or a foreign one; -: standard input")
+                  "Job file (YAML; docs/job-file.md), or a job description of another system; -: "
+                  "standard input")
       ->required();
-  sub->add_option("--set", arguments->set,
-                  "Change a field of the file: PATH=VALUE (may be given often)")
+  sub->add_option("--set", arguments->set, "Override a field of the file: PATH=VALUE (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  sub->add_option("--env", arguments->task, "Print one task's environment instead: worker-1")
+  sub->add_option("--env", arguments->task,
+                  "Print the environment of one task, for example worker-1, instead of the plan")
       ->type_name("TASK");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
   sub->add_option("--engine", arguments->engine,
-                  "Print what would be sent to this engine instead: " + EngineNames())
+                  "Print the request to this engine instead of the plan: " + EngineNames())
       ->type_name("NAME");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {

@@ -1,5 +1,5 @@
-// `shoal predict`: what a linear model or factorization machine says of examples, and how right it
-// is.
+// `shoal predict`: predicts examples with a linear model or factorization machine and reports the
+// quality.
 
 #include <fmt/format.h>
 
@@ -38,7 +38,7 @@ Result<Predictions> Predict(const Arguments& arguments) {
   options.threads = arguments.threads > 0
                         ? static_cast<uint64_t>(arguments.threads)
                         : std::max<uint64_t>(1, std::thread::hardware_concurrency());
-  // A weights.bin alone says nothing of how its data was read.
+  // A bare weights.bin does not record how its data was read.
   Result<json::object> metadata = model::ReadModelMetadata(arguments.model);
   if (!metadata.ok()) {
     if (std::filesystem::is_directory(arguments.model)) return metadata.status();
@@ -47,7 +47,7 @@ Result<Predictions> Predict(const Arguments& arguments) {
   return learn::sparse::Predict(model, *metadata, arguments.data, options);
 }
 
-// Predictions in the place of what they were made from would cost the person that.
+// Refuses to overwrite the input with the predictions.
 Status CheckOutputIsNoInput(const Arguments& arguments) {
   namespace fs = std::filesystem;
   std::error_code ignored;  // what does not exist is no input
@@ -119,22 +119,23 @@ constexpr const char* kFooter = R"help(Examples:
   shoal predict model --data test.svm --output probabilities.txt
   shoal predict model --data new.svm.zst --output -
 
-MODEL is a directory that `shoal train logistic`, `fm` or `ffm` made. Files are in the format
-that the model was trained on, or in that of --format, plain, .gz or .zst; columns of csv are as they
-were in training, and the label's may be missing: then no quality is told. The output has the probability of label 1 of every
-example, one a line. A file that is there already keeps owner and mode; links are followed, devices
-and FIFOs written to. AUC, log-loss and accuracy are those of the labels -1, 0 and 1.)help";
+MODEL is a directory written by `shoal train logistic`, `fm` or `ffm`. The files have the training
+data's format or that of --format, and may be plain, .gz or .zst. A csv file has the same columns as
+in training; without the label's column no quality is reported. The output has one line for each
+example: the probability of label 1. An existing output file keeps its owner and mode; links are
+followed, devices and FIFOs are written to. AUC, log-loss and accuracy are computed from the labels
+-1, 0 and 1.)help";
 
 }  // namespace
 
 void AddPredict(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand(
-      "predict", "Predict examples with a linear model or factorization machine");
+  CLI::App* sub =
+      app.add_subcommand("predict", "Predict with a linear model or factorization machine");
   sub->add_option("MODEL", arguments->model, "Model directory")->required()->type_name("");
   sub->add_option("--data", arguments->data, "Files with examples")->required()->type_name("FILE");
   sub->add_option("-o,--output", arguments->output,
-                  "File that gets the probabilities; -: standard output, and nothing else there")
+                  "Output file of the probabilities; -: standard output, without other text")
       ->check(CLI::Validator(
           [](const std::string& name) {
             return name.empty() ? "got an empty name, expected a file or -" : "";
@@ -142,10 +143,10 @@ void AddPredict(CLI::App& app, Run* chosen) {
           ""))
       ->type_name("FILE");
   sub->add_option("--format", arguments->format,
-                  "What the files are: libsvm, libffm, csv [as the training data]")
+                  "Format of the files: libsvm, libffm, csv [the training data's]")
       ->check(CLI::IsMember({"libsvm", "libffm", "csv"}).description(""))
       ->type_name("");
-  sub->add_option("--threads", arguments->threads, "Threads [the machine's cores]")
+  sub->add_option("--threads", arguments->threads, "Number of threads [the machine's cores]")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
   sub->footer(kFooter);

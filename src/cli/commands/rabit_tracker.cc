@@ -1,5 +1,5 @@
-// `shoal rabit-tracker`: what role `tracker` of a job of framework rabit runs. By itself it serves
-// programs that were started by hand.
+// `shoal rabit-tracker`: the program of role `tracker` in a job of framework rabit. Started by
+// hand, it serves programs started by hand.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -13,21 +13,20 @@ namespace {
 constexpr const char* kFooter = R"help(Examples:
   shoal rabit-tracker --workers 2 --host 127.0.0.1 --port 9091
 
-A job of framework rabit has one as its role tracker (docs/frameworks.md). For workers that are
-started by hand: it ends when all of them have ended.)help";
+A job of framework rabit runs it as its role tracker (docs/frameworks.md). Started by hand, it ends
+when all workers have ended.)help";
 
 }  // namespace
 
 void AddRabitTracker(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
-      app.add_subcommand("rabit-tracker", "Be the tracker of rabit's and XGBoost's workers");
+      app.add_subcommand("rabit-tracker", "Run a tracker for rabit and XGBoost workers");
   const auto options = std::make_shared<rendezvous::RabitTrackerOptions>();
-  sub->add_option("--workers", options->workers, "How many there are")
+  sub->add_option("--workers", options->workers, "Number of workers")
       ->envname("DMLC_NUM_WORKER")
       ->required();
-  sub->add_option("--host", options->host, "Numeric address to listen at")
-      ->envname("DMLC_TRACKER_URI");
-  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+  sub->add_option("--host", options->host, "IP address to listen on")->envname("DMLC_TRACKER_URI");
+  sub->add_option("--port", options->port, "Port to listen on; 0: any free port")
       ->envname("DMLC_TRACKER_PORT");
   sub->footer(kFooter);
   sub->callback([chosen, options] {

@@ -1,4 +1,4 @@
-// `shoal resume JOB`: a suspended job goes on, in the foreground.
+// `shoal resume JOB`: resumes a suspended job in the foreground.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -18,18 +18,17 @@ constexpr const char* kFooter = R"help(Examples:
   shoal resume word2vec-7f3a9c
   shoal resume word --json | jq .
 
-The job waits for its turn like a new one, then all tasks that had not ended start again, with the
-next attempt, where they were started first. Trainers of Shoal go on from the last checkpoint, other
-programs from what they saved. It is then like a job of shoal run: the same display, signals and exit
-codes.)help";
+The job is queued like a new one. Then every task that had not ended starts its next attempt in its
+original working directory. Shoal's trainers continue from the last checkpoint, other programs from
+their own saved state. Display, signals and exit codes are those of shoal run.)help";
 
 }  // namespace
 
 void AddResume(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("resume", "Go on with a suspended job, and wait for it");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  CLI::App* sub = app.add_subcommand("resume", "Resume a suspended job and wait until it ends");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {

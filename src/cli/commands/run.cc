@@ -1,4 +1,4 @@
-// `shoal run FILE`: the job that a file describes, in the foreground.
+// `shoal run FILE`: runs the job of a file in the foreground.
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -34,13 +34,13 @@ Result<LoadedJob> LoadOne(const Arguments& arguments, const std::string& documen
 int RunOne(const Context& context, const Arguments& arguments, const std::string& document) {
   Result<LoadedJob> loaded = LoadOne(arguments, document);
   if (!loaded.ok()) return PrintError(loaded.status());
-  // Before anything is told of it; the controller asks again.
+  // Validated before any note is printed; the controller validates again.
   const Status valid = CheckJob(loaded->job(), arguments.engine, loaded->imported.places);
   if (!valid.ok()) return PrintError(valid);
   if (!arguments.quiet) PrintUnusedFields(*loaded, arguments.engine);
   if (!arguments.quiet && !context.json && !loaded->job().schedule.cron.empty())
-    PrintNote(arguments.file + " has a schedule, and is run once, now; `shoal schedule " +
-              arguments.file + "` has it run at its times");
+    PrintNote(arguments.file + " has a schedule, but runs once, now; `shoal schedule " +
+              arguments.file + "` registers its schedule");
   return RunJob(context, std::move(loaded->job()),
                 {.quiet = arguments.quiet,
                  .engine = arguments.engine,
@@ -48,7 +48,7 @@ int RunOne(const Context& context, const Arguments& arguments, const std::string
                  .folder = loaded->folder});
 }
 
-// The jobs of a foreign file, if it can be read twice: what comes by a pipe cannot.
+// The jobs in the file, if it can be read twice, which a pipe cannot.
 std::vector<importer::JobInFile> JobsOf(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return {};
@@ -56,7 +56,7 @@ std::vector<importer::JobInFile> JobsOf(const std::string& file) {
   return text.ok() ? importer::ListJobs(*text) : std::vector<importer::JobInFile>();
 }
 
-// One after another, as long as they succeed; none if one of them is wrong.
+// Runs the jobs in sequence as long as they succeed; none if one of them is invalid.
 int RunAll(const Context& context, const Arguments& arguments,
            const std::vector<importer::JobInFile>& jobs) {
   if (!arguments.name.empty()) {
@@ -79,7 +79,7 @@ int RunAll(const Context& context, const Arguments& arguments,
     if (code == 0) continue;
     if (i + 1 < jobs.size())
       PrintNote(place + ", ended with exit code " + std::to_string(code) +
-                "; those behind it are not run");
+                "; the remaining jobs are not run");
     return code;
   }
   return 0;
@@ -97,30 +97,31 @@ constexpr const char* kFooter = R"help(Examples:
   shoal run job.yaml
   shoal run job.yaml --set roles.worker.replicas=8 --set learn.dim=200
   shoal run job.yaml --json | jq .
-  shoal run tfjob.yaml                     a job of Kubeflow, Volcano or Marathon, see shoal import
-  shoal run jobs.yaml --document train     of several jobs in such a file; without it all, one after another
+  shoal run tfjob.yaml                     a Kubeflow, Volcano or Marathon job (see shoal import)
+  shoal run jobs.yaml --document train     one of several jobs in a file; default: all, in sequence
 
-Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second one stops them at once. With nohup
-the job outlives its terminal. Exit codes: 0 the job succeeded, 1 it failed, 2 the file is wrong, 130
+Ctrl-C (or SIGTERM, SIGHUP) lets the tasks save and end; a second signal kills them. With nohup the
+job survives its terminal. Exit codes: 0 the job succeeded, 1 it failed, 2 the file is invalid, 130
 it was cancelled.)help";
 
 }  // namespace
 
 void AddRun(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("run", "Run the job that a file describes, and wait for it");
+  CLI::App* sub =
+      app.add_subcommand("run", "Run the job described by a file and wait until it ends");
   sub->add_option("FILE", arguments->file,
-                  "Job file (YAML; docs/job-file.md), or a foreign one; -: standard input")
+                  "Job file (YAML; docs/job-file.md), or a job description of another system; -: "
+                  "standard input")
       ->required();
-  sub->add_option("--set", arguments->set,
-                  "Change a field of the file: PATH=VALUE (may be given often)")
+  sub->add_option("--set", arguments->set, "Override a field of the file: PATH=VALUE (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
   sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
   AddDirectoryOption(sub, &arguments->directory);
   AddDocumentOption(sub, &arguments->document);
   AddEngineOption(sub, &arguments->engine);
-  sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
+  sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return RunFile(context, *arguments); };

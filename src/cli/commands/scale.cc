@@ -1,4 +1,4 @@
-// `shoal scale JOB ROLE=N`: makes an elastic role of a running job larger or smaller.
+// `shoal scale JOB ROLE=N`: changes the number of tasks of an elastic role.
 
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ Result<ScaleRequest> ParseScaleRequest(const std::string& text) {
   return InvalidArgument("got '" + text + "', expected ROLE=NUMBER, such as worker=8");
 }
 
-// The coordinator's answer: OK once it has taken the request for its own.
+// Sends the request and returns the coordinator's answer: OK once it has accepted the number.
 Status SendScaleRequest(rendezvous::CoordinatorClientOptions options, const ScaleRequest& request) {
   using Type = rendezvous::JobEvent::Type;
   net::Loop loop;
@@ -48,7 +48,7 @@ Status SendScaleRequest(rendezvous::CoordinatorClientOptions options, const Scal
     answer = std::move(status);
     loop.Stop();
   };
-  // Tells its own answer from those that others got earlier, which are told first.
+  // Identifies the answer to this request among those to earlier ones, which are replayed first.
   const std::string reason = "asked for by `shoal scale`, process " + std::to_string(::getpid());
   options.give_up_after = kAnswerTimeout;
   std::unique_ptr<rendezvous::CoordinatorClient> client;
@@ -104,21 +104,20 @@ int ScaleRole(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal scale mnist-7f3a9c worker=8       tasks are made until there are 8
-  shoal scale word server=1               the highest indices are asked to end (SIGTERM)
+  shoal scale mnist-7f3a9c worker=8       start tasks until there are 8 workers
+  shoal scale word server=1               end the tasks with the highest indices (SIGTERM)
 
-The role must be elastic: its job file gives it a 'min' or a 'max'. A job that waits for its turn is
-weighed anew with that number, and starts with it. Returns when the job's coordinator
-has taken the number; `shoal show` says who has come and gone.)help";
+The role must be elastic: its job file sets 'min' or 'max'. A queued job is admitted and started
+with the new number. Returns when the job's coordinator has accepted the number; `shoal show` lists
+the tasks that started and ended.)help";
 
 }  // namespace
 
 void AddScale(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("scale", "Make a role of a running job larger or smaller");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("ROLE=N", arguments->request, "The role, and how many tasks it shall have")
-      ->required();
+  CLI::App* sub = app.add_subcommand("scale", "Change the number of tasks of a role");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("ROLE=N", arguments->request, "Role and its new number of tasks")->required();
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return ScaleRole(context, *arguments); };

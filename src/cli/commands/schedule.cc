@@ -1,5 +1,4 @@
-// `shoal schedule FILE`: a job that a cluster runs again and again, at the times of its file's
-// block `schedule`; which there are, and their end.
+// `shoal schedule FILE`: adds, lists, runs and removes recurring runs of jobs on a cluster.
 #include "cli/commands/schedule.h"
 
 #include <CLI/CLI.hpp>
@@ -40,11 +39,12 @@ fs::path StoredJobPath(const controller::StateHome& home, const std::string& nam
   return home.root() / "schedules" / (name + ".yaml");
 }
 
-// The text that each run reads. It may hold what only its owner may read.
+// Writes the file that each run reads; private, since it may contain secrets.
 Status StoreJobFile(const fs::path& path, job::Job job) {
-  job.schedule = {};  // that is the scheduler's now
+  job.schedule = {};  // the scheduler has it now
   for (job::DataSource& data : job.data) {
-    // What the parser has filled in would be refused where it was written (RefuseUnusedFields).
+    // Clears a field that the parser filled in and that would be refused if given
+    // (RefuseUnusedFields).
     if (job.framework != job::Framework::kShoal) data.shard_by.clear();
   }
   TRY(MakeDirectories(path.parent_path(), 0700));
@@ -52,7 +52,7 @@ Status StoreJobFile(const fs::path& path, job::Job job) {
       path, "# Kept by `shoal schedule` for the runs of this job.\n" + job::WriteYaml(job), 0600);
 }
 
-// As it was before.
+// Restores the previous file.
 void RestoreJobFile(const fs::path& path, const Result<std::string>& before) {
   std::error_code error;
   if (before.ok()) {
@@ -91,7 +91,7 @@ Status ScheduleFile(const Context& context, const Arguments& arguments) {
       context.json
           ? ToText(json::object{{"name", job.name}, {"new", *fresh}, {"cron", job.schedule.cron}}) +
                 "\n"
-          : job.name + (*fresh ? " is scheduled: " : " is scheduled anew: ") + text +
+          : job.name + (*fresh ? " is scheduled: " : " is rescheduled: ") + text +
                 (job.schedule.enabled ? "" : ", but not enabled") + "\n");
 }
 
@@ -116,7 +116,7 @@ Status List(const Context& context, engine::Schedules* schedules) {
     return PrintOut(out);
   }
   if (list.empty()) {
-    PrintNote("no job is scheduled; `shoal schedule FILE` does it");
+    PrintNote("no job is scheduled; `shoal schedule FILE` schedules one");
     return Status::Ok();
   }
   std::vector<std::vector<std::string>> rows = {
@@ -135,14 +135,14 @@ Status Remove(const Arguments& arguments, engine::Schedules* schedules) {
   TRY_ASSIGN(const fs::path root, controller::FindStateHome());
   std::error_code error;
   fs::remove(StoredJobPath(controller::StateHome(root), arguments.remove), error);
-  return PrintOut(arguments.remove + " is scheduled no more\n");
+  return PrintOut(arguments.remove + " is no longer scheduled\n");
 }
 
 Status RunNow(const Context& context, const Arguments& arguments, engine::Schedules* schedules) {
   TRY_ASSIGN(const std::string run, schedules->RunNow(arguments.run));
   return PrintOut(context.json ? ToText(json::object{{"name", arguments.run}, {"run", run}}) + "\n"
-                               : arguments.run + " is run now, as run " + run +
-                                     "; `shoal jobs` shows it when it has begun\n");
+                               : arguments.run + " started as run " + run +
+                                     "; `shoal jobs` shows it after its start\n");
 }
 
 Status Schedule(const Context& context, const Arguments& arguments) {
@@ -153,7 +153,7 @@ Status Schedule(const Context& context, const Arguments& arguments) {
                            " of FILE, --list, --remove and --run, expected exactly one; see `shoal "
                            "schedule --help`");
   if (arguments.now && arguments.remove.empty())
-    return InvalidArgument("got --now without --remove, whose runs it ends");
+    return InvalidArgument("got --now without --remove, expected both");
   if (!arguments.file.empty()) return ScheduleFile(context, arguments);
   TRY_ASSIGN(const auto schedules, MakeSchedules(arguments.engine, {}));
   if (arguments.list) return List(context, schedules.get());
@@ -162,16 +162,17 @@ Status Schedule(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal schedule nightly.yaml --engine marathon    its block 'schedule' says when; again: replaces it
+  shoal schedule nightly.yaml --engine marathon    add or replace; section 'schedule' sets the times
   shoal schedule job.yaml --engine marathon --set 'schedule.cron=30 2 * * 1-5'
-  shoal plan nightly.yaml --engine marathon        what would be sent, without secrets
+  shoal plan nightly.yaml --engine marathon        print the request, without secrets
   shoal schedule --list --engine marathon
   shoal schedule --run nightly --engine marathon
   shoal schedule --remove nightly --engine marathon
 
-The cluster's scheduler (Metronome, beside Marathon) runs `shoal run` of the job, as it is now, at
-its times; `shoal jobs`, logs and the like show those runs as any others. Environment:
-SHOAL_METRONOME_URL; SHOAL_MARATHON_URL and its credentials as for `shoal run`.)help";
+At each scheduled time the cluster's scheduler (Metronome, beside Marathon) runs `shoal run` with a
+copy of the job taken now. `shoal jobs`, `shoal logs` and the other commands show these runs like
+all others. Environment: SHOAL_METRONOME_URL; SHOAL_MARATHON_URL and its credentials as for `shoal
+run`.)help";
 
 }  // namespace
 
@@ -189,26 +190,22 @@ Status NoSchedules(const std::string& engine, const std::string& file,
                      "' run --quiet --engine " + engine + " '" + file + "'";
   for (size_t at = line.find('%'); at != std::string::npos; at = line.find('%', at + 2))
     line.insert(at, "\\");  // cron's end of a line
-  return Unimplemented(why.message() +
-                       ", here by the line (crontab -e, in the machine's time zone)\n" + line);
+  return Unimplemented(
+      why.message() + "; add this line with crontab -e (it uses the machine's time zone)\n" + line);
 }
 
 void AddSchedule(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub =
-      app.add_subcommand("schedule", "Have a cluster run a job again and again, at its times");
-  sub->add_option("FILE", arguments->file, "Job file with a block 'schedule'");
-  sub->add_option("--set", arguments->set,
-                  "Change a field of the file: PATH=VALUE (may be given often)")
+  CLI::App* sub = app.add_subcommand("schedule", "Run a job on a cluster at recurring times");
+  sub->add_option("FILE", arguments->file, "Job file with a section 'schedule'");
+  sub->add_option("--set", arguments->set, "Override a field of the file: PATH=VALUE (repeatable)")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
-  sub->add_flag("--list", arguments->list, "Show what is scheduled instead");
-  sub->add_option("--remove", arguments->remove, "Take a job's schedule away instead")
-      ->type_name("NAME");
-  sub->add_flag("--now", arguments->now, "With --remove: runs that are not over save and end");
-  sub->add_option("--run", arguments->run, "Start a run of a scheduled job now instead")
-      ->type_name("NAME");
+  sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
+  sub->add_flag("--list", arguments->list, "List the scheduled jobs");
+  sub->add_option("--remove", arguments->remove, "Remove the schedule of a job")->type_name("NAME");
+  sub->add_flag("--now", arguments->now, "With --remove: active runs save and end");
+  sub->add_option("--run", arguments->run, "Start a run of a scheduled job now")->type_name("NAME");
   AddEngineOption(sub, &arguments->engine);
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {

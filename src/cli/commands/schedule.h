@@ -1,4 +1,4 @@
-// What `shoal schedule` and `shoal plan` say alike of scheduled jobs.
+// Functions common to `shoal schedule` and `shoal plan`.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace shoal::cli {
 
-// Where the job's file is kept for its runs, and whence they are started: the folder of the file.
+// Path of the stored job file and the directory in which its runs start: `folder`, that of the
+// original file.
 engine::ScheduledRun ScheduledRunOf(const job::Job& job, const controller::StateHome& home,
                                     const std::string& folder);
 
-// For an engine without schedules: `why`, and the line of a crontab that does it.
+// The error for an engine without schedules: `why`, and an equivalent crontab line.
 Status NoSchedules(const std::string& engine, const std::string& file,
                    const job::Schedule& schedule, const Status& why);
 

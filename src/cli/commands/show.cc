@@ -1,4 +1,4 @@
-// `shoal show JOB`: all that is known of one job.
+// `shoal show JOB`: prints the record of a job.
 
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ Result<Shown> Find(const Context& context, const std::string& prefix) {
 std::string EndText(const controller::TaskRecord& task) {
   if (!task.end) return "";
   std::string text = job::Describe(*task.end);
-  if (!task.end->ok() && !task.last_line.empty()) text += "; it said last: " + task.last_line;
+  if (!task.end->ok() && !task.last_line.empty()) text += "; last output: " + task.last_line;
   return text;
 }
 
@@ -102,14 +102,14 @@ int Show(const Context& context, const std::string& prefix) {
 
 constexpr const char* kFooter = R"help(Examples:
   shoal show word2vec-7f3a9c
-  shoal show word --json | jq .tasks      the beginning of a name is enough if it is the only one)help";
+  shoal show word --json | jq .tasks      an unambiguous prefix of the name suffices)help";
 
 }  // namespace
 
 void AddShow(CLI::App& app, Run* chosen) {
   auto prefix = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("show", "Show a job: state, tasks, results, history");
-  sub->add_option("JOB", *prefix, "The job, or the beginning of its name")->required();
+  sub->add_option("JOB", *prefix, "Name of the job, or an unambiguous prefix")->required();
   sub->footer(kFooter);
   sub->callback([prefix, chosen] {
     *chosen = [prefix](const Context& context) { return Show(context, *prefix); };

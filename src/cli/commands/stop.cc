@@ -1,4 +1,4 @@
-// `shoal stop JOB`: lets a job save and end, or kills it, whoever started it.
+// `shoal stop JOB`: lets a job save and end, or kills it.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -26,7 +26,8 @@ Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
   if (job.state == job::JobState::kPending) {
     const Status waiting = session->controller().EndWaiting(job.id, kReason);
     if (waiting.ok()) return session->store().GetJob(job.id);
-    if (waiting.code() != Code::kFailedPrecondition) return waiting;  // else it has just begun
+    if (waiting.code() != Code::kFailedPrecondition)
+      return waiting;  // otherwise it has just started
     TRY_ASSIGN(job, session->store().GetJob(job.id));
     if (job::IsFinal(job.state)) return job;
   }
@@ -34,7 +35,7 @@ Result<JobRecord> StopJob(Session* session, JobRecord job, bool now) {
     TRY_ASSIGN(job, SendStopRequest(session, job.id, now ? StopRequest::kKill : StopRequest::kDrain,
                                     kReason));
   }
-  // Somebody may have wished that before us.
+  // An earlier command may have asked for it already.
   if (job.state == job::JobState::kSuspended)
     TRY(session->controller().EndSuspended(job.id, kReason));
   return session->store().GetJob(job.id);
@@ -57,18 +58,18 @@ int Stop(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal stop word2vec-7f3a9c    the workers save what they have, then everything ends
-  shoal stop word --now         everything is killed at once
+  shoal stop word2vec-7f3a9c    the workers save, then all tasks end
+  shoal stop word --now         all tasks are killed at once
 
-Returns when the job has ended and nothing of it is left. A job that has ended already is no error.)help";
+Returns when the job has ended and its resources are released. An ended job is not an error.)help";
 
 }  // namespace
 
 void AddStop(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub = app.add_subcommand("stop", "Stop a job");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_flag("--now", arguments->now, "Do not let the tasks save first");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_flag("--now", arguments->now, "Kill the tasks without letting them save");
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) { return Stop(context, *arguments); };

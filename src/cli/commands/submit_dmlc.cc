@@ -1,4 +1,4 @@
-// `shoal submit-dmlc …`: dmlc-submit's command line, run by Shoal.
+// `shoal submit-dmlc …`: accepts dmlc-submit's command line.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -41,12 +41,12 @@ constexpr const char* kFooter = R"help(Examples:
   shoal submit-dmlc --num-workers 4 ./linear.dmlc data.conf      a rabit job
   shoal submit-dmlc --num-workers 2 --num-servers 1 --print-job -- ./test_kv_app > job.yaml
 
-The program behind the flags runs as scheduler, servers and workers alike; all that follows its name
-is its own. What dmlc-submit did otherwise on its clusters is told before the start.)help";
+The program after the flags runs as scheduler, server and worker; all arguments after its name are
+passed to it. Differences from dmlc-submit on its clusters are printed before the start.)help";
 
 }  // namespace
 
-// Flags with their values, up to the first other word or "--".
+// Counts flags with their values, up to the first other word or "--".
 int CountDmlcOwnArgs(int argc, const char* const* argv) {
   int at = 2;
   while (at < argc) {
@@ -61,7 +61,8 @@ int CountDmlcOwnArgs(int argc, const char* const* argv) {
 
 void AddSubmitDmlc(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("submit-dmlc", "Run a job as dmlc-submit's command line says");
+  CLI::App* sub =
+      app.add_subcommand("submit-dmlc", "Run a job described by a dmlc-submit command line");
   for (const importer::DmlcFlag& flag : importer::DmlcFlags()) {
     const std::string name(flag.name);
     sub->add_option("--" + name, arguments->flags[name], std::string(flag.doc))

@@ -1,4 +1,4 @@
-// `shoal suspend JOB`: lets a job save and end, to go on with `shoal resume`.
+// `shoal suspend JOB`: lets a job save and end, to be resumed with `shoal resume`.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -29,7 +29,8 @@ Result<JobRecord> SuspendJob(Session* session, const std::string& prefix) {
   if (job.state == JobState::kPending) {
     const Status waiting = session->controller().SuspendWaiting(job.id, kReason);
     if (waiting.ok()) return session->store().GetJob(job.id);
-    if (waiting.code() != Code::kFailedPrecondition) return waiting;  // else it has just begun
+    if (waiting.code() != Code::kFailedPrecondition)
+      return waiting;  // otherwise it has just started
   }
   return SendStopRequest(session, job.id, StopRequest::kSuspend, kReason);
 }
@@ -41,24 +42,24 @@ int Suspend(const Context& context, const std::string& prefix) {
   if (!job.ok()) return PrintError(job.status());
   if (job->state != JobState::kSuspended) return PrintError(Ended(*job));
   if (context.json) return PrintResult(ToText(JobToJson(*job, false)) + "\n");
-  return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` goes on\n");
+  return PrintResult(job->id + " suspended; `shoal resume " + job->id + "` resumes it\n");
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal suspend word2vec-7f3a9c    its tasks save and end; memory, processors and GPUs are free
-  shoal resume word2vec-7f3a9c     and it goes on from its last checkpoint
+  shoal suspend word2vec-7f3a9c    tasks save and end; memory, processors and GPUs are released
+  shoal resume word2vec-7f3a9c     the job continues from its last checkpoint
 
-Every task gets its role's 'checkpoint_signal', if it has one, then SIGTERM, then SIGKILL, each after
-'limits: stop_grace'. Record, logs and checkpoints are kept; the command that ran the job ends with
-130. Returns when nothing of it runs. A job that waits for its turn gives it up until it is resumed.
-What a program has not saved it computes again.)help";
+Every task receives its role's 'checkpoint_signal', if set, then SIGTERM, then SIGKILL, with
+'limits: stop_grace' between them. Record, logs and checkpoints are kept; the command that ran the
+job exits with 130. Returns when no task runs any more. A queued job leaves the queue until it is
+resumed. A program recomputes the work that it has not saved.)help";
 
 }  // namespace
 
 void AddSuspend(CLI::App& app, Run* chosen) {
   auto prefix = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("suspend", "Let a job save, end its tasks, keep it for later");
-  sub->add_option("JOB", *prefix, "The job, or the beginning of its name")->required();
+  CLI::App* sub = app.add_subcommand("suspend", "Save a job and end its tasks, to resume it later");
+  sub->add_option("JOB", *prefix, "Name of the job, or an unambiguous prefix")->required();
   sub->footer(kFooter);
   sub->callback([prefix, chosen] {
     *chosen = [prefix](const Context& context) { return Suspend(context, *prefix); };

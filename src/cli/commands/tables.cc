@@ -1,6 +1,7 @@
-// `shoal tables JOB [NAME [--row K]]`: what the parameter servers of a running job hold.
+// `shoal tables JOB [NAME [--row K]]`: inspects the parameter servers of a running job.
 //
-// The job's coordinator says where its servers are; they are then asked as any observer asks them.
+// The job's coordinator knows the addresses of the servers, which answer like to any other
+// observer.
 
 #include <fmt/format.h>
 
@@ -39,14 +40,14 @@ struct Arguments {
 
 constexpr Duration kMoveTimeout = std::chrono::minutes(30);
 constexpr Duration kAnswerTimeout = std::chrono::seconds(10);
-// The coordinator tells a newcomer the job's generations one after the other, newest last.
+// The coordinator replays all generations to a new client, oldest first; the last one counts.
 constexpr Duration kQuiet = std::chrono::milliseconds(20);
 constexpr size_t kHotShown = 10;
 
-// One table over all servers.
+// A table summed over all servers.
 struct TableView {
   ps::TableReport sum;
-  std::vector<const ps::TableReport*> by_server;  // null: that server does not know it
+  std::vector<const ps::TableReport*> by_server;  // null: the server does not have the table
 };
 
 struct View {
@@ -65,12 +66,12 @@ class FixedMembers final : public ps::Members {
 };
 
 Status NotRunning(const JobRecord& job) {
-  std::string text = fmt::format("{} is {}; tables can be looked at while a job runs", job.id,
+  std::string text = fmt::format("{} is {}; tables can be inspected only while a job runs", job.id,
                                  job::NameOf(job.state));
   const json::value* const outputs = job.job.if_contains("outputs");
   if (outputs != nullptr && outputs->is_object() && !outputs->as_object().empty()) {
     const json::value& place = outputs->as_object().begin()->value();
-    text += fmt::format("; what it left is in {}",
+    text += fmt::format("; its output is in {}",
                         place.is_string() ? std::string(place.as_string()) : ToText(place));
   } else if (job::IsFinal(job.state)) {
     text += fmt::format("; `shoal show {}` names its directory, where checkpoints are", job.id);
@@ -78,7 +79,7 @@ Status NotRunning(const JobRecord& job) {
   return FailedPrecondition(std::move(text));
 }
 
-// Where the job's tasks are, from its coordinator.
+// Asks the coordinator for the addresses of the job's tasks.
 Result<framework::ClusterDescription> AskCoordinator(Session* session, const JobRecord& job) {
   net::Loop loop;
   std::optional<json::object> cluster;
@@ -122,7 +123,7 @@ Result<std::vector<std::string>> ServersOf(const framework::ClusterDescription& 
     if (names.size() == 1 && role == "server") {
       return FailedPrecondition(fmt::format(
           "{} has no parameter servers: its only role is {}, which holds its tables itself; add "
-          "`server: 1` to its roles to look into them",
+          "`server: 1` to its roles to inspect them",
           job.id, names[0]));
     }
     const std::string nearest = NearestName(role, names);
@@ -132,7 +133,7 @@ Result<std::vector<std::string>> ServersOf(const framework::ClusterDescription& 
   std::vector<std::string> addresses;
   for (const framework::ClusterMember& member : servers->members) {
     if (member.host.empty()) {
-      addresses.emplace_back();  // of an elastic role, and not there
+      addresses.emplace_back();  // absent task of an elastic role
       continue;
     }
     if (member.ports.empty()) {
@@ -223,7 +224,7 @@ std::string KindText(const ps::TableSpec& spec) {
   return spec.key_space == ps::KeySpace::kDense ? "dense" : "sparse";
 }
 
-// "50 % 50 %": how a table's bytes lie on the servers.
+// "50 % 50 %": distribution of a table's bytes over the servers.
 std::string SpreadText(const TableView& table) {
   std::string text;
   for (const ps::TableReport* part : table.by_server) {
@@ -250,7 +251,7 @@ std::string HotText(const View& view, const std::string& only) {
                    [](const auto& a, const auto& b) { return a.rows > b.rows; });
   if (keys.size() > kHotShown) keys.resize(kHotShown);
   if (keys.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {{"MOST ASKED FOR", "KEY", "TIMES, ABOUT"}};
+  std::vector<std::vector<std::string>> rows = {{"MOST REQUESTED", "KEY", "REQUESTS, ABOUT"}};
   for (const ps::HotKey& key : keys)
     rows.push_back({key.table, std::to_string(key.key), Number(key.rows)});
   return "\n" + Table(rows);
@@ -359,7 +360,7 @@ Result<std::vector<float>> PullRow(ps::Client* client, const ps::TableSpec& spec
     return NotFound(
         fmt::format("--row {}: the table {} has the rows 0 to {}", key, spec.name, spec.rows - 1));
   }
-  // It is there, with this very specification: this only makes it known to the client.
+  // The table exists with this specification: the call only makes it known to the client.
   TRY_ASSIGN(const ps::TableRef table, client->CreateTable(spec, kAnswerTimeout));
   std::vector<float> row(spec.dim);
   const ps::Key keys[] = {key};
@@ -399,10 +400,11 @@ std::string MovedText(const ps::RebalanceInfo& done) {
   for (size_t server = 0; server < done.before.size(); ++server) {
     rows.push_back({std::to_string(server), Bytes(done.before[server]), Bytes(done.after[server])});
   }
-  if (done.moves == 0) return Table(rows) + "\nNothing had to move.\n";
+  if (done.moves == 0) return Table(rows) + "\nNothing to move.\n";
   return Table(rows) +
-         fmt::format("\n{} shards moved, {} sent; the longest that nobody served one: {:.1f} ms\n",
-                     done.moves, Bytes(done.bytes_sent), Milliseconds(done.longest_stall));
+         fmt::format(
+             "\n{} shards moved, {} sent; longest time without service of a shard: {:.1f} ms\n",
+             done.moves, Bytes(done.bytes_sent), Milliseconds(done.longest_stall));
 }
 
 json::object MovedJson(const ps::RebalanceInfo& done) {
@@ -461,30 +463,30 @@ int Tables(const Context& context, const Arguments& arguments) {
 }
 
 constexpr const char* kFooter = R"help(Examples:
-  shoal tables word2vec-7f3a9c                     all tables, the servers, the keys asked for most
-  shoal tables word input                          one table, how it lies on the servers
-  shoal tables word input --row 17                 the 17th row's values as they are now
+  shoal tables word2vec-7f3a9c                     all tables, the servers, the most requested keys
+  shoal tables word input                          one table and its distribution over the servers
+  shoal tables word input --row 17                 current values of row 17
   shoal tables word input --row 17 --json | jq .values
-  shoal tables word --rebalance                    the servers' bytes become even, while it trains
-  shoal tables word --drain 1                      server 1 holds nothing any more
+  shoal tables word --rebalance                    balance the servers while the job trains
+  shoal tables word --drain 1                      move all rows off server 1
 
-PUSHED and PULLED count rows since the servers started. A row of a sparse table that nobody has
-pushed to has its initial value. Looking changes nothing and stops nobody; rows that move make
-whoever wants them wait for some milliseconds.)help";
+PUSHED and PULLED count rows since the servers started. A row of a sparse table has its initial
+value until the first push. Inspection neither changes nor pauses the job; requests for a row that
+is being moved wait for some milliseconds.)help";
 
 }  // namespace
 
 void AddTables(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* sub = app.add_subcommand("tables", "Look into the parameter servers of a running job");
-  sub->add_option("JOB", arguments->job, "The job, or the beginning of its name")->required();
-  sub->add_option("NAME", arguments->table, "One table");
-  sub->add_option("--row", arguments->row_text, "One row of it, by its key");
+  CLI::App* sub = app.add_subcommand("tables", "Inspect the parameter servers of a running job");
+  sub->add_option("JOB", arguments->job, "Name of the job, or an unambiguous prefix")->required();
+  sub->add_option("NAME", arguments->table, "Show this table only");
+  sub->add_option("--row", arguments->row_text, "Show the row with this key");
   sub->add_flag("--rebalance", arguments->rebalance,
-                "Move rows until all servers hold as many bytes, within 5 %");
+                "Move rows until the servers' sizes differ by at most 5 %");
   sub->add_option("--drain", arguments->drain,
-                  "Move everything away from this server, to the others evenly");
-  sub->add_option("--role", arguments->role, "The role whose tasks are the parameter servers")
+                  "Move all rows of this server to the other servers, evenly");
+  sub->add_option("--role", arguments->role, "Role of the parameter servers")
       ->capture_default_str();
   sub->footer(kFooter);
   sub->callback([arguments, chosen] {
@@ -493,10 +495,10 @@ void AddTables(CLI::App& app, Run* chosen) {
       if (arguments->rebalance && !arguments->drain.empty())
         return PrintError(InvalidArgument(
             "got --rebalance and --drain, expected one of them: --drain alone empties its servers "
-            "and leaves the others with as many bytes each"));
+            "and balances the others"));
       if (!arguments->table.empty() && (arguments->rebalance || !arguments->drain.empty()))
-        return PrintError(
-            InvalidArgument("--rebalance and --drain move rows of all tables: name none"));
+        return PrintError(InvalidArgument(
+            "--rebalance and --drain move rows of all tables: omit the table's name"));
       return Tables(context, *arguments);
     };
   });

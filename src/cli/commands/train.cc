@@ -1,5 +1,5 @@
-// `shoal train ALGORITHM`: a training job from flags. The flags of an algorithm come from its own
-// table (learn/params/params.h); the job goes the same way as one from a file.
+// `shoal train ALGORITHM`: a training job from flags. An algorithm's flags are generated from its
+// parameter table (learn/params.h); the job is processed like one from a file.
 
 #include <fmt/format.h>
 
@@ -26,15 +26,15 @@ namespace {
 struct Arguments {
   std::vector<std::string> data;
   std::vector<std::string> test;
-  std::string format;  // empty: by the files' names
+  std::string format;  // empty: derived from the file names
   std::string output;
   std::string name;
   int workers = 1;
-  int servers = -1;  // not given: none for one worker, else one
+  int servers = -1;  // -1: none for one worker, else one
   std::string checkpoint = "60s";
   bool quiet = false;
   std::string engine;
-  std::map<std::string, std::string> params;  // by the table's names; only what was given
+  std::map<std::string, std::string> params;  // given parameters by their names in the table
 };
 
 std::string FlagOf(std::string_view name) {
@@ -62,7 +62,7 @@ void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group
   const std::string name(param.name);
   CLI::Option* option = nullptr;
   if (param.type == learn::ParamType::kBool) {
-    // --cbow alone says true, --cbow=false is understood.
+    // --cbow means true; --cbow=false is accepted.
     option = sub->add_flag_function(
         FlagsOf(param),
         [arguments, name](std::int64_t count) {
@@ -80,7 +80,7 @@ void AddParam(CLI::App* sub, const learn::Param& param, const std::string& group
 
 constexpr const char* kNoFile = "flags";
 
-// "flags:1:176: roles.worker: …" → "roles.worker: …": nobody wrote that line.
+// "flags:1:176: roles.worker: …" → "roles.worker: …": removes locations in the generated text.
 std::string WithoutPlaces(std::string text) {
   static const std::regex place("(^|\n)flags:[0-9]+:[0-9]+: ");
   return std::regex_replace(text, place, "$1");
@@ -93,7 +93,7 @@ std::vector<std::string> FormatsOf(const learn::Algorithm& algorithm) {
   return formats;
 }
 
-// "clicks.csv.zst" is csv, where the algorithm reads that; the algorithm's first format otherwise.
+// "clicks.csv.zst" is csv if the algorithm reads it; otherwise the algorithm's first format.
 std::string FormatByName(const learn::Algorithm& algorithm, std::string path) {
   for (const char* packed : {".gz", ".zst"}) {
     if (path.ends_with(packed)) path.resize(path.size() - std::string_view(packed).size());
@@ -112,7 +112,7 @@ json::object DataOf(const std::string& format, const std::vector<std::string>& f
   return {{"source", std::move(sources)}, {"format", format}, {"shard_by", "worker"}};
 }
 
-// A job file is UTF-8, and so are the names in it.
+// Job files are UTF-8, so paths in them must be.
 Status CheckNames(const Arguments& arguments) {
   std::vector<std::string> names = arguments.data;
   names.insert(names.end(), arguments.test.begin(), arguments.test.end());
@@ -125,8 +125,8 @@ Status CheckNames(const Arguments& arguments) {
   return Status::Ok();
 }
 
-// The job file that the flags stand for, as JSON, which is YAML: so presets and checks are those of
-// files.
+// Builds the job file that corresponds to the flags, as JSON, which is YAML, so presets and checks
+// are the same.
 Result<job::Job> MakeJob(const learn::Algorithm& algorithm, const Arguments& arguments) {
   TRY(CheckNames(arguments));
   const int servers = arguments.servers >= 0 ? arguments.servers : (arguments.workers > 1 ? 1 : 0);
@@ -170,20 +170,20 @@ constexpr const char* kLinearFooter = R"help(Examples:
   shoal train ffm --data train.ffm --test test.ffm --output model
 
 Labels are -1, 0 or 1. A line of libsvm is `LABEL NUMBER:VALUE …`, of libffm `LABEL
-FIELD:NUMBER:VALUE …`; only ffm asks what the fields are, and takes a column of csv for one. A cell of csv that is a number is its column's value;
-any other text, and every cell of the columns in --categorical, is a feature of its own. Files may be
-plain, .gz or .zst. With --test its examples are predicted after every epoch and at the end: AUC and
-log-loss. The output directory gets the model, for `shoal predict`. Ctrl-C lets the workers save; a
-second one stops at once.)help";
+FIELD:NUMBER:VALUE …`. Only ffm uses fields; in csv each column is a field. A csv cell that is a
+number is the value of its column's feature; any other text, and every cell of the --categorical
+columns, is a feature of its own. Files may be plain, .gz or .zst. The files of --test are predicted
+after each epoch and at the end, which reports AUC and log-loss. The output directory gets the model
+for `shoal predict`. Ctrl-C lets the workers save; a second Ctrl-C kills them.)help";
 
 constexpr const char* kTextFooter = R"help(Examples:
   shoal train word2vec --data text8 --output vectors
   shoal train word2vec --data news/*.txt.zst --output vectors --dim 200 --epochs 3
   shoal train word2vec --data text8 --output vectors --workers 2 --servers 1 --wire int8
 
-Every word of the files is read once an epoch, whatever the number of workers; files may be plain,
-.gz or .zst. The output directory gets vectors.bin and vectors.txt (word2vec's formats), vocab.txt
-and model.json. Ctrl-C lets the workers save; a second one stops at once.)help";
+Each epoch reads every word of the files once, for any number of workers. Files may be plain, .gz or
+.zst. The output directory gets vectors.bin and vectors.txt (word2vec's formats), vocab.txt and
+model.json. Ctrl-C lets the workers save; a second Ctrl-C kills them.)help";
 
 void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
@@ -195,32 +195,34 @@ void AddAlgorithm(CLI::App* train, const learn::Algorithm& algorithm, Run* chose
       ->type_name("FILE");
   if (const auto formats = FormatsOf(algorithm); formats.size() > 1) {
     sub->add_option("--format", arguments->format,
-                    fmt::format("What the files are: {} [by the first one's name, else {}]",
+                    fmt::format("Format of the files: {} [from the first file's name, else {}]",
                                 fmt::join(formats, ", "), formats.front()))
         ->check(CLI::IsMember(formats).description(""))
         ->type_name("");
   }
   if (algorithm.held_out) {
-    sub->add_option("--test", arguments->test, "Files held out, to measure the model with")
+    sub->add_option("--test", arguments->test, "Held-out files to evaluate the model on")
         ->type_name("FILE");
   }
-  sub->add_option("-o,--output", arguments->output, "Directory that gets the model")
+  sub->add_option("-o,--output", arguments->output, "Output directory of the model")
       ->required()
       ->type_name("DIR");
-  sub->add_option("--workers", arguments->workers, "Worker processes [1]")
+  sub->add_option("--workers", arguments->workers, "Number of worker processes [1]")
       ->check(CLI::Range(1, job::kMaxReplicas).description(""))
       ->type_name("N");
-  sub->add_option("--servers", arguments->servers,
-                  "Parameter server processes; 0: inside the worker [0 for one worker, else 1]")
+  sub->add_option(
+         "--servers", arguments->servers,
+         "Number of parameter server processes; 0: inside the worker [0 for one worker, else 1]")
       ->check(CLI::Range(0, job::kMaxReplicas).description(""))
       ->type_name("N");
-  sub->add_option("--checkpoint", arguments->checkpoint,
-                  "Save the parameters so often, to go on from after a loss; 0s: never [60s]")
+  sub->add_option(
+         "--checkpoint", arguments->checkpoint,
+         "Interval between checkpoints of the parameters, for recovery; 0s: no checkpoints [60s]")
       ->type_name("TIME");
-  sub->add_option("--name", arguments->name, "Call the job so")->type_name("NAME");
+  sub->add_option("--name", arguments->name, "Name of the job")->type_name("NAME");
   AddEngineOption(sub, &arguments->engine);
-  sub->add_flag("-q,--quiet", arguments->quiet, "Print nothing but errors");
-  sub->add_flag("--json")->description("Print one event a line as JSON; the last is \"done\"");
+  sub->add_flag("-q,--quiet", arguments->quiet, "Print errors only");
+  sub->add_flag("--json")->description("Print events as JSON, one per line; the last is \"done\"");
   for (const learn::Param& param : algorithm.params) AddParam(sub, param, "Parameters", arguments);
   for (const learn::Param& param : learn::CommonParams()) {
     AddParam(sub, param, "Servers and data", arguments);

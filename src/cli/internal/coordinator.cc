@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/log.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "engine/local/job_remains.h"
 #include "net/address.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
@@ -23,8 +23,8 @@ struct Arguments {
   rendezvous::CoordinatorOptions options;
   std::string seed;
   std::string listen;
-  int controller_loss = 0;  // seconds; 0: as usual
-  int life = -1;            // how many coordinators the job had before; -1: who knows
+  int controller_loss = 0;  // seconds; 0: the default
+  int life = -1;            // number of earlier coordinators; -1: unknown
 };
 
 Status Coordinate(Arguments arguments) {
@@ -35,7 +35,7 @@ Status Coordinate(Arguments arguments) {
     options.port = at.port;
   }
   if (options.host == kOwnHost) {
-    // No packet is sent: it is what this one's packets to elsewhere would bear (RFC 5737's
+    // Determines the source address for packets to other hosts without sending one (RFC 5737's
     // network).
     TRY_ASSIGN(options.host, net::AdvertisedHost("192.0.2.1"));
   }
@@ -60,18 +60,20 @@ void AddCoordinator(CLI::App& app, Run* chosen) {
   const auto arguments = std::make_shared<Arguments>();
   rendezvous::CoordinatorOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
-  sub->add_option("--host", options->host, "Numeric address to listen at, or own: this host's own")
+  sub->add_option("--host", options->host,
+                  "IP address to listen on; own: this host's primary address")
       ->envname("SHOAL_COORDINATOR_HOST");
-  sub->add_flag("--batch", options->batch, "Under a batch system")->envname("SHOAL_BATCH");
-  sub->add_option("--port", options->port, "Port to listen at; 0 for any")
+  sub->add_flag("--batch", options->batch, "The job runs under a batch system")
+      ->envname("SHOAL_BATCH");
+  sub->add_option("--port", options->port, "Port to listen on; 0: any free port")
       ->envname("SHOAL_COORDINATOR_PORT");
   sub->add_option("--controller-loss", arguments->controller_loss,
-                  "Seconds without a controller after which a job that is to stop then does")
+                  "Seconds without a controller after which the job stops, if its job file says so")
       ->envname("SHOAL_CONTROLLER_LOSS")
       ->check(CLI::Range(1, 86400));
-  sub->add_option("--life", arguments->life, "How many coordinators this job had before")
+  sub->add_option("--life", arguments->life, "Number of earlier coordinators of this job")
       ->envname("SHOAL_COORDINATOR_LIFE");
-  sub->add_option("--listen", arguments->listen, "HOST:PORT instead of --host and --port");
+  sub->add_option("--listen", arguments->listen, "HOST:PORT, in place of --host and --port");
   sub->add_option("--seed", arguments->seed,
                   "Make the job's directory of this one; the controller does not see it");
   sub->callback([chosen, arguments] {

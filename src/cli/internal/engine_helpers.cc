@@ -1,10 +1,9 @@
-// `shoal slurm …` and `shoal marathon …`: what runs inside an allocation of Slurm
-// (engine/slurm/slurm_helper.h) or a Mesos task (engine/marathon/marathon_helper.h). Started by
-// batch scripts, by sruns and by Marathon, not by people, hence hidden.
+// `shoal slurm …` and `shoal marathon …`: helpers that run inside a Slurm allocation or a Mesos
+// task. Started by batch scripts, by srun and by Marathon; hidden from --help.
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "engine/marathon/marathon_helper.h"
 #include "engine/slurm/slurm_helper.h"

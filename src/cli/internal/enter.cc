@@ -1,12 +1,12 @@
-// `shoal enter --job J --role R --index N [--terminal] [--env NAME=VALUE…] -- COMMAND…`: a command
-// beside a task's program, in its environment and directory, for a caller far away: engines start
-// it inside the task's container (`shoal exec`), not people, hence hidden. Its input and its error
-// stream carry frames (engine/exec/exec_frames.h).
+// `shoal enter --job J --role R --index N [--terminal] [--env NAME=VALUE…] -- COMMAND…`: runs a
+// command in the environment and directory of a task's program for a remote caller (`shoal exec`).
+// Engines start it inside the task's container; hidden from --help. Its input and error stream
+// carry frames (engine/exec_frames.h).
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
 
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "engine/exec/exec_server.h"
 #include "engine/exec/local_exec.h"
@@ -29,7 +29,7 @@ int Enter(const Context& context, const Arguments& arguments) {
       engine::ServeExec(spec, engine::ExecServerStreams(), [&](const engine::ExecSpec& ready) {
         return engine::ExecLocally(arguments.job, arguments.role, arguments.index, ready, {});
       });
-  if (!end.ok()) return ExitCodeOf(end.status().code());  // the caller was told
+  if (!end.ok()) return ExitCodeOf(end.status().code());  // already reported to the caller
   constexpr int kSignalBase = 128;
   return end->signal != 0 ? kSignalBase + end->signal : end->exit_code;
 }
@@ -39,14 +39,15 @@ int Enter(const Context& context, const Arguments& arguments) {
 void AddEnter(CLI::App& app, Run* chosen) {
   const auto arguments = std::make_shared<Arguments>();
   engine::ExecSpec& spec = arguments->spec;
-  CLI::App* const sub = app.add_subcommand("enter", "Run a command beside a task's program, here");
+  CLI::App* const sub =
+      app.add_subcommand("enter", "Run a command in the namespaces of a task's program");
   sub->add_option("--job", arguments->job, "The job")->required();
   sub->add_option("--role", arguments->role, "The task's role")->required();
   sub->add_option("--index", arguments->index, "The task's index")->required();
-  sub->add_option("--env", spec.env, "A variable over the program's")
+  sub->add_option("--env", spec.env, "Variable that overrides the program's")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
-  sub->add_flag("--terminal", spec.terminal, "Give it a terminal of its own");
+  sub->add_flag("--terminal", spec.terminal, "Give the command a terminal of its own");
   sub->add_option("--rows", spec.rows, "Of the terminal");
   sub->add_option("--columns", spec.columns, "Likewise");
   sub->callback([arguments, chosen] {

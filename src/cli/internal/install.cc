@@ -1,6 +1,6 @@
-// `shoal-task install PATH`: puts a copy of itself there. An image that holds nothing but
-// shoal-task has no cp; the init container of a pod (engine/kubernetes) calls this.
-#include "cli/internal/install.h"
+// `shoal-task install PATH`: copies the program to PATH. An image with nothing but shoal-task has
+// no cp; the init container of a pod calls this.
+#include "cli/internal/internal_commands.h"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

@@ -1,5 +1,5 @@
-// `shoal learn server|worker`: what the tasks of a built-in trainer run. Started by launchers, not
-// by people, hence hidden. And `shoal ps-server`, which job files name as a role's command.
+// `shoal learn server|worker`: the program of the tasks of built-in trainers, started by launchers
+// and hidden from --help; and `shoal ps-server`, which job files name as a role's command.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -7,6 +7,7 @@
 
 #include "base/open_file_limit.h"
 #include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "learn/algorithm.h"
 
 namespace shoal::cli {
@@ -28,17 +29,17 @@ void AddLearn(CLI::App& app, Run* chosen) {
 namespace {
 constexpr const char* kFooter =
     R"help(Examples:
-  roles:                             # in a job file, for workers that use it (docs/ps.md)
+  roles:                             # in a job file whose workers use the server (docs/ps.md)
     server: {replicas: 2, command: ["@shoal", ps-server], ports: [ps], follows: worker}
     worker: {replicas: 4, command: [python3, train.py]}
 
-The role must be called server. With `checkpoint: {every: 60s}` in the job its servers save what they
-hold, and begin with it when they are started again.)help";
+The role must be named server. With `checkpoint: {every: 60s}` in the job file the servers save
+their rows and restore them after a restart.)help";
 }  // namespace
 
 void AddPsServer(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
-      app.add_subcommand("ps-server", "Be a parameter server: the command of a job's role");
+      app.add_subcommand("ps-server", "Run as a parameter server: the command of a job's role");
   sub->footer(kFooter);
   sub->callback([chosen] {
     *chosen = [](const Context& /*context*/) {

@@ -1,6 +1,6 @@
-// `shoal mpi-worker`, which a worker of a job of framework mpi runs, and `shoal mpi-agent`, which
-// its launcher's mpirun calls in the place of rsh (docs/adr/0070). Started by Shoal and by mpirun,
-// not by people, hence hidden.
+// `shoal mpi-worker`, the program of role `worker` in a job of framework mpi, and `shoal
+// mpi-agent`, which mpirun calls in place of rsh (docs/adr/0070). Started by Shoal and by mpirun;
+// hidden from --help.
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "host/process/isolation.h"
 #include "rendezvous/framework_services/mpi_launch.h"
@@ -51,9 +51,9 @@ Result<rendezvous::RemoteCommandEnd> RunOnHost(const std::vector<std::string>& w
   return rendezvous::RunRemoteCommand(command);
 }
 
-// MPICH's mpiexec waits for ever for a daemon that could not be started, and for ranks that wait
-// for one that has exited; Open MPI's mpirun ends by itself. It also waits for us, so that a child
-// looks after it.
+// MPICH's mpiexec waits forever for a daemon that could not be started and for ranks that wait for
+// one that has exited; Open MPI's mpirun ends by itself. mpiexec also waits for this process, so a
+// child of it ends the parent.
 void EndWaitingParent() {
   const pid_t parent = ::getppid();
   std::error_code error;
@@ -88,9 +88,8 @@ void AddMpiWorker(CLI::App& app, Run* chosen) {
   CLI::App* const sub =
       app.add_subcommand("mpi-worker", "Start mpirun's daemons in this task for its launcher");
   const auto options = std::make_shared<rendezvous::RemoteShellServerOptions>();
-  sub->add_option("--host", options->host, "Numeric address to listen at")
-      ->envname("SHOAL_MPI_HOST");
-  sub->add_option("--port", options->port, "Port to listen at")->envname("SHOAL_PORT_MPI");
+  sub->add_option("--host", options->host, "IP address to listen on")->envname("SHOAL_MPI_HOST");
+  sub->add_option("--port", options->port, "Port to listen on")->envname("SHOAL_PORT_MPI");
   sub->callback([chosen, options] {
     *chosen = [options](const Context& /*context*/) {
       const Status status = Serve(*options);
@@ -100,7 +99,7 @@ void AddMpiWorker(CLI::App& app, Run* chosen) {
 }
 
 void AddMpiAgent(CLI::App& app, Run* chosen) {
-  app.add_subcommand("mpi-agent", "Run a command in a worker's task, as rsh would")
+  app.add_subcommand("mpi-agent", "Run a command in a worker's task, in place of rsh")
       ->callback([chosen] { *chosen = [](const Context& context) { return Agent(context); }; });
 }
 

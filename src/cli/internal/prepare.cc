@@ -1,6 +1,6 @@
-// `shoal prepare [--files] [--gpus N] [--mpi] -- COMMAND…`: makes the job's files and virtual
-// environment on this host, takes GPUs, makes what mpirun needs, and becomes the command. Started
-// by launchers in the place of a task's program, not by people, hence hidden.
+// `shoal prepare [--files] [--gpus N] [--mpi] -- COMMAND…`: unpacks the job's files and creates its
+// virtual environment on this host, leases GPUs, writes mpirun's configuration, and executes the
+// command. Started by launchers in place of a task's program; hidden from --help.
 
 #include "rendezvous/launcher/stage_files.h"
 
@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "cli/terminal/report.h"
 #include "controller/files/state_home.h"
 #include "host/files/blob_cache.h"
@@ -26,10 +26,10 @@
 namespace shoal::cli {
 namespace {
 
-// As shells have them.
+// Exit codes as in shells.
 constexpr int kNoSuchProgram = 127;
 constexpr int kCannotRun = 126;
-// A device's memory comes back some time after its last process has ended; who holds one for longer
+// A device's memory is freed some time after its last process has ended; a holder that takes longer
 // is named.
 constexpr Duration kWaitForGpus = std::chrono::seconds(60);
 constexpr Duration kLookAgain = std::chrono::milliseconds(200);
@@ -69,7 +69,7 @@ Status PrepareTaskFiles(const Arguments& arguments) {
   return Status::Ok();
 }
 
-// The user's own settings stay.
+// Keeps the user's own settings.
 Status PrepareTaskForMpi() {
   rendezvous::MpiLaunchPaths place;
   place.scratch = Variable("SHOAL_SCRATCH");
@@ -97,10 +97,10 @@ Result<host::GpuLease> WaitForGpus(int count) {
   }
 }
 
-// The first of a task's processes takes the devices, the others have the same. They stay locked
-// while a process that inherited the descriptors lives.
+// The first process of a task leases the devices and the others share them. They stay locked as
+// long as a process that inherited the descriptors lives.
 Status TakeTaskGpus(int count) {
-  // An engine that leases devices itself has named the task's.
+  // An engine that leases devices itself has set the task's.
   if (!Variable("SHOAL_GPUS_GIVEN").empty()) {
     if (!Variable("CUDA_VISIBLE_DEVICES").empty()) return Status::Ok();
     return FailedPrecondition("the task asks for GPUs and the engine gave it none");
@@ -137,7 +137,7 @@ int ExecProgram(const std::vector<std::string>& command) {
 int Prepare(const std::vector<std::string>& command, const Arguments& arguments) {
   if (command.empty())
     return PrintError(InvalidArgument("got no command, expected `shoal prepare -- COMMAND`"));
-  // Where the engine has chosen the devices, the task sees no others.
+  // If the engine has chosen the devices, the task sees no others.
   const bool take = arguments.gpus > 0 && Variable("SHOAL_GPUS_GIVEN").empty();
   Status status = take ? TakeTaskGpus(arguments.gpus) : Status::Ok();
   if (status.ok() && arguments.files) status = PrepareTaskFiles(arguments);
@@ -152,11 +152,13 @@ int Prepare(const std::vector<std::string>& command, const Arguments& arguments)
 void AddPrepare(CLI::App& app, Run* chosen) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* sub =
-      app.add_subcommand("prepare", "Make what a task needs here, then become its program");
-  sub->add_flag("--files", arguments->files, "The job's files, which become the current directory");
-  sub->add_flag("--if-there", arguments->if_there, "Fail while they are still being made");
-  sub->add_flag("--mpi", arguments->mpi, "What mpirun needs to reach the job's workers");
-  sub->add_option("--gpus", arguments->gpus, "So many GPUs")->check(CLI::Range(0, 1024));
+      app.add_subcommand("prepare", "Prepare a task's environment, then execute its program");
+  sub->add_flag("--files", arguments->files,
+                "Unpack the job's files and make them the working directory");
+  sub->add_flag("--if-there", arguments->if_there, "Fail if the files are not there yet");
+  sub->add_flag("--mpi", arguments->mpi,
+                "Write the files by which mpirun reaches the job's workers");
+  sub->add_option("--gpus", arguments->gpus, "Number of GPUs to lease")->check(CLI::Range(0, 1024));
   sub->callback([arguments, chosen] {
     *chosen = [arguments](const Context& context) {
       return Prepare(context.passthrough_args, *arguments);

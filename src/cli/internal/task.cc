@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/open_file_limit.h"
-#include "cli/commands/commands.h"
+#include "cli/internal/internal_commands.h"
 #include "rendezvous/bootstrap/bootstrap_files.h"
 #include "rendezvous/launcher/launcher.h"
 
@@ -35,16 +35,16 @@ void AddTask(CLI::App& app, Run* chosen) {
   rendezvous::LauncherOptions* const options = &arguments->options;
   sub->add_option("--job-dir", options->job_dir, "The job's directory")->required();
   sub->add_option("--role", options->role, "The task's role")->required();
-  sub->add_option("--index", options->index, "The task's index; -1 for any that is free");
-  sub->add_option("--incarnation", options->incarnation, "How many launchers came before");
-  sub->add_option("--host", options->host, "Numeric address at which other tasks reach this one");
+  sub->add_option("--index", options->index, "Index of the task; -1: any free one");
+  sub->add_option("--incarnation", options->incarnation,
+                  "Number of earlier launchers of this task");
+  sub->add_option("--host", options->host, "IP address at which other tasks reach this one");
   sub->add_option("--seed", arguments->seed, "Make the job's directory of this one");
   sub->add_option("--coordinator", arguments->coordinator,
-                  "HOST:PORT of the coordinator, whose directory this one is not");
+                  "HOST:PORT of the coordinator, for a task without a shared job directory");
   sub->callback([chosen, arguments] {
     *chosen = [arguments](const Context& /*context*/) {
-      RestoreOpenFiles();  // the program's are the user's, not those of the process that starts
-                           // tasks
+      RestoreOpenFiles();  // the program gets the user's limit, not that of this process
       std::error_code ignored;
       rendezvous::LauncherOptions& own = arguments->options;
       own.job_dir = std::filesystem::absolute(own.job_dir, ignored).string();

@@ -62,7 +62,7 @@ Result<std::unique_ptr<engine::Engine>> MakeKubernetes(engine::FindJobDir job_di
 
 using enum learn::DataLocation;
 
-// Whether some of the data lies below a target of `container.volumes`.
+// True if some of the data is below a target of `container.volumes`.
 bool ReadsVolumes(const job::Job& job) {
   for (const std::string& text : job.container.volumes) {
     const auto volume = job::ParseVolume(text);
@@ -114,8 +114,8 @@ Result<std::unique_ptr<engine::Schedules>> MakeSchedules(const std::string& name
   }
   TRY(MakeEngine(name).status());
   return Unimplemented("the engine " + name +
-                       " keeps no schedules: --engine marathon does, by Metronome; elsewhere cron "
-                       "runs `shoal run`");
+                       " has no schedules; --engine marathon has (Metronome), and cron can "
+                       "run `shoal run`");
 }
 
 std::vector<std::string> EngineNameList() {
@@ -134,7 +134,7 @@ std::string EngineNames() {
 
 void AddEngineOption(CLI::App* sub, std::string* engine) {
   *engine = kLocalEngine;
-  sub->add_option("--engine", *engine, "Where the tasks run: " + EngineNames())
+  sub->add_option("--engine", *engine, "Engine that runs the tasks: " + EngineNames())
       ->envname("SHOAL_ENGINE")
       ->capture_default_str()
       ->type_name("NAME");

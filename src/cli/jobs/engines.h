@@ -1,4 +1,4 @@
-// The engines that this program can run jobs on, by name, and the option that chooses one.
+// The engines of this program, by name, and the option that selects one.
 #pragma once
 
 #include <memory>
@@ -19,28 +19,29 @@ namespace shoal::cli {
 
 inline constexpr const char* kLocalEngine = "local";
 
-// Does not reach for the engine's daemon or cluster: that is the first call's business.
-// InvalidArgument names the engines that there are.
-// `job_dir` finds the directories of jobs that other processes made; without it only jobs of this
-// engine object, and those that their cluster names, are found.
+// Makes an engine without connecting to its daemon or cluster, which the first call does.
+// InvalidArgument lists the known engines.
+//
+// `job_dir` finds the directories of other processes' jobs; without it the engine finds only its
+// own jobs and those that the cluster names.
 Result<std::unique_ptr<engine::Engine>> MakeEngine(const std::string& name,
                                                    engine::FindJobDir job_dir = {});
 
-// The schedules of the cluster that the engine is of; `settings` say where that is. Asks nobody
-// yet. Unimplemented, with what to do instead, for engines that have none.
+// Access to the schedules of the engine's cluster at the address in `settings`; does not connect
+// yet. Unimplemented, with an alternative, for engines without schedules.
 Result<std::unique_ptr<engine::Schedules>> MakeSchedules(const std::string& name,
                                                          const job::Marathon& settings);
 
-// What MakeEngine takes, the local one first; and as text, "local, docker".
+// Names of the engines, the local one first; as a list and as text, "local, docker".
 std::vector<std::string> EngineNameList();
 std::string EngineNames();
 
-// Whether tasks of the job on the engine of that name read their data where this machine has it:
-// not on a cluster with files of its own, nor in a container where `container.volumes` has put
-// other files there. kLocal for a name that is not known: MakeEngine says so.
+// Tells whether tasks on this engine read their data from this machine's paths: not on a cluster
+// with its own files, nor in a container whose `container.volumes` replace the paths. kHere for an
+// unknown engine, which MakeEngine reports.
 learn::DataLocation WhereDataIs(const std::string& name, const job::Job& job);
 
-// Adds --engine, whose default is the environment's SHOAL_ENGINE, else "local".
+// Adds --engine with the default $SHOAL_ENGINE, else "local".
 void AddEngineOption(CLI::App* sub, std::string* engine);
 
 }  // namespace shoal::cli

@@ -1,7 +1,6 @@
-// The promise of the job file's schema: each field on each engine changes what is planned or sent,
-// or is told to do nothing there, or is refused. Fields that the coordinator and the controller act
-// on, alike on every engine, are listed with the test that shows it; a new field fails here until
-// it is one of these.
+// The promise of the job file's schema: on each engine each field changes the plan or the request,
+// is reported as ignored, or is refused. Fields that coordinator and controller handle alike for
+// every engine are listed with their tests; a new field fails here until it is one of these.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -26,8 +25,7 @@ constexpr const char* kBase =
 
 using Words = std::vector<std::string>;
 
-// What gives a field a value that it does not have when left out, as --set takes it; empty: not one
-// of these.
+// A --set argument that gives a field a value other than its default; empty: not one of these.
 const std::map<std::string, Words> kSamples = {
     {"name", {"name=other"}},
     {"framework", {"framework=tensorflow"}},
@@ -150,8 +148,8 @@ const std::map<std::string, Words> kSamples = {
     {"kubernetes.resources", {"kubernetes.resources=rdma/hca=1"}},
 };
 
-// What the coordinator, the controller or a connection acts on: the same on every engine, and seen
-// by none of them. The file has the test that shows it.
+// Fields of the coordinator, the controller or a connection: alike on every engine and invisible to
+// it. The file contains their test.
 const std::map<std::string, std::string>& ActsElsewhere() {
   static const std::map<std::string, std::string> shown_by = {
       {"learn", "src/learn/params/params_test.cc"},
@@ -187,14 +185,14 @@ const std::map<std::string, std::string>& ActsElsewhere() {
   return shown_by;
 }
 
-// What is planned, and what the engine would be sent of it; the job's own text is no part of that.
+// The plan and the request to the engine, without the job's own text.
 std::string Planned(const job::Job& job, const std::string& name) {
   std::ostringstream text;
   const auto plan = job::MakePlan(job);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   json::object object = job::PlanToJson(job, *plan);
   object.erase("queue");  // told, not acted on
-  // Requests count into the totals only; what an engine sets aside is in what it is sent.
+  // Requests count in the totals only; the request to an engine contains them.
   object.erase("total");
   text << object << "\n";
   auto engine = MakeEngine(name);
@@ -226,7 +224,7 @@ Result<job::Job> WithField(const Words& set) {
   return job;
 }
 
-// A field of a role's own pods takes what the job's field takes.
+// A field of a role's pods accepts the values of the job's field.
 std::map<std::string, Words> SamplesOf(const std::string& path) {
   constexpr std::string_view kOfRole = "roles.*.";
   if (const auto own = kSamples.find(path); own != kSamples.end()) return {*own};
@@ -236,8 +234,8 @@ std::map<std::string, Words> SamplesOf(const std::string& path) {
   return {{path, {"roles.a." + of_job->second.front()}}};
 }
 
-// The image and the sections of clusters are in the base, so they are told there already: "image:
-// …", "kubernetes, marathon: …".
+// The base job has an image and cluster sections, so notes on them are always present: "image: …",
+// "kubernetes, marathon: …".
 bool ToldInBase(const std::string& told, const std::string& path) {
   std::istringstream lines(told);
   std::string section = path.substr(0, path.find('.'));
@@ -252,7 +250,7 @@ bool ToldInBase(const std::string& told, const std::string& path) {
   return false;
 }
 
-// Docker has no description of what it is sent; tests/cluster/docker_test.py has a real daemon's.
+// Docker requests have no description; tests/cluster/docker_test.py checks them with a real daemon.
 bool ActsOnDocker(const std::string& path) {
   return path == "image" || path.starts_with("container.");
 }
@@ -273,7 +271,7 @@ TEST(JobFields, EachOneActsOnEachEngineOrIsToldOrRefused) {
     }
     const auto job = WithField(sample->second);
     if (!job.ok()) continue;  // refused
-    // A field that needs another one is compared with what that one alone does.
+    // A field that needs another one is compared with the job that has that one alone.
     const auto before = WithField(Words(sample->second.begin(), sample->second.end() - 1));
     ASSERT_TRUE(before.ok()) << path;
     for (const std::string& engine : EngineNameList()) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/terminal/styled_line.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::cli {
 
@@ -50,7 +51,8 @@ Duration TimeSuspended(const std::vector<controller::Event>& events) {
 
 Duration TimeSuspended(Session& session, const std::string& id) {
   std::error_code error;
-  if (!std::filesystem::exists(session.home().job_dir(id) / "resumes", error)) return Duration(0);
+  if (!std::filesystem::exists(job::JobDir(session.home().job_dir(id)).resumes(), error))
+    return Duration(0);
   const auto events = session.store().ReadEvents(id, 0, INT_MAX);
   return events.ok() ? TimeSuspended(*events) : Duration(0);
 }

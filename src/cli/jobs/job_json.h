@@ -17,17 +17,18 @@ json::object EventToJson(const controller::Event& event);
 
 // "running (unattended)", "failed"
 std::string StateText(const controller::JobRecord& job, bool unattended);
-// How much of its time the job was suspended for, or waited to be started again: from each
-// suspension to its programs' next start, or to its end. Of all its events.
+// Time the job spent suspended or waiting to be restarted: from each suspension to the next start
+// of its programs, or to its end. `events`: all of its events.
 Duration TimeSuspended(const std::vector<controller::Event>& events);
-// The same, read from the store where the job has been suspended at all; 0 if it cannot be read.
+// The same, read from the store if the job was ever suspended; 0 if it cannot be read.
 Duration TimeSuspended(Session& session, const std::string& id);
-// How long it ran, or has run, without what it was suspended for; empty if it never did.
+// Run time so far, without `suspended`; empty if the job never ran.
 std::string RunTime(const controller::JobRecord& job, WallTime now, Duration suspended);
 // "2 min ago"
 std::string Ago(WallTime then, WallTime now);
 
-// Columns of equal width, two blanks apart, the first row as heading; no trailing blanks.
+// Formats columns of equal width, separated by two spaces, with the first row as heading and
+// without trailing spaces.
 std::string Table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace shoal::cli

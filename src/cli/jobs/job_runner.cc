@@ -34,14 +34,14 @@ DisplayKind KindOf(const Context& context, const RunOptions& options) {
   if (context.json) return DisplayKind::kJson;
   if (options.quiet) return DisplayKind::kQuiet;
   const char* const term = std::getenv("TERM");
-  // Without a name, as with "dumb", it need not know any escapes.
+  // A terminal without a name, or "dumb", may not support escape sequences.
   const bool dumb = term == nullptr || *term == 0 || std::string_view(term) == "dumb";
   return context.stdout_is_terminal && !dumb ? DisplayKind::kTerminal : DisplayKind::kPlain;
 }
 
-// How long who has pressed Ctrl-C twice waits for what the job's engine still has to remove.
+// Time that the cleanup of the job's engine may take after a second Ctrl-C.
 constexpr std::chrono::seconds kImpatientTimeout{15};
-// How long the last lines of a job that a signal has stopped wait for a reader that does not read.
+// Time that the last lines of a job stopped by a signal wait for a stalled reader.
 constexpr Duration kLastLines = std::chrono::seconds(1);
 constexpr Duration kOutputPause = std::chrono::milliseconds(10);
 
@@ -49,7 +49,7 @@ const char* NameOfSignal(int signal) {
   return signal == SIGINT ? "Ctrl-C" : signal == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
 
-// One job in the foreground. Everything belongs to the thread that calls RunToEnd.
+// Runs one job in the foreground. Must be used on the thread that calls RunToEnd.
 class ForegroundRun {
  public:
   ForegroundRun(const Context& context, Session* session, job::Job job, const RunOptions& options)
@@ -68,9 +68,9 @@ class ForegroundRun {
     out_.OnRoom([this] { loop_.Post([this] { CatchUp(); }); });
   }
 
-  // `id`: of a suspended job that is to go on; empty: this is a new one.
+  // `id`: a suspended job to resume; empty: a new job.
   Result<controller::JobRecord> RunToEnd(std::string id) {
-    // Before the job exists, so that no signal can come between the two.
+    // Installed before the job exists, so no signal is missed.
     for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
       loop_.WatchSignal(signal, [this, signal] { OnSignal(signal); });
     TRY(session_->HoldLivenessLock());
@@ -84,7 +84,7 @@ class ForegroundRun {
     if (!id.empty()) options.work_dir = controller::ReadWorkDir(session_->home().job_dir(id));
     if (id.empty()) options.work_dir = folder_;
     if (options.work_dir.empty()) options.work_dir = std::filesystem::current_path(error);
-    options.check = [this](const job::Job& job) { return CheckJob(job, engine_, places_); };
+    options.validation = ValidationOf(WhereDataIs(engine_, job_), places_);
     controller::Controller controller(std::move(options));
     if (id.empty()) {
       TRY_ASSIGN(id, controller.Submit(job_));
@@ -102,18 +102,18 @@ class ForegroundRun {
     WaitFor([this] { return out_.WaitUntilWritten(kOutputPause); });
     return record_;
   }
-  // The last sentence, to standard output or standard error.
+  // Prints the last sentence to standard output or standard error.
   void PrintSentence(const std::string& sentence, bool is_result) {
     AsyncWriter* const to = is_result ? &out_ : &errors_;
     to->Write((is_result ? "" : "shoal: ") + sentence + "\n");
     WaitFor([to] { return to->WaitUntilWritten(kOutputPause); });
   }
-  // "Ctrl-C" and the like; empty if nobody wished the job to stop.
+  // "Ctrl-C" and the like; empty if the user did not stop the job.
   const std::string& stopped_by() const { return stopped_by_; }
-  // After that its tasks ended well: they have saved.
+  // True if its tasks ended well after the stop: they have saved.
   bool saved() const { return !stopped_by_.empty() && saved_; }
   Code failed_by() const { return failed_by_; }
-  // Whether all that was to be shown could be written. Told as soon as it is known.
+  // Status of the output; reports the first error.
   Status written() {
     ReportWriteError();
     return out_.status();
@@ -132,7 +132,7 @@ class ForegroundRun {
       }
       display_->OnEvent(event);
     };
-    if (!quiet_) {  // who shows no lines has none sent
+    if (!quiet_) {  // a quiet run receives no lines
       observer.on_log = [this](const rendezvous::LogKey& key, int64_t offset,
                                std::string_view bytes) {
         logs_.AddBytes(*store_, key, offset, bytes);
@@ -142,7 +142,7 @@ class ForegroundRun {
     observer.on_failed = [this](Code code) { failed_by_ = code; };
     observer.on_end = [this](const controller::JobRecord& record) {
       record_ = record;
-      // Told is how long it ran.
+      // The displayed duration excludes suspensions.
       if (record_.started != WallTime{})
         record_.started +=
             std::chrono::duration_cast<WallTime::duration>(TimeSuspended(*session_, record.id));
@@ -154,8 +154,8 @@ class ForegroundRun {
 
   bool CatchUp() { return !store_ || logs_.CatchUp(*store_); }
 
-  // The job is over and recorded; its last lines wait for their reader. A signal, also one that has
-  // stopped the job, ends that.
+  // Waits for the reader of the last lines of an ended job. A signal, including the one that
+  // stopped the job, ends the wait.
   void WaitFor(const std::function<bool()>& done) {
     const auto enough = [this] {
       return left_ || (signals_ > 0 && RealClock::Get()->Now() - ended_ >= kLastLines);
@@ -173,7 +173,7 @@ class ForegroundRun {
       run_->Drain("stopped by " + stopped_by_);
     } else {
       run_->Kill("stopped by " + stopped_by_);
-      // An engine that does not answer cannot remove anything: a later command does.
+      // If the engine does not answer, the cleanup is left to a later command.
       if (signals_ == 2) {
         loop_.After(kImpatientTimeout, [this] {
           if (run_ != nullptr) run_->Kill("stopped by " + stopped_by_);
@@ -197,7 +197,7 @@ class ForegroundRun {
     });
   }
 
-  // Others see by it that this process is not frozen.
+  // Shows other processes that this one is not frozen.
   void RefreshLivenessLock() {
     const TimePoint now = RealClock::Get()->Now();
     if (now - touched_ < controller::kLivenessRefreshInterval) return;
@@ -220,9 +220,9 @@ class ForegroundRun {
   std::optional<controller::LogStore> store_;  // once there is a job
   std::unique_ptr<controller::JobRun> run_;
   controller::JobRecord record_;
-  TimePoint touched_{};  // its mark
+  TimePoint touched_{};  // last refresh of the lock
   TimePoint ended_{};    // the job
-  bool left_ = false;    // told to end while its last lines waited for a reader
+  bool left_ = false;    // a signal arrived while the last lines waited for a reader
   int signals_ = 0;
   bool told_unwritten_ = false;
   std::string stopped_by_;
@@ -230,8 +230,8 @@ class ForegroundRun {
   Code failed_by_ = Code::kOk;
 };
 
-// 130 also for a job that had succeeded before the user's signal reached it, so that a script does
-// not go on as if nothing had happened. `failed_by`: of Observer::on_failed.
+// 130 also for a job that succeeded before the user's signal reached it, so that scripts stop.
+// `failed_by`: from Observer::on_failed.
 int CodeOf(job::JobState state, bool stopped, Code failed_by) {
   if (state == job::JobState::kFailed)
     return failed_by == Code::kUnavailable ? ExitCodeOf(failed_by) : 1;
@@ -274,7 +274,8 @@ int ResumeJob(const Context& context, const std::string& prefix, const RunOption
   if (!record.ok()) return PrintError(record.status());
   const Result<job::Job> job = job::FromJson(record->job);
   if (!job.ok()) return PrintError(job.status().With(record->id));
-  // It stays suspended: a job that failed for a disk that is not mounted could not go on any more.
+  // Checked first, so that it stays suspended: a job that failed because of an unmounted disk could
+  // not be resumed.
   if (record->state == job::JobState::kSuspended) {
     const Status readable = learn::CheckDataFiles(*job, WhereDataIs(record->engine, *job));
     if (!readable.ok()) return PrintError(InvalidArgument(readable.message()).With(record->id));

@@ -7,11 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cli/commands/import.h"
 #include "cli/jobs/engines.h"
 #include "cli/terminal/report.h"
 #include "controller/run/unused_fields.h"
-#include "job/file/fields.h"
 #include "job/file/parse.h"
 
 namespace shoal::cli {
@@ -29,22 +27,14 @@ std::string FolderOf(const std::string& file) {
   const fs::path path = fs::absolute(file, error).lexically_normal();
   struct stat info {};
   const bool is_file = !error && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-  // /dev/stdin and /proc/self/fd/0 may well lead to a file; what was named is the standard input.
+  // /dev/stdin and /proc/self/fd/0 may resolve to a file, but name the standard input.
   const std::string top = path.has_relative_path() ? path.relative_path().begin()->string() : "";
   if (!is_file || top == "dev" || top == "proc") return WorkingDirectory();
   return path.parent_path().string();
 }
 
-// A sentence that begins with a field's path, "outputs.model: missing", with the place before it.
-std::string WithPlace(const job::Job& job, const job::FieldLocations& places,
-                      const std::string& sentence) {
-  const std::string path = sentence.substr(0, sentence.find_first_of(":, "));
-  const bool is_field = job::FindField(path.substr(0, path.find('.'))) != nullptr;
-  return (is_field ? places.Prefix(job.file, path) : "") + sentence;
-}
-
-// The files that match a pattern, sorted by their names; the pattern itself if there are none, or
-// if it is the name of a file.
+// The files that match a pattern, sorted by name; the pattern itself if there are none or if it
+// names a file.
 std::vector<std::string> FilesOf(const std::string& pattern) {
   std::error_code error;
   if (pattern.find_first_of("*?[") == std::string::npos || fs::exists(pattern, error))
@@ -59,23 +49,43 @@ std::vector<std::string> FilesOf(const std::string& pattern) {
   return files;
 }
 
-// A role without a command starts what its image starts, which not every engine can find out.
+// A role without a command needs an engine that can resolve the image's entry point.
 Status RefuseEntryPoint(const job::Job& job, const std::string& engine,
                         const job::FieldLocations& places) {
   for (const job::Role& role : job.roles) {
     if (job.image.empty() || !job.CommandOf(role).empty() || !job.learn.empty()) continue;
-    return InvalidArgument(WithPlace(
+    return InvalidArgument(controller::WithLocation(
         job, places,
         "roles." + role.name + ": got an image without a command, expected one with the engine " +
             engine + ": the entry point of " + job.image +
-            " is not known here, only --engine docker asks for it; give the program with --set "
+            " is not known here, only --engine docker resolves it; set the command with --set "
             "'roles." +
             role.name +
-            ".command=[python, train.py]'; what the image starts by itself is told by: docker "
+            ".command=[python, train.py]'; to see the image's entry point: docker "
             "image inspect --format '{{json .Config.Entrypoint}} {{json .Config.Cmd}}' " +
             job.image));
   }
   return Status::Ok();
+}
+
+// Prints to standard error a sentence for each dropped setting that may affect programs on this
+// engine; nothing for a native job file.
+void PrintImportLosses(const importer::ImportedJob& imported, const std::string& engine) {
+  if (imported.format.empty()) return;
+  size_t minor = 0;
+  for (const importer::ImportLoss& loss : imported.losses) {
+    if (loss.engine == engine) continue;
+    if (loss.at == "image")
+      continue;  // for the local engine, reported by UnusedFields where it applies
+    minor += loss.minor ? 1 : 0;
+    if (!loss.minor) PrintNote("note: " + FormatLoss(imported, loss));
+  }
+  if (minor > 0) {
+    PrintNote("note: " + std::to_string(minor) + " more " + (minor == 1 ? "thing" : "things") +
+              " in " + imported.file + " that programs do not notice " +
+              (minor == 1 ? "is" : "are") + " not kept either; `shoal import` names " +
+              (minor == 1 ? "it" : "them"));
+  }
 }
 
 }  // namespace
@@ -106,24 +116,25 @@ Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string
 
 void AddDirectoryOption(CLI::App* sub, std::string* directory) {
   sub->add_option("--directory", *directory,
-                  "Where programs start and the file's relative paths begin [the file's directory]")
+                  "Working directory of the programs and base of the file's relative paths [the "
+                  "file's directory]")
       ->type_name("DIR");
 }
 
 void AddDocumentOption(CLI::App* sub, std::string* document) {
   sub->add_option("--document", *document,
-                  "Of several jobs in a foreign file this one: its name, or the document's number")
+                  "Select one of several jobs in the file, by name or by document number")
       ->type_name("N|NAME");
 }
 
+controller::JobValidation ValidationOf(learn::DataLocation data,
+                                       const job::FieldLocations& locations) {
+  return {.locations = locations,
+          .learn = [data](const job::Job& job) { return learn::ValidateLearn(job, data); }};
+}
+
 Status CheckJob(const job::Job& job, learn::DataLocation data, const job::FieldLocations& places) {
-  Status valid = controller::RefuseUnusedFields(job, places);
-  if (valid.ok()) valid = learn::ValidateLearn(job, data);
-  std::error_code error;
-  if (valid.ok() && !job.files.empty() && !fs::is_directory(job.files, error))
-    valid = InvalidArgument("files: got " + job.files + ", expected a directory that exists");
-  // Whatever is wrong with parameters or data is wrong usage: there is no job yet.
-  return valid.ok() ? valid : InvalidArgument(WithPlace(job, places, valid.message()));
+  return controller::ValidateJob(job, ValidationOf(data, places));
 }
 
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldLocations& places) {
@@ -133,7 +144,8 @@ Status CheckJob(const job::Job& job, const std::string& engine, const job::Field
 
 void PrintUnusedFields(const LoadedJob& loaded, const std::string& engine) {
   for (const controller::UnusedField& unused : controller::UnusedFields(loaded.job(), engine))
-    PrintNote("note: " + WithPlace(loaded.job(), loaded.imported.places, unused.sentence));
+    PrintNote("note: " +
+              controller::WithLocation(loaded.job(), loaded.imported.places, unused.sentence));
   PrintImportLosses(loaded.imported, engine);
 }
 

@@ -1,12 +1,12 @@
-// A job file as the commands take it: read, complete, with absolute paths, checked as a run checks
-// it. `shoal run`, `plan` and `schedule` begin here, so that one refuses and tells what the other
-// does.
+// Loads a job file for a command: read, completed, with absolute paths and validated. `shoal run`,
+// `plan` and `schedule` share it, so all accept and report the same.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "controller/run/validate_job.h"
 #include "import/import.h"
 #include "learn/algorithm.h"
 
@@ -18,35 +18,38 @@ namespace shoal::cli {
 
 struct LoadedJob {
   importer::ImportedJob imported;
-  // Where its programs start and its relative paths begin: the file's directory; for a job that
-  // does not come from a file (standard input, a pipe) the working directory.
+  // Directory where its programs start and which its relative paths refer to: the file's directory;
+  // the working directory for a job from standard input or a pipe.
   std::string folder;
 
   job::Job& job() { return imported.job; }
   const job::Job& job() const { return imported.job; }
 };
 
-// Paths that --set gave are seen from the working directory, those of the file from its folder
-// (docs/adr/0187). `directory`: instead of that folder; empty: the folder. `document`: which of
-// several jobs in the file (importer::ImportText).
+// Relative paths in the file refer to its directory, those of --set to the working directory
+// (docs/adr/0187). `directory` replaces the file's directory unless empty. `document` selects one
+// of several jobs in the file.
 Result<LoadedJob> LoadJob(const std::string& file, const std::vector<std::string>& overrides,
                           const std::string& directory = "", const std::string& document = "");
-// In a job of framework shoal a pattern among the data, such as news/*.txt, becomes the files that
-// match it on this machine, in the order of their names. One that matches none stays as it is.
+// In a job of framework shoal, replaces a pattern among the data, such as news/*.txt, by the
+// matching files on this machine, sorted by name. A pattern without matches stays.
 void ExpandData(job::Job* job);
 // Adds --directory.
 void AddDirectoryOption(CLI::App* sub, std::string* directory);
 // Adds --document.
 void AddDocumentOption(CLI::App* sub, std::string* document);
 
-// What a run of the job on the engine of that name refuses: its algorithm's parameters, roles,
-// outputs, and the data where this machine has it. InvalidArgument. Also the controller's check of
-// what is submitted (ControllerOptions::check).
+// The controller's validation of a job, with the trainers' rules.
+controller::JobValidation ValidationOf(learn::DataLocation data,
+                                       const job::FieldLocations& locations);
+// Rejects what a run on the engine would reject: the algorithm's parameters, roles, outputs, and
+// unreadable data if the tasks read this machine's files. InvalidArgument.
 Status CheckJob(const job::Job& job, const std::string& engine, const job::FieldLocations& places);
-// The same of a job that is only being scheduled: its data need not be here yet.
+// The same for a job that is only scheduled: its data may be absent.
 Status CheckJob(const job::Job& job, learn::DataLocation data, const job::FieldLocations& places);
 
-// On standard error: what the engine does nothing with, and what a foreign file loses.
+// Prints to standard error the fields that the engine ignores and the settings that the import
+// dropped.
 void PrintUnusedFields(const LoadedJob& loaded, const std::string& engine);
 
 }  // namespace shoal::cli

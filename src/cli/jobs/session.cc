@@ -82,9 +82,9 @@ controller::ReconcileOptions Session::Repair() {
 Status Session::Reconcile() {
   const controller::ReconcileOptions options = Repair();
   TRY_ASSIGN(repaired_, controller::Reconcile(options));
-  constexpr std::chrono::milliseconds kPatience{2000};  // somebody waits for the command
+  constexpr std::chrono::milliseconds kPatience{2000};  // bounds the delay of the user's command
   for (const controller::Leftover& gone : controller::RemoveLeftovers(options, kPatience))
-    LogInfo("{}: what was left of it on {} is removed", gone.job, gone.engine);
+    LogInfo("{}: removed its remaining resources on {}", gone.job, gone.engine);
   return Status::Ok();
 }
 

@@ -1,5 +1,5 @@
-// What the commands about jobs share: the state home, its store (after jobs that were left behind
-// have been looked after) and the engine.
+// State shared by the commands about jobs: the state home, its store (after the recovery of
+// orphaned jobs) and the engines.
 #pragma once
 
 #include <map>
@@ -22,32 +22,34 @@ namespace shoal::cli {
 
 class Session {
  public:
-  // Opens the store, repairs what a killed controller left and removes what was kept long enough.
-  // NotFound and other codes as of the store.
+  // Opens the store, recovers jobs of dead controllers and prunes expired records. Errors are those
+  // of the store.
   static Result<std::unique_ptr<Session>> Open(const Context& context);
 
   controller::Store& store() { return *store_; }
   const controller::StateHome& home() const { return home_; }
   const controller::ProcessIdentity& self() const { return self_; }
-  // Takes the lock by which others see that this process lives (controller::LivenessLock), for as
-  // long as the session exists. To be called before it owns a job; more calls do nothing.
+  // Acquires the lock that shows other processes that this one lives (controller::LivenessLock),
+  // held as long as the session exists. Must precede the ownership of a job; repeated calls do
+  // nothing.
   Status HoldLivenessLock();
-  // Whether the owner of a job lives, wherever it runs.
+  // True if the owner of a job lives, on any machine.
   bool IsAlive(const controller::ProcessIdentity& owner) const {
     return controller::IsAlive(home_.root(), owner);
   }
-  // The engine of that name (cli/jobs/engines.h), made at the first call.
+  // The engine with this name (cli/jobs/engines.h), created at the first call and owned by the
+  // session.
   Result<engine::Engine*> engine(const std::string& name);
-  // How its coordinator is asked by one who is not its controller: no logs.
+  // Options for a client of the job's coordinator that is not its controller: without logs.
   Result<rendezvous::CoordinatorClientOptions> ObserverClientOptions(
       const controller::JobRecord& job);
-  // For what needs no engine.
+  // A controller without an engine.
   controller::Controller controller();
-  // Ids of jobs that run on without a controller.
+  // True if the job runs on without a controller.
   bool unattended(const std::string& id) const;
-  // Once more, after something may have ended.
+  // Repeats the recovery.
   Status Reconcile();
-  // Likewise, of a job whose owner lives but does not act.
+  // Recovers a job whose owner lives but does not act.
   Status ReconcileFrozen(const std::string& id);
 
  private:

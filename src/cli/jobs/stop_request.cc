@@ -12,6 +12,7 @@
 #include "controller/files/cleanup_lock.h"
 #include "controller/store/process_identity.h"
 #include "engine/tasks/coordinator_location.h"
+#include "job/execution/job_dir.h"
 #include "net/event_loop.h"
 #include "rendezvous/client/coordinator_client.h"
 
@@ -22,14 +23,14 @@ using controller::JobRecord;
 
 constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 constexpr Duration kOwnerCheckInterval = std::chrono::seconds(1);
-// How long a controller may take to remove what is left of a job that has ended.
+// Time for a controller to clean up after an ended job.
 constexpr Duration kCleanupTimeout = std::chrono::seconds(10);
 constexpr Duration kCleanupPollInterval = std::chrono::milliseconds(20);
-// An owner that was frozen, and woken, has so many looks of time to act; so has a command that
-// records the end of a job whose owner is gone.
+// Number of checks after which a frozen and continued owner is considered unable to act, and an
+// orphaned job's end unrecordable.
 constexpr int kMaxFrozenChecks = 5;
 
-// One request for one job; everything belongs to the thread that calls RunToEnd.
+// Executes one request for one job. Must be used on the thread that calls RunToEnd.
 class StopRequestSender {
  public:
   StopRequestSender(Session* session, std::string id, StopRequest request, std::string reason)
@@ -37,8 +38,8 @@ class StopRequestSender {
 
   Result<JobRecord> RunToEnd() {
     for (const int signal : WithoutIgnored({SIGINT, SIGTERM, SIGHUP}))
-      loop_.WatchSignal(
-          signal, [this] { Finish(Cancelled("the job has been told, and is still stopping")); });
+      loop_.WatchSignal(signal,
+                        [this] { Finish(Cancelled("interrupted; the job is still stopping")); });
     TRY_ASSIGN(watch_,
                session_->store().Watch([this] { loop_.Post([this] { CheckJobState(); }); }));
     TRY(SendRequest());
@@ -60,7 +61,7 @@ class StopRequestSender {
     const bool rests = job->state == job::JobState::kSuspended;
     if (rests || job::IsFinal(job->state)) FinishAfterCleanup();
   }
-  // Once its controller has removed what was left of the job, or has had time for it.
+  // Finishes when its controller has cleaned up or the time for it has passed.
   void FinishAfterCleanup() {
     const TimePoint now = RealClock::Get()->Now();
     if (!ended_at_) ended_at_ = now;
@@ -71,9 +72,10 @@ class StopRequestSender {
   }
   Status SendRequest() {
     TRY_ASSIGN(const JobRecord job, session_->store().GetJob(id_));
-    // It may have no coordinator for long: it waits in the engine's queue.
-    const bool waits = request_ != StopRequest::kSuspend && job.state <= job::JobState::kStarting &&
-                       !std::filesystem::exists(session_->home().job_dir(id_) / "coordinator.json");
+    // A job in the engine's queue may have no coordinator for a long time.
+    const bool waits =
+        request_ != StopRequest::kSuspend && job.state <= job::JobState::kStarting &&
+        !std::filesystem::exists(job::JobDir(session_->home().job_dir(id_)).coordinator());
     if (waits && session_->IsAlive(job.owner)) {
       owner_signaled_ = true;
       TRY(SignalOwner(job));
@@ -81,7 +83,7 @@ class StopRequestSender {
     TRY(ContinueCoordinator(job));
     TRY_ASSIGN(rendezvous::CoordinatorClientOptions options, session_->ObserverClientOptions(job));
     options.give_up_after = kConnectTimeout;
-    // The coordinator's own file of it is elsewhere, and nobody else is there to write ours.
+    // The coordinator does not share this directory, and no controller writes the verdict here.
     const bool orphan = options.find != nullptr && !session_->IsAlive(job.owner);
     rendezvous::CoordinatorClientCallbacks callbacks;
     callbacks.on_event = [this, orphan](const rendezvous::JobEvent& event) {
@@ -96,7 +98,7 @@ class StopRequestSender {
         Finish(FailedPrecondition(event.text));
     };
     callbacks.on_closed = [this](const Status& status) {
-      // Refused, not gone: waiting would change nothing.
+      // The coordinator refused the token: waiting is useless.
       if (status.code() == Code::kUnauthenticated) return Finish(status.With("job " + id_));
       OnCoordinatorGone();
     };
@@ -107,13 +109,13 @@ class StopRequestSender {
     if (request_ == StopRequest::kSuspend) client_->Suspend(reason_);
     return Status::Ok();
   }
-  // If its controller lives, that one stores the end; if not, we do.
+  // A living controller stores the end; otherwise this process does.
   void OnCoordinatorGone() {
     const Result<JobRecord> job = session_->store().GetJob(id_);
     if (!job.ok()) return Finish(job.status());
     if (session_->IsAlive(job->owner)) {
-      // A job that was put into the engine's queue again has none for as long as it waits there. Of
-      // a verdict its controller has heard as well; a signal would hurry it.
+      // A requeued job has no coordinator while it waits. If there is a verdict, its controller
+      // knows it as well, and a signal would only kill the job faster.
       const bool tell =
           request_ != StopRequest::kSuspend && !decided_ && !std::exchange(owner_signaled_, true);
       if (tell && !job::IsFinal(job->state)) (void)SignalOwner(*job);
@@ -123,7 +125,7 @@ class StopRequestSender {
     CheckJobState();
   }
 
-  // It stores the end, unless it is frozen: then we do.
+  // Waits for the controller to store the end; recovers the job if the controller is frozen.
   void WaitForOwner() {
     if (timer_ != 0) return;
     timer_ = loop_.After(kOwnerCheckInterval, [this] {
@@ -150,7 +152,7 @@ class StopRequestSender {
     return session_->ReconcileFrozen(id_);
   }
 
-  // Why the end of a job without an owner is not recorded.
+  // The error that keeps the end of an orphaned job from being recorded.
   Status CheckRecordable(const JobRecord& job) {
     orphan_checks_ = 0;
     if (session_->unattended(id_)) return Status::Ok();  // its coordinator lives
@@ -162,15 +164,15 @@ class StopRequestSender {
                        " has lost its controller, and its end cannot be recorded");
   }
 
-  // It has said nothing since it was told, or is away: it may be stopped (SIGSTOP, a debugger). One
-  // that does not go on is killed by the job's controller, which a second signal tells to.
+  // The coordinator does not answer: it may be stopped (SIGSTOP, a debugger). If it does not
+  // continue, a second signal makes the job's controller kill it.
   Status CheckCoordinator(const JobRecord& job) {
     TRY(ContinueCoordinator(job));
     if (request_ != StopRequest::kKill || ++silent_checks_ != kMaxFrozenChecks) return Status::Ok();
     return SignalOwner(job);
   }
 
-  // Lets it go on if somebody has stopped it, where its process can be reached.
+  // Continues a stopped coordinator with SIGCONT, if its process can be signalled from here.
   Status ContinueCoordinator(const JobRecord& job) {
     TRY_ASSIGN(engine::Engine* const engine, session_->engine(job.engine));
     if (!engine->UsesPids() || !controller::SharesPids(job.owner)) return Status::Ok();
@@ -186,13 +188,13 @@ class StopRequestSender {
   net::Loop loop_;
   std::unique_ptr<controller::Store::Watcher> watch_;
   std::unique_ptr<rendezvous::CoordinatorClient> client_;
-  bool owner_signaled_ = false;  // the owner
-  bool decided_ = false;         // the coordinator has, and told us
+  bool owner_signaled_ = false;  // the owner has been signalled
+  bool decided_ = false;         // the coordinator has sent a verdict
   net::Loop::Id timer_ = 0;
   std::optional<TimePoint> ended_at_;
-  int frozen_checks_ = 0;  // that found the owner frozen, after it was woken
-  int silent_checks_ = 0;  // without a coordinator that answers
-  int orphan_checks_ = 0;  // that found no owner, and no end
+  int frozen_checks_ = 0;  // checks that found the owner frozen after it was continued
+  int silent_checks_ = 0;  // checks without an answer of the coordinator
+  int orphan_checks_ = 0;  // checks that found neither an owner nor an end
   Status status_;
 };
 

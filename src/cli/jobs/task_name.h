@@ -1,4 +1,4 @@
-// "worker-1" on a command line: which task is meant.
+// Parses task names such as "worker-1" on the command line.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct NamedTask {
   int index = 0;
 };
 
-// ROLE-INDEX, or ROLE for its task 0. InvalidArgument if it is neither.
+// Accepts ROLE-INDEX, or ROLE for its task 0. InvalidArgument otherwise.
 Result<NamedTask> ParseTaskName(const std::string& text);
 
 }  // namespace shoal::cli

@@ -15,16 +15,16 @@ struct AsyncWriter::State {
   State(int to, bool file) : fd(to), at_once(file), stream(to) {}
 
   const int fd;
-  const bool at_once;   // a regular file never makes anybody wait for long
-  OutputStream stream;  // the thread's; guarded by mu where there is none
+  const bool at_once;   // a regular file never blocks for long
+  OutputStream stream;  // used by the thread; guarded by mu without one
   mutable std::mutex mu;
   mutable std::condition_variable changed;
   // Guarded by mu.
-  std::string next;       // not given to the kernel yet
-  size_t writing = 0;     // bytes that the thread is writing now
+  std::string next;       // not written yet
+  size_t writing = 0;     // bytes in the thread's current write
   bool started = false;   // the thread
-  bool was_full = false;  // since on_room was called last
-  bool ended = false;     // nobody wants anything any more
+  bool was_full = false;  // since the last call of on_room
+  bool ended = false;     // the writer is being destroyed
   bool failed = false;
   Status status;
   std::function<void()> on_room;
@@ -64,7 +64,7 @@ void AsyncWriter::Write(std::string bytes) {
   state_->next.empty() ? state_->next.swap(bytes) : (void)state_->next.append(bytes);
   state_->was_full = state_->was_full || state_->queued() >= kHighWater;
   if (std::exchange(state_->started, true)) return state_->changed.notify_all();
-  // Not joined: it may hang in write for as long as the reader likes.
+  // Not joined: it may block in write as long as the reader does.
   std::thread([state = state_] {
     std::unique_lock held(state->mu);
     while (true) {

@@ -1,6 +1,5 @@
-// Output whose reader may be slow, or not read at all (`| less`, Ctrl-S): written by a thread of
-// its own, so that the event loop, and with it every signal, is served meanwhile. Used by
-// job_runner.cc and the displays.
+// Output to a reader that may be slow or stopped (`| less`, Ctrl-S): a thread writes it, so the
+// event loop continues to serve signals. Used by job_runner.cc and the displays.
 #pragma once
 
 #include <cstddef>
@@ -13,34 +12,34 @@
 
 namespace shoal::cli {
 
-// Thread-safe. Order is kept. What a regular file gets is written at once, without a thread.
+// Writes in order. Thread-safe. Output to a regular file is written at once, without a thread.
 class AsyncWriter {
  public:
-  // More than this queued: a producer that can wait should.
+  // Queue size above which producers should wait if they can.
   static constexpr size_t kHighWater = size_t{4} << 20;
 
   explicit AsyncWriter(int fd);
-  // Waits for nothing: what the reader has not taken is dropped.
+  // Does not wait: drops the bytes that the reader has not taken.
   ~AsyncWriter();
   AsyncWriter(const AsyncWriter&) = delete;
   AsyncWriter& operator=(const AsyncWriter&) = delete;
 
-  // Never blocks. After a write has failed, or where the reader is gone, nothing is queued.
+  // Queues bytes without blocking. Drops them after a write error or the end of the reader.
   void Write(std::string bytes);
   size_t queued() const;
-  // The first error of a write; a reader that has gone is none (OutputStream).
+  // The first write error. The end of the reader is no error (OutputStream).
   Status status() const;
   bool full() const { return queued() >= kHighWater; }
   int fd() const;
-  // Called on the writer's thread when less than half of kHighWater is queued again after it had
-  // been full.
+  // `fn` is called on the writer's thread when the queue falls below half of kHighWater after it
+  // was full.
   void OnRoom(std::function<void()> fn);
-  // True once everything is written, or writing has failed; false after `limit`.
+  // True when everything is written or writing has failed; false after `limit`.
   bool WaitUntilWritten(Duration limit) const;
 
  private:
   struct State;
-  const std::shared_ptr<State> state_;  // the thread's as well, which may outlive this
+  const std::shared_ptr<State> state_;  // shared with the thread, which may outlive this
 };
 
 }  // namespace shoal::cli

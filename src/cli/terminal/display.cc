@@ -29,13 +29,13 @@ std::string TaskName(const std::string& role, int index) {
   return fmt::format("{}-{}", role, index);
 }
 
-// "en_US.UTF-8", "C.utf8": in any case of letters, as the C library takes it.
+// Recognizes "en_US.UTF-8", "C.utf8", case-insensitively like the C library.
 bool SaysUtf8(std::string value) {
   std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
   return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
 }
 
-// The first of them that is set decides, as setlocale(3) has it.
+// The first variable that is set decides, as in setlocale(3).
 bool TerminalKnowsUnicode() {
   for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* const text = std::getenv(variable);
@@ -44,7 +44,7 @@ bool TerminalKnowsUnicode() {
   return false;
 }
 
-// An event worth a line of its own: how programs begin and end, not how they get there.
+// True for events that get a line: starts and ends of programs, not the steps between.
 bool WorthALine(const JobEvent& event) {
   if (event.type == JobEvent::Type::kNote || event.type == JobEvent::Type::kScaled) return true;
   if (event.type == JobEvent::Type::kExcluded) return true;
@@ -117,11 +117,11 @@ class TerminalDisplay final : public Display {
   void AddLine(const std::string& text) { above_ += SafeForTerminal(text) + "\n"; }
   void AddLog(const LogKey& key, const std::string& line) {
     above_ += TaskName(key.role, key.index) + " | " + SafeForTerminal(line) + "\n";
-    // A flood of lines is drawn in pieces, not kept until the next tick.
+    // A flood of lines is drawn in pieces, before the next tick.
     if (above_.size() > 16384) Draw();
   }
   void Draw() {
-    // A terminal that is stopped (Ctrl-S) gets the latest block when it goes on, not all of them.
+    // A stopped terminal (Ctrl-S) gets only the latest block when it continues.
     if (out_->queued() > kLongFrame && above_.size() < AsyncWriter::kHighWater) return;
     block_.Size(&options_.width, &options_.height);
     block_.Draw(above_, RenderBlock(model_, clock_->Now() - began_, options_));
@@ -161,9 +161,9 @@ class PlainDisplay final : public Display {
   }
   void OnState(job::JobState state, const std::string& why) override {
     model_.state = state;
-    // Between submitted and running nothing is waited for that a reader could act on.
+    // The states between submitted and running need no action of the reader.
     if (state == job::JobState::kAdmitted || state == job::JobState::kStarting) return;
-    // Why it finishes is said in full by the last line.
+    // The last line gives the reason in full.
     const bool say_why = !why.empty() && state != job::JobState::kFinishing;
     Line(model_.id + " " + std::string(job::NameOf(state)) + (say_why ? ": " + why : ""));
   }
@@ -230,7 +230,7 @@ class JsonDisplay final : public Display {
   }
   void OnEvent(const JobEvent& event) override {
     using Type = JobEvent::Type;
-    // OnState and the last line say these.
+    // Covered by OnState and the last line.
     if (event.type == Type::kJob || event.type == Type::kVerdict) return;
     const bool latest_counts = event.type == Type::kProgress || event.type == Type::kUsage;
     if (latest_counts && out_->full()) {
@@ -262,7 +262,7 @@ class JsonDisplay final : public Display {
   AsyncWriter* const out_;
   const job::Job job_;
   LineSplitter splitter_;
-  // The latest that there was no room for.
+  // Latest events that did not fit.
   std::map<std::tuple<JobEvent::Type, std::string, int>, json::object> late_;
 };
 
@@ -278,13 +278,13 @@ class QuietDisplay final : public Display {
   void OnEnd(const JobRecord&, const std::string&) override {}
 };
 
-// Our trainers were asked to stop before they had trained anything, and have left what was there.
+// The trainers were stopped before they had trained anything, and kept the existing model.
 bool NothingSaved(const JobRecord& record, const job::Job& job) {
   return job.framework == job::Framework::kShoal && job.outputs.contains("model") &&
          !record.result.contains("output");
 }
 
-// Empty if the job names none, or nothing is there.
+// Empty if the job names none or it does not exist.
 std::string ModelDirectory(const JobRecord& record, const job::Job& job) {
   const auto model = job.outputs.find("model");
   if (model == job.outputs.end() || NothingSaved(record, job)) return "";
@@ -332,7 +332,7 @@ std::string EndSentence(const JobRecord& record, const job::Job& job, const std:
                                                  : " and has saved")
                 : std::string(job::NameOf(record.state));
   if (record.state == job::JobState::kSuspended)
-    return text + "; `shoal resume " + record.id + "` goes on";
+    return text + "; `shoal resume " + record.id + "` resumes it";
   if (record.started != WallTime{})
     text += " after " + FormatDuration(record.ended - record.started);
   if (record.state != job::JobState::kSucceeded && !saved)

@@ -1,5 +1,5 @@
-// Shows a run to whoever looks: a terminal (live block), a pipe (plain lines) or a program (one
-// JSON object a line). Made by job_runner.cc.
+// Displays a run on a terminal (status block), a pipe (plain lines) or for a program (one JSON
+// object per line). Made by job_runner.cc.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace shoal::cli {
 
 enum class DisplayKind : uint8_t { kTerminal, kPlain, kJson, kQuiet };
 
-// Belongs to the loop's thread.
+// Must be used on the loop's thread.
 class Display {
  public:
   virtual ~Display() = default;
@@ -25,27 +25,27 @@ class Display {
   virtual void OnEvent(const rendezvous::JobEvent& event) = 0;
   virtual void OnLog(const rendezvous::LogKey& key, int64_t offset, std::string_view bytes) = 0;
   virtual void OnNote(const std::string& text) = 0;
-  // The user asked it to stop.
+  // The user asked the job to stop.
   virtual void OnStopping(const std::string& text) = 0;
-  // Called every refresh interval; the terminal also draws soon after every event.
+  // Called every kTick; the terminal also redraws soon after each event.
   virtual void OnTick() = 0;
-  // Last. Restores the terminal. `stopped_by`: the user's signal, if there was one.
+  // The last call; restores the terminal. `stopped_by`: the user's signal, or empty.
   virtual void OnEnd(const controller::JobRecord& record, const std::string& stopped_by) = 0;
 };
 
-// How often OnTick wants to be called.
+// Interval of OnTick.
 inline constexpr Duration kTick = std::chrono::milliseconds(150);
 
-// `out` gets everything and outlives the display; while it is full, only the latest of each task's
-// progress is kept. `job` for its roles and outputs.
+// `out` receives all output and must outlive the display; while it is full, only the latest
+// progress of each task is kept. `job`: for roles and outputs.
 std::unique_ptr<Display> MakeDisplay(DisplayKind kind, AsyncWriter* out, const job::Job& job,
                                      const Clock* clock);
 
 // {"event":"done",…}: the last line of a run with --json.
 json::object DoneEvent(const controller::JobRecord& record, const job::Job& job,
                        const std::string& stopped_by);
-// "word2vec-7f3a9c succeeded after 12 s: 4.2 M words/s, loss 0.23; the model is in DIR"
-// `saved`: it was stopped, and the tasks that decide over success then ended well.
+// "word2vec-7f3a9c succeeded after 12 s: 4.2 M words/s, loss 0.23; the model is in DIR". `saved`:
+// the job was stopped and the tasks in its success rule then ended well.
 std::string EndSentence(const controller::JobRecord& record, const job::Job& job,
                         const std::string& stopped_by, bool saved);
 

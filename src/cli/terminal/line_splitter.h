@@ -1,5 +1,4 @@
-// Makes whole lines of the runs of bytes in which logs arrive, for each attempt of each task. Used
-// by display.cc and logs.cc.
+// Splits the log bytes of each attempt of each task into lines. Used by display.cc and logs.cc.
 #pragma once
 
 #include <functional>
@@ -25,10 +24,10 @@ class LineSplitter {
       begin = end + 1;
     }
     rest.erase(0, begin);
-    // A line without an end must not grow without bounds.
+    // Bounds a line without a line feed.
     if (rest.size() > kLongest) on_line_(key, WithoutFill(std::exchange(rest, {})));
   }
-  // The last lines that lack their line feed.
+  // Emits incomplete last lines.
   void Finish() {
     for (auto& [key, rest] : rest_) {
       if (!rest.empty()) on_line_(key, std::exchange(rest, {}));
@@ -37,7 +36,7 @@ class LineSplitter {
 
  private:
   static constexpr size_t kLongest = size_t{1} << 20;
-  // A line in the place of others that were lost is as long as they were (rendezvous::GapLine).
+  // A line in place of lost ones is padded to their length (rendezvous::GapLine).
   static std::string WithoutFill(std::string line) {
     if (line.starts_with("[shoal: ")) line.resize(line.find_last_not_of(' ') + 1);
     return line;

@@ -28,7 +28,7 @@ void LogPacer::AddBytes(const controller::LogStore& store, const controller::Log
 
 bool LogPacer::CatchUp(const controller::LogStore& store) {
   while (!behind_.empty() && has_room_()) {
-    // One piece of each in turn.
+    // One piece of each log in turn.
     for (auto log = behind_.begin(); log != behind_.end() && has_room_();) {
       Gap& gap = log->second;
       const auto size = static_cast<size_t>(std::min(kPiece, gap.end - gap.shown));

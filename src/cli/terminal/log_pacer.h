@@ -1,6 +1,5 @@
-// Log lines on their way to a display whose reader may be slower than they come: what does not fit
-// is not kept in memory, but read again from the job's log files when there is room. Used by
-// job_runner.cc.
+// Flow control for log lines to a slow display: lines that do not fit are not kept in memory but
+// read again later from the job's log files. Used by job_runner.cc.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace shoal::cli {
 
-// Belongs to the loop's thread. The bytes of each log are shown in order, each once.
+// Must be used on the loop's thread. Shows the bytes of each log in order, once.
 class LogPacer {
  public:
   using Show =
@@ -20,16 +19,16 @@ class LogPacer {
   LogPacer(std::function<bool()> has_room, Show show)
       : has_room_(std::move(has_room)), show_(std::move(show)) {}
 
-  // What was told by the job's coordinator, and is in `store` by then.
+  // Adds bytes from the coordinator, which `store` contains by then.
   void AddBytes(const controller::LogStore& store, const controller::LogKey& key, int64_t offset,
                 std::string_view bytes);
-  // Shows what was left out, as far as there is room; true if nothing is left out any more.
+  // Shows skipped bytes as far as there is room; true if none remain.
   bool CatchUp(const controller::LogStore& store);
 
  private:
   struct Gap {
-    int64_t shown = 0;  // up to here
-    int64_t end = 0;    // there is more up to here
+    int64_t shown = 0;  // shown up to this offset
+    int64_t end = 0;    // available up to this offset
   };
   const std::function<bool()> has_room_;
   const Show show_;

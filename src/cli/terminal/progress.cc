@@ -33,14 +33,14 @@ Measure ReadMeasure(const json::object& body) {
   return measure;
 }
 
-// "25 s", "4 min", "3 h 12 min": tenths that jump about help nobody.
+// "25 s", "4 min", "3 h 12 min": without fractions, which would flicker.
 std::string WholeTime(Duration duration) {
   const auto seconds = std::chrono::round<std::chrono::seconds>(duration);
   return seconds.count() < 60 ? fmt::format("{} s", seconds.count()) : FormatDuration(seconds);
 }
 
-// A report without steps ("count", "save") is about another phase than the one before it: what was
-// reached stays, what was current goes.
+// A report without steps ("count", "save") belongs to another phase: totals stay, current values
+// are cleared.
 void Update(const json::object& body, Measure* measure) {
   Measure next = ReadMeasure(body);
   if (!next.step && !next.total && measure->total) {
@@ -65,7 +65,7 @@ std::string BytesFact(double bytes, std::string unit) {
   return FormatCount(bytes) + (bytes >= 999.5 ? "B/" : " B/") + (unit.empty() ? "step" : unit);
 }
 
-// A mean of what tasks report, weighted by their rates.
+// Mean of the tasks' reports, weighted by their rates.
 class WeightedMean {
  public:
   void Add(const std::optional<double>& value, double weight) {
@@ -87,7 +87,7 @@ double FractionOf(const Measure& measure) {
   return std::clamp(*measure.step / *measure.total, 0.0, 1.0);
 }
 
-// What stands behind a rate or a time in the overall line, in order; empty ones are left out.
+// The texts after the fraction in the overall line, in order, without empty ones.
 std::vector<std::string> Facts(const ProgressSummary& overall) {
   std::vector<std::string> facts;
   if (overall.rate)
@@ -108,7 +108,7 @@ StyledLine OverallLine(const ProgressSummary& overall, const RenderOptions& opti
   std::string facts;
   for (const std::string& fact : Facts(overall)) facts += "  " + fact;
   if (overall.fraction) {
-    // The bar gets what the words leave, between 10 and 40 columns.
+    // The bar takes the remaining width, between 10 and 40 columns.
     const int room = options.width - line.columns() - static_cast<int>(facts.size()) - 12;
     const int cells = std::clamp(room, 10, 40);
     const int full = static_cast<int>(*overall.fraction * cells);
@@ -153,7 +153,7 @@ StyledLine TaskLine(const std::string& name, int name_width, const TaskModel& ta
   return line;
 }
 
-// "12 running, 3 done" of the tasks that have no line of their own.
+// "12 running, 3 done" for the tasks without a line of their own.
 std::string CountStates(const std::map<std::pair<size_t, int>, TaskModel>& tasks, size_t skip) {
   std::map<std::string, int> counts;
   size_t at = 0;
@@ -237,7 +237,7 @@ ProgressSummary Summarize(const ProgressModel& model) {
   for (const auto& [key, task] : model.tasks) {
     const Measure& measure = task.measure;
     const bool over = task.state == TaskState::kEnded;
-    // The phase of who is still at it; of several, of who has a rate.
+    // The phase of the unfinished tasks; among several, of one with a rate.
     if (!measure.phase.empty() && !over &&
         (overall.phase.empty() || (measure.rate && !overall.rate)))
       overall.phase = measure.phase;
@@ -302,9 +302,10 @@ std::string DescribeTask(const rendezvous::JobEvent& event) {
     return text;
   }
   text += job::Describe(*event.end);
-  if (!event.will_restart) return text;  // if the job fails by it, its end says the cause in full
-  if (!event.end->ok() && !event.last_line.empty()) text += "; it said last: " + event.last_line;
-  text += "; it is started again";
+  if (!event.will_restart)
+    return text;  // if it fails the job, the job's end gives the cause in full
+  if (!event.end->ok() && !event.last_line.empty()) text += "; last output: " + event.last_line;
+  text += "; restarting";
   return text;
 }
 

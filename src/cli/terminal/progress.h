@@ -1,7 +1,7 @@
-// What people see of a running job, as data and as text: a model that events change, and pure
-// functions that turn it into the lines of a terminal's live block or one line for a pipe.
+// A running job as data and as text: a model that events update, and pure functions that format it
+// as a terminal's status block or a line for a pipe.
 //
-// display.cc does the input and output. Nothing here knows the time or a terminal.
+// display.cc does the input and output. Nothing here depends on the clock or a terminal.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@
 
 namespace shoal::cli {
 
-// What a program last reported of itself ({"progress":{…}}); what it left out is absent.
+// The last progress report of a program ({"progress":{…}}); fields that it omitted are absent.
 struct Measure {
   std::optional<double> step;
   std::optional<double> total;
-  std::optional<double> rate;  // units a second
+  std::optional<double> rate;  // units per second
   std::optional<double> loss;
   std::optional<double> lr;
   std::optional<double> eta_s;
-  std::optional<double> exchange;        // share of its time that goes to the servers, 0…1
-  std::optional<double> bytes_per_step;  // to and from the servers, for one unit
+  std::optional<double> exchange;  // share of its time spent on the exchange with the servers, 0…1
+  std::optional<double> bytes_per_step;  // to and from the servers, per unit
   std::string unit;                      // "words"
   std::string phase;                     // "count", "train", "save"
 };
@@ -41,21 +41,21 @@ struct TaskModel {
   int64_t rss_bytes = 0;
 };
 
-// Keyed by the role's place in the job file, then the index, so that lines stay in order.
+// Keyed by the role's position in the job file and the index, which is the order of the lines.
 struct ProgressModel {
   std::string id;
   job::JobState state = job::JobState::kPending;
-  std::string why;  // it waits, or ended so
+  std::string why;  // reason for waiting or for the end
   bool stopping = false;
   std::vector<std::string> roles;
   std::map<std::pair<size_t, int>, TaskModel> tasks;
 };
 
-// The model of a job that nothing has happened to yet.
+// The model of a newly submitted job.
 ProgressModel MakeProgress(const std::string& id, const job::Job& job);
 void Apply(const rendezvous::JobEvent& event, ProgressModel* model);
 
-// The job as a whole: its tasks added up.
+// Aggregate over the job's tasks.
 struct ProgressSummary {
   std::string phase;
   std::optional<double> fraction;  // 0…1
@@ -71,25 +71,25 @@ ProgressSummary Summarize(const ProgressModel& model);
 
 struct RenderOptions {
   int width = 80;   // columns; no line is longer
-  int height = 24;  // rows; the block leaves two free
+  int height = 24;  // rows; two remain free
   bool color = false;
   bool unicode = true;
 };
 
-// The live block, top to bottom, without line feeds.
+// The lines of the status block, without line feeds.
 std::vector<std::string> RenderBlock(const ProgressModel& model, Duration elapsed,
                                      const RenderOptions& options);
 // "train 51 %, 4.2 M words/s, exchange 9 %, 31 B/word, loss 0.2314, lr 0.0123, 3 min left"; empty
 // if nothing was reported.
 std::string RenderPlain(const ProgressModel& model);
-// "worker-0 exited with 1; it is started again"
+// "worker-0 exited with 1; restarting"
 std::string DescribeTask(const rendezvous::JobEvent& event);
 
-// "4.21 M", "312", "0.5 k": three digits that matter.
+// "4.21 M", "312", "0.5 k": three significant digits.
 std::string FormatCount(double value);
 
-// What a task printed, safe for a terminal with a live block on it: no control characters but tab
-// and colours; invalid UTF-8 replaced.
+// Makes a task's output safe for a terminal with a status block: removes control characters except
+// tab and colours, replaces invalid UTF-8.
 std::string SafeForTerminal(const std::string& line);
 
 }  // namespace shoal::cli

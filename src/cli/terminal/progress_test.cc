@@ -1,4 +1,4 @@
-// The live block, the plain line and the cleaning of foreign output, against golden text.
+// Status block, plain line and sanitizing of output, compared with expected texts.
 
 #include "cli/terminal/progress.h"
 
@@ -211,9 +211,8 @@ TEST(DescribeTaskTest, EndWithLastLine) {
   event.end = job::Exited(1);
   event.last_line = "no such file";
   event.will_restart = true;
-  EXPECT_EQ(DescribeTask(event),
-            "worker-3 exited with 1; it said last: no such file; it is started again");
-  // One that ends the job is told in full by the job's own end.
+  EXPECT_EQ(DescribeTask(event), "worker-3 exited with 1; last output: no such file; restarting");
+  // The end that fails the job is reported in full by the job's own end.
   event.will_restart = false;
   EXPECT_EQ(DescribeTask(event), "worker-3 exited with 1");
 }

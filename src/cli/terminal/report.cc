@@ -13,7 +13,7 @@
 namespace shoal::cli {
 namespace {
 
-// Each line without what would move a terminal's cursor or change its state.
+// Removes sequences that would move a terminal's cursor or change its state.
 std::string ForTerminal(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -38,7 +38,7 @@ void PrintLines(std::string_view text) {
   (void)WriteAll(STDERR_FILENO, out);
 }
 
-// Levenshtein's distance, with a swap of neighbours as one step (Damerau). O(a·b).
+// Edit distance with transpositions (Damerau-Levenshtein). O(a·b).
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);

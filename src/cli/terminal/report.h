@@ -1,5 +1,5 @@
-// How every subcommand speaks of failure: "shoal: <sentence>" on standard error and the exit code
-// of design.md §12.
+// Error output of all subcommands: "shoal: <sentence>" on standard error and the exit code of
+// design.md §12; and their standard output.
 #pragma once
 
 #include <string>
@@ -11,25 +11,24 @@
 
 namespace shoal::cli {
 
-// Prints the error, "shoal: " before each of its lines, and gives the exit code of its kind.
+// Prints the error with "shoal: " before each line and returns the exit code of its code.
 int PrintError(const Status& status);
-// A sentence that is no error.
+// Prints a sentence that is not an error to standard error, in the same form.
 void PrintNote(std::string_view sentence);
 
-// The name nearest to `word` if it is near enough to be meant (at most a third of its letters
-// wrong); empty if none is.
+// The name nearest to `word`, with at most a third of the letters wrong; empty if there is none.
 std::string NearestName(std::string_view word, const std::vector<std::string>& names);
 
-// For standard output with --json: one line, or many for people. Always UTF-8 that every parser
-// takes, whatever names of files and words it holds.
+// JSON for standard output: one line, or several for people. The result is valid UTF-8 even if file
+// names and words are not.
 std::string JsonLine(const json::value& value);
 std::string JsonLines(const json::value& value);
 
-// All of `text` to standard output, unbuffered. A terminal gets no control characters but colours
-// (file names and words may hold any), everybody else the bytes as they are. A reader that has gone
-// (`shoal jobs | head -1`) is no error.
+// Writes all of `text` to standard output, unbuffered. On a terminal, control characters except
+// colours are removed; other outputs receive the bytes unchanged. The end of the reader (`shoal
+// jobs | head -1`) is no error.
 [[nodiscard]] Status PrintOut(std::string_view text);
-// PrintOut at the end of a command: gives the exit code, `code` unless the output was not written.
+// PrintOut as the last step of a command: returns `code`, or the exit code of a write error.
 [[nodiscard]] int PrintResult(std::string_view text, int code = 0);
 
 }  // namespace shoal::cli

@@ -9,7 +9,7 @@ namespace {
 
 std::string Since(int64_t ms) { return FormatDuration(std::chrono::milliseconds(ms)); }
 
-// The objects of a list; what is none is left out.
+// The objects in a list, without other values.
 std::vector<const json::object*> Objects(const json::object& object, std::string_view field) {
   std::vector<const json::object*> found;
   const json::value* list = object.if_contains(field);

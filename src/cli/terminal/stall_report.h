@@ -1,4 +1,4 @@
-// What a job's tasks were doing when it was found to stand still, for `shoal show`.
+// Activity of a job's tasks at the time of a stall, for `shoal show`.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace shoal::cli {
 
-// Of the last stall among the job's events: when, and of each task its age, last line, processes
-// with the places that their threads wait in, and connections. Empty if it never stalled. `from`:
-// the job's submission. Safe for a terminal, whatever the launchers said.
+// Formats the last stall in `events`: its time, and for each task the time since its last activity,
+// its last line, processes with the functions their threads wait in, and connections. Empty if the
+// job never stalled. `from`: the job's submission. Safe for a terminal with any launcher input.
 std::string FormatStallReport(const std::vector<controller::Event>& events, WallTime from);
 
 }  // namespace shoal::cli

@@ -1,4 +1,4 @@
-// Which signals a command obeys.
+// Selection of the signals that a command handles.
 #pragma once
 
 #include <initializer_list>
@@ -6,9 +6,9 @@
 
 namespace shoal::cli {
 
-// `signals` without those of SIGHUP, SIGINT and SIGQUIT that this process was started to ignore: by
-// nohup, by `trap ''`, or by `&` in a shell without job control. Watching one would end a job that
-// was meant to outlive its terminal. Call it before any of them is watched.
+// Returns `signals` without SIGHUP, SIGINT and SIGQUIT if this process was started with them
+// ignored: by nohup, by `trap ''`, or by `&` in a shell without job control. Handling them would
+// end a job that must outlive its terminal. Must be called before any of them is handled.
 std::vector<int> WithoutIgnored(std::initializer_list<int> signals);
 
 }  // namespace shoal::cli

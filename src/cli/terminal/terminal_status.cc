@@ -7,7 +7,7 @@
 namespace shoal::cli {
 
 void TerminalStatus::Draw(const std::string& above, const std::vector<std::string>& block) {
-  // One write, so that a terminal never shows half of it.
+  // A single write, so the terminal never shows a partial update.
   std::string out;
   if (!hidden_) out += "\x1b[?25l";
   hidden_ = true;

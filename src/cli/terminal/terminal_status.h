@@ -1,5 +1,5 @@
-// The block of lines at the bottom of a terminal that is redrawn in place, while other lines scroll
-// away above it. Used by display.cc.
+// The status block: lines at the bottom of a terminal that are redrawn in place while other lines
+// scroll above. Used by display.cc.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ class TerminalStatus {
   TerminalStatus(const TerminalStatus&) = delete;
   TerminalStatus& operator=(const TerminalStatus&) = delete;
 
-  // Puts `above` (whole lines, each with its line feed) over the block, then draws it anew. No line
+  // Prints `above` (complete lines with line feeds) above the block and redraws the block. No line
   // of `block` may be wider than the terminal.
   void Draw(const std::string& above, const std::vector<std::string>& block);
-  // Leaves the block where it is, shows the cursor again. Idempotent.
+  // Leaves the block on the screen and shows the cursor. Idempotent.
   void Finish();
 
-  // Columns and rows of the terminal; 80 × 24 if it does not say.
+  // Columns and rows of the terminal; 80 × 24 if unknown.
   void Size(int* columns, int* rows) const;
 
  private:

@@ -7,15 +7,12 @@
 #include <system_error>
 #include <utility>
 
+#include "job/execution/job_dir.h"
+
 namespace shoal::controller {
-namespace {
-
-constexpr const char* kFile = "clearing";
-
-}  // namespace
 
 UniqueFd AcquireCleanupLock(const std::filesystem::path& job_dir) {
-  Result<UniqueFd> file = OpenFile(job_dir / kFile, O_RDWR | O_CREAT);
+  Result<UniqueFd> file = OpenFile(job::JobDir(job_dir).cleanup_lock(), O_RDWR | O_CREAT);
   if (!file.ok() || ::flock(file->get(), LOCK_EX | LOCK_NB) != 0) return {};
   return std::move(*file);
 }
@@ -23,11 +20,11 @@ UniqueFd AcquireCleanupLock(const std::filesystem::path& job_dir) {
 void ReleaseCleanupLock(const std::filesystem::path& job_dir, UniqueFd lock) {
   if (!lock.valid()) return;
   std::error_code ignored;  // the directory may be gone
-  std::filesystem::remove(job_dir / kFile, ignored);
+  std::filesystem::remove(job::JobDir(job_dir).cleanup_lock(), ignored);
 }
 
 bool IsCleanupRunning(const std::filesystem::path& job_dir) {
-  const Result<UniqueFd> file = OpenFile(job_dir / kFile, O_RDWR);
+  const Result<UniqueFd> file = OpenFile(job::JobDir(job_dir).cleanup_lock(), O_RDWR);
   return file.ok() && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

@@ -1,5 +1,6 @@
-// That a job's controller still removes what is left of a job whose end is recorded: a lock on a
-// file of the job's directory, which goes with the controller however that ends.
+// A lock that shows that a controller is still removing the remains of a job whose end is already
+// recorded: an flock on a file in the job's directory, which the kernel releases when the
+// controller exits.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +9,12 @@
 
 namespace shoal::controller {
 
-// Locked until ReleaseCleanupLock. Without the lock where the file cannot be made: nobody waits
-// then.
+// Acquires the lock, held until ReleaseCleanupLock. Returns an invalid descriptor if the file
+// cannot be made; then nothing waits for the cleanup.
 UniqueFd AcquireCleanupLock(const std::filesystem::path& job_dir);
-// Gives the lock back, and removes the file.
+// Removes the file and releases the lock.
 void ReleaseCleanupLock(const std::filesystem::path& job_dir, UniqueFd lock);
-// Whether somebody holds it.
+// True if a process holds the lock.
 bool IsCleanupRunning(const std::filesystem::path& job_dir);
 
 }  // namespace shoal::controller

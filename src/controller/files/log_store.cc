@@ -7,6 +7,7 @@
 #include <map>
 
 #include "controller/store/file_watch.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/logs/log_segment.h"
 
 namespace shoal::controller {
@@ -86,11 +87,13 @@ Result<LogSelection> ParseLogSelection(std::string_view task) {
     if (error == std::errc() && stop == end && index >= 0)
       return LogSelection{std::string(task.substr(0, at)), index, {}};
   }
-  if (task.empty()) return InvalidArgument("a task is named like worker-0, a role like worker");
+  if (task.empty())
+    return InvalidArgument("expected a task such as worker-0 or a role such as worker");
   return LogSelection{std::string(task), {}, {}};
 }
 
-LogStore::LogStore(std::filesystem::path job_dir) : directory_(std::move(job_dir) / "logs") {}
+LogStore::LogStore(std::filesystem::path job_dir)
+    : directory_(job::JobDir(std::move(job_dir)).logs()) {}
 
 Result<std::vector<LogInfo>> LogStore::List() const {
   std::vector<LogInfo> logs;
@@ -119,7 +122,7 @@ Result<std::vector<LogInfo>> LogStore::Select(const LogSelection& selection) con
     there += fmt::format("{}{} (attempt {})", there.empty() ? "" : ", ", NameOfTask(log.key),
                          log.key.attempt + 1);
     if (!Matches(selection, log.key)) continue;
-    // Sorted by attempt: a later one takes the place of the one before.
+    // Sorted by attempt: a later attempt replaces the earlier one.
     const bool later = !selection.attempt && !chosen.empty() &&
                        chosen.back().key.role == log.key.role &&
                        chosen.back().key.index == log.key.index;
@@ -150,7 +153,7 @@ Result<int64_t> LogStore::TailOffset(const LogKey& key, int lines) const {
   auto at = static_cast<int64_t>(size);
   if (lines <= 0) return at;
   int found = 0;
-  // Backwards; the line feed at the very end ends the last line and begins none.
+  // Scans backwards. The line feed at the very end ends the last line and does not begin a new one.
   for (bool last = true; at > 0;) {
     const int64_t begin = std::max<int64_t>(0, at - static_cast<int64_t>(kPiece));
     TRY_ASSIGN(const std::string piece, Read(key, begin, static_cast<size_t>(at - begin)));

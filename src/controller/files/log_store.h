@@ -1,6 +1,6 @@
-// What the tasks of a job printed, read from its directory (docs/formats/log-segments.md): listed,
-// from an offset, the last lines, and followed. `shoal logs` and later the server read it; the
-// coordinator writes it.
+// Reads the output of a job's tasks from its directory (docs/formats/log-segments.md): listing,
+// reading from an offset, the last lines, following. Used by `shoal logs`; the coordinator writes
+// the files.
 #pragma once
 
 #include <cstdint>
@@ -26,38 +26,39 @@ struct LogInfo {
   int64_t bytes = 0;
 };
 
-// Which logs: all of the job, of a role, of one task, of one attempt.
+// Selects logs: of the whole job, a role, a task, or one attempt.
 struct LogSelection {
   std::string role;  // empty: all
   std::optional<int> index;
-  std::optional<int> attempt;  // none: the latest of each task
+  std::optional<int> attempt;  // none: the latest attempt of each task
 };
 
-// "worker-0", "worker/0", "worker" → a selection. InvalidArgument.
+// Parses "worker-0", "worker/0" or "worker". InvalidArgument.
 Result<LogSelection> ParseLogSelection(std::string_view task);
 
-// Reads only; any number of processes at once. Thread-safe.
+// Read-only; any number of processes may read at once. Thread-safe.
 class LogStore {
  public:
-  // `job_dir` need not have logs yet.
+  // `job_dir` may be without logs.
   explicit LogStore(std::filesystem::path job_dir);
 
-  // All attempts there are, by role, index, attempt.
+  // All stored attempts, ordered by role, index and attempt.
   Result<std::vector<LogInfo>> List() const;
-  // Those that the selection names. NotFound says which there are.
+  // The selected logs. NotFound lists the existing ones.
   Result<std::vector<LogInfo>> Select(const LogSelection& selection) const;
 
-  // At most `limit` bytes from `offset` on; empty at the end. NotFound.
+  // At most `limit` bytes from `offset`; empty at the end. NotFound.
   Result<std::string> Read(const LogKey& key, int64_t offset, size_t limit) const;
-  // The offset at which the last `lines` lines begin. O(bytes of these lines).
+  // Offset at which the last `lines` lines begin. O(bytes of these lines).
   Result<int64_t> TailOffset(const LogKey& key, int lines) const;
 
-  // Calls `on_bytes` on the loop's thread for everything from `from` on (0 for a log that is not
-  // named) as it is written, new attempts included, until the follower is destroyed.
+  // Calls `on_bytes` on the loop's thread for all bytes from the offsets `from` on (0 for a log
+  // that is not in it) as they are written, including new attempts, until the follower is
+  // destroyed. The loop must outlive the follower.
   class Follower {
    public:
     virtual ~Follower() = default;
-    // Delivers what is there by now, without waiting for the kernel's word.
+    // Delivers the bytes written so far, without waiting for a notification.
     virtual void Drain() = 0;
   };
   using OnBytes = std::function<void(const LogKey&, int64_t offset, std::string_view bytes)>;

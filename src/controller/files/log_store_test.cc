@@ -1,4 +1,4 @@
-// Logs read, cut, chosen and followed.
+// Reading, selecting and following logs.
 
 #include "controller/files/log_store.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/output_file.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::controller {
 namespace {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostOutputs = 1'000'000;
 
-// "worker-1.0" → task, attempt. False for what no launcher has named so.
+// "worker-1.0" → task, attempt. False for a name that no launcher makes.
 bool ParseAttempt(const std::string& name, OutputFile* file) {
   const size_t dot = name.rfind('.');
   if (dot == std::string::npos || dot == 0) return false;
@@ -51,7 +52,7 @@ Status AddFilesOf(const fs::path& attempt, OutputFile file, std::vector<OutputFi
 Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
   std::vector<OutputFile> files;
   std::error_code error;
-  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+  for (fs::directory_iterator it(job::JobDir(job_dir).outputs(), error), end; !error && it != end;
        it.increment(error)) {
     OutputFile file;
     if (ParseAttempt(it->path().filename().string(), &file))
@@ -65,11 +66,11 @@ Result<std::vector<OutputFile>> ListOutputs(const fs::path& job_dir) {
 
 namespace {
 
-// Of the attempts' directories, by task and then the latest attempt first, the first that has it.
+// The first directory that has the output, ordered by task, then by descending attempt.
 Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
   std::error_code error;
   std::vector<OutputFile> attempts;
-  for (fs::directory_iterator it(job_dir / "outputs", error), end; !error && it != end;
+  for (fs::directory_iterator it(job::JobDir(job_dir).outputs(), error), end; !error && it != end;
        it.increment(error)) {
     OutputFile attempt;
     const bool ours = ParseAttempt(it->path().filename().string(), &attempt);
@@ -80,14 +81,14 @@ Result<fs::path> FindOutput(const fs::path& job_dir, const std::string& name) {
       attempts.begin(), attempts.end(), [](const OutputFile& a, const OutputFile& b) {
         return std::tie(a.task, b.attempt) < std::tie(b.task, a.attempt);
       });
-  return job_dir / "outputs" / PathOf(*first) / name;
+  return job::JobDir(job_dir).outputs() / PathOf(*first) / name;
 }
 
 }  // namespace
 
 namespace {
 
-// Links as links. What stands there keeps its owner and mode, as with --output.
+// Copies links as links. An existing file keeps its owner and mode, as with --output.
 Status CopyPath(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (fs::is_symlink(from, error)) {
@@ -95,11 +96,12 @@ Status CopyPath(const fs::path& from, const fs::path& to) {
     std::error_code absent;
     if (!error && fs::is_symlink(to, absent)) fs::remove(to, error);
     if (!error) fs::create_symlink(target, to, error);
-    return error ? ErrnoStatus(error.value(), "cannot make the link " + to.string()) : Status::Ok();
+    return error ? ErrnoStatus(error.value(), "cannot create the link " + to.string())
+                 : Status::Ok();
   }
   if (!fs::is_directory(from, error)) return CopyOutputFile(from, to);
   if (!fs::is_directory(to, error) && !fs::create_directory(to, from, error))
-    return ErrnoStatus(error.value(), "cannot make the directory " + to.string());
+    return ErrnoStatus(error.value(), "cannot create the directory " + to.string());
   fs::directory_iterator entry(from, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     TRY(CopyPath(entry->path(), to / entry->path().filename()));
@@ -128,8 +130,8 @@ void FailOnLostOutputs(const Status& status, rendezvous::Verdict* verdict) {
   if (verdict->state != job::JobState::kSucceeded) return;
   verdict->state = job::JobState::kFailed;
   verdict->reason =
-      "every task ended well, but the outputs are not where the job file wants them: " +
-      status.message() + "; `shoal outputs` has what came";
+      "every task succeeded, but the outputs could not be placed as the job file says: " +
+      status.message() + "; `shoal outputs` lists those that arrived";
 }
 
 std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs) {
@@ -138,9 +140,9 @@ std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>
     std::error_code error;
     if (fs::exists(path, error)) continue;
     missing.push_back("outputs." + name + ": " + path +
-                      (error ? " cannot be seen on this machine (" + error.message() + ")"
+                      (error ? " is not visible on this machine (" + error.message() + ")"
                              : std::string(" does not exist on this machine")) +
-                      "; the job's programs have written nothing to it that is seen here");
+                      "; the job's programs wrote nothing there that this machine sees");
   }
   return missing;
 }
@@ -151,7 +153,8 @@ Status CopyOutputs(const fs::path& job_dir, const std::vector<OutputFile>& outpu
     const fs::path to = directory / PathOf(file);
     TRY(MakeDirectories(to.parent_path()));
     std::error_code error;
-    fs::copy(job_dir / "outputs" / PathOf(file), to, fs::copy_options::copy_symlinks, error);
+    fs::copy(job::JobDir(job_dir).outputs() / PathOf(file), to, fs::copy_options::copy_symlinks,
+             error);
     if (error == std::errc::file_exists)
       return AlreadyExists(to.string() + " exists already; name another directory, or remove it");
     if (error) return ErrnoStatus(error.value(), "cannot copy to " + to.string());

@@ -1,7 +1,7 @@
-// What the tasks of a job wrote to $SHOAL_OUTPUT: kept by attempt in the job's directory where the
-// job file names no directory for it (`shoal outputs`), else in that one.
+// The files that tasks wrote to $SHOAL_OUTPUT. They are kept per attempt in the job's directory
+// (`shoal outputs`), or in the directory that the job file names.
 //
-//   JOBDIR/outputs/<role>-<index>.<attempt>/…
+//     JOBDIR/outputs/<role>-<index>.<attempt>/…
 #pragma once
 
 #include <cstdint>
@@ -18,34 +18,34 @@ namespace shoal::controller {
 struct OutputFile {
   std::string task;  // "worker-1"
   int attempt = 0;
-  std::string path;  // below the attempt's directory
+  std::string path;  // relative to the attempt's directory
   int64_t bytes = 0;
   bool link = false;  // a symbolic link, which is not followed
 };
 
-// By task, attempt and path. Empty if there are none. Directories are not listed. ResourceExhausted
-// beyond a million.
+// Lists files (not directories) ordered by task, attempt and path; empty if there are none.
+// ResourceExhausted beyond a million.
 Result<std::vector<OutputFile>> ListOutputs(const std::filesystem::path& job_dir);
 
-// Where controller and tasks share no directory, an output that the job names was written to
-// JOBDIR/outputs/<role>-<index>.<attempt>/<name>: copies it to the directory that the job file
-// says, of the last attempt of the first task (by role and index) that has it. Files there are
-// replaced as WriteOutputFile does, others stay. All that can be placed are, whatever happens to
-// one. NotFound names an output that no task has written; any other error one that was written and
-// could not be placed, and is still where it was.
+// Without a shared filesystem, a task writes an output that the job names to
+// JOBDIR/outputs/<role>-<index>.<attempt>/<name>. Copies it from the last attempt of the first task
+// (by role and index) that has it to the directory named in the job file, replacing existing files
+// as WriteOutputFile does. Continues after an error with the other outputs. NotFound names an
+// output that no task has written; other errors name one that was written and could not be copied,
+// which stays in place.
 Status PlaceOutputs(const std::filesystem::path& job_dir,
                     const std::map<std::string, std::string>& outputs);
-// Fails a job that succeeded and whose outputs were written but could not be brought or placed, as
-// `status` says; one that no task has written (NotFound) does not.
+// Turns the verdict of a succeeded job into a failure if `status` says that written outputs could
+// not be fetched or copied. An output that no task has written (NotFound) is no failure.
 void FailOnLostOutputs(const Status& status, rendezvous::Verdict* verdict);
 
-// A sentence for each of the outputs (name, absolute directory) that this machine does not have:
-// their programs wrote nothing, or to a file system that only their hosts have. A job's end is told
-// without claiming these.
+// A sentence for each output (name, absolute directory) that is missing on this machine: the
+// programs wrote nothing, or to a filesystem of their own hosts. The report of the job's end does
+// not claim these outputs.
 std::vector<std::string> MissingOutputs(const std::map<std::string, std::string>& outputs);
 
-// Copies these, as `directory`/<task>.<attempt>/<path>, links as links. AlreadyExists names a file
-// that is there.
+// Copies the files to `directory`/<task>.<attempt>/<path>; links are copied as links. AlreadyExists
+// names an existing file.
 Status CopyOutputs(const std::filesystem::path& job_dir, const std::vector<OutputFile>& outputs,
                    const std::filesystem::path& directory);
 

@@ -23,7 +23,7 @@ TEST(MissingOutputs, NamesThoseThatAreNotOnThisMachine) {
 
 class PlaceOutputsTest : public testing::Test {
  protected:
-  // What worker 0 has written to $SHOAL_OUTPUT.
+  // The files that worker 0 wrote to $SHOAL_OUTPUT.
   void Write(const std::string& name, const std::string& bytes) {
     const fs::path path = dir_.path() / "job" / "outputs" / "worker-0.0" / name;
     ASSERT_TRUE(MakeDirectories(path.parent_path()).ok());
@@ -62,7 +62,7 @@ TEST_F(PlaceOutputsTest, OneThatIsMissingOrCannotBePlacedDoesNotCostTheOthers) {
   Write("plots/a.png", "new");
   EXPECT_EQ(PlaceAll({{"absent", to_ / "absent"}, {"model", to_}}).code(), Code::kNotFound);
   EXPECT_EQ(Read(to_ / "weights.bin"), "new");
-  // A file stands where a directory is wanted: an error, though another is only missing.
+  // A file in place of a directory is an error, which takes precedence over a missing output.
   const Status placed =
       PlaceAll({{"absent", to_ / "absent"}, {"model", to_ / "weights.bin"}, {"plots", to_}});
   EXPECT_NE(placed.code(), Code::kNotFound);

@@ -1,8 +1,9 @@
-// What a job's `files` are when it is submitted: kept in its directory for as long as it runs, for
-// its coordinator to send to hosts that have not got them. Used by controller.cc.
+// A snapshot of a job's `files`, taken at submission and kept in the job's directory while it runs.
+// The coordinator sends it to hosts that lack it. Used by controller.cc.
 //
-//   JOBDIR/files/manifest.json    host/files/manifest.h
-//   JOBDIR/files/blobs/<sha256>   hard links into the cache, which therefore does not evict them
+//     JOBDIR/files/manifest.json    host/manifest.h
+//     JOBDIR/files/blobs/<sha256>   hard links into the cache, which keep it from evicting the
+//     files
 #pragma once
 
 #include <filesystem>
@@ -12,11 +13,12 @@
 
 namespace shoal::controller {
 
-// Where a state home's files are kept by content, unless $SHOAL_CACHE says where.
+// Directory of the content-addressed file cache: $SHOAL_CACHE, else inside the state home.
 std::filesystem::path FileCachePath(const StateHome& home);
 
-// Takes the snapshot; the state home itself is left out. Errors are host::TakeSnapshot's; nothing
-// of the job's is left then. O(bytes of the directory): all of it is hashed, what is new is copied.
+// Takes the snapshot, without the state home itself. Errors are those of host::TakeSnapshot; after
+// an error nothing of it remains in the job's directory. O(bytes of the directory): hashes all
+// files and copies new ones.
 Status StageFiles(const std::filesystem::path& directory, const StateHome& home,
                   const std::filesystem::path& job_dir);
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/id.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
 #include "rendezvous/journal/journal_record.h"
 
@@ -29,13 +30,13 @@ Result<std::filesystem::path> Absolute(const std::string& path) {
 constexpr size_t kVerdictLimit = size_t{64} << 20;
 
 int CountedResumes(const std::filesystem::path& dir) {
-  return std::atoi(ReadFile(dir / "resumes", 64).value_or("0").c_str());
+  return std::atoi(ReadFile(job::JobDir(dir).resumes(), 64).value_or("0").c_str());
 }
 
-// The verdict is the last fact of a coordinator's life. That it is suspended may have been decided
-// in an earlier life than the one that began last.
+// The verdict is the last record of a coordinator's journal. A suspension may have been decided by
+// an earlier coordinator than the last one.
 Result<rendezvous::Verdict> VerdictOfJournal(const std::filesystem::path& dir) {
-  const std::filesystem::path path = dir / "journal";
+  const std::filesystem::path path = job::JobDir(dir).journal();
   TRY_ASSIGN(const std::string bytes, ReadFile(path, rendezvous::kMaxJournalBytes));
   TRY_ASSIGN(const rendezvous::JournalContent content, rendezvous::ParseJournal(bytes));
   int resumes = 0;
@@ -61,58 +62,58 @@ Result<std::filesystem::path> FindStateHome() {
   if (const std::string home = Environment("HOME"); !home.empty())
     return Absolute(home + "/.local/share/shoal");
   return FailedPrecondition(
-      "there is no place for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
-      "set SHOAL_HOME to a directory of yours");
+      "no directory for the state of jobs: none of SHOAL_HOME, XDG_DATA_HOME and HOME is set; "
+      "set SHOAL_HOME to a writable directory");
 }
 
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir) {
   TRY(MakeDirectories(dir, 0700));
-  for (const char* earlier : {"coordinator.json", "verdict.json"}) {
-    std::error_code ignored;  // of a first life there is none
-    std::filesystem::remove(dir / earlier, ignored);
+  for (const auto& earlier : {job::JobDir(dir).coordinator(), job::JobDir(dir).verdict()}) {
+    std::error_code ignored;  // a new job has none
+    std::filesystem::remove(earlier, ignored);
   }
-  TRY(MakeDirectories(dir / "logs", 0700));
-  TRY(WriteFileAtomically(dir / "token", NewToken() + "\n", 0600, false));
-  TRY(WriteFileAtomically(dir / "id", id + "\n", 0600, false));
-  TRY(WriteFileAtomically(dir / "work_dir", work_dir.string() + "\n", 0600, false));
-  return WriteFileAtomically(dir / "job.json", ToText(job) + "\n", 0600, false);
+  TRY(MakeDirectories(job::JobDir(dir).logs(), 0700));
+  TRY(WriteFileAtomically(job::JobDir(dir).token(), NewToken() + "\n", 0600, false));
+  TRY(WriteFileAtomically(job::JobDir(dir).id(), id + "\n", 0600, false));
+  TRY(WriteFileAtomically(job::JobDir(dir).work_dir(), work_dir.string() + "\n", 0600, false));
+  return WriteFileAtomically(job::JobDir(dir).job(), ToText(job) + "\n", 0600, false);
 }
 
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir) {
-  std::string text = ReadFile(dir / "work_dir", 4096).value_or("");
+  std::string text = ReadFile(job::JobDir(dir).work_dir(), 4096).value_or("");
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
 
 Status CountResume(const std::filesystem::path& dir) {
   const std::string text = std::to_string(CountedResumes(dir) + 1) + "\n";
-  return WriteFileAtomically(dir / "resumes", text, 0600, true);
+  return WriteFileAtomically(job::JobDir(dir).resumes(), text, 0600, true);
 }
 
 void RemoveScratch(const std::filesystem::path& dir, JobState state) {
-  std::error_code ignored;  // what cannot be removed harms nobody
-  std::filesystem::remove_all(dir / "scratch", ignored);
-  if (job::IsFinal(state)) std::filesystem::remove_all(dir / "files", ignored);
+  std::error_code ignored;  // remains are harmless
+  std::filesystem::remove_all(job::JobDir(dir).scratch(), ignored);
+  if (job::IsFinal(state)) std::filesystem::remove_all(job::JobDir(dir).files(), ignored);
 }
 
 Result<std::string> ReadToken(const std::filesystem::path& dir) {
-  TRY_ASSIGN(std::string token, ReadFile(dir / "token", 256));
+  TRY_ASSIGN(std::string token, ReadFile(job::JobDir(dir).token(), 256));
   while (!token.empty() && token.back() == '\n') token.pop_back();
   return token;
 }
 
 Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict) {
   const std::string text = ToPrettyText(rendezvous::VerdictToJson(verdict)) + "\n";
-  return WriteFileAtomically(dir / "verdict.json", text, 0600, false);
+  return WriteFileAtomically(job::JobDir(dir).verdict(), text, 0600, false);
 }
 
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir) {
-  TRY_ASSIGN(const std::string text, ReadFile(dir / "verdict.json", kVerdictLimit));
+  TRY_ASSIGN(const std::string text, ReadFile(job::JobDir(dir).verdict(), kVerdictLimit));
   Result<json::object> object = ParseJsonObject(text);
-  if (!object.ok()) return object.status().With((dir / "verdict.json").string());
+  if (!object.ok()) return object.status().With(job::JobDir(dir).verdict().string());
   Result<rendezvous::Verdict> verdict = rendezvous::VerdictFromJson(*object);
-  if (!verdict.ok()) return verdict.status().With((dir / "verdict.json").string());
+  if (!verdict.ok()) return verdict.status().With(job::JobDir(dir).verdict().string());
   return verdict;
 }
 

@@ -1,4 +1,4 @@
-// Where the embedded controller keeps its state: shoal.db and one directory a job.
+// The state directory of the embedded controller: shoal.db and one directory per job.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,11 @@
 
 namespace shoal::controller {
 
-// $SHOAL_HOME, else $XDG_DATA_HOME/shoal, else ~/.local/share/shoal. Does not make it.
-// FailedPrecondition if none of these is set.
+// Returns $SHOAL_HOME, else $XDG_DATA_HOME/shoal, else ~/.local/share/shoal, without creating it.
+// FailedPrecondition if none of these variables is set.
 Result<std::filesystem::path> FindStateHome();
 
-// Paths below a state home. Plain, copyable.
+// Paths in a state home. A plain, copyable value.
 class StateHome {
  public:
   explicit StateHome(std::filesystem::path root) : root_(std::move(root)) {}
@@ -26,27 +26,27 @@ class StateHome {
   std::filesystem::path root_;
 };
 
-// Makes a job's directory (0700) with job.json, token (0600, a new secret), id and work_dir, and
-// removes what an earlier life of the job left for its controller: where its coordinator was, and
-// its verdict. Not synced: the store holds the job, the directory of a job that a power cut ended
-// is of no use.
+// Creates a job's directory (0700) with job.json, token (0600, a new secret), id and work_dir, and
+// removes the coordinator's address and verdict of an earlier run. Not synced: the store is
+// authoritative, and the directory of a job that a power cut ended is not needed.
 Status WriteJobDir(const std::filesystem::path& dir, const std::string& id, const json::object& job,
                    const std::filesystem::path& work_dir);
-// Where the job's programs were started first; empty if that is not known.
+// Directory in which the job's programs were first started; empty if unknown.
 std::filesystem::path ReadWorkDir(const std::filesystem::path& dir);
-// DIR/resumes: the job's coordinator is to go on once more after a suspension.
+// Increments DIR/resumes, which tells the next coordinator that the job continues after a
+// suspension.
 Status CountResume(const std::filesystem::path& dir);
-// Removes what killed launchers could not: their tasks' private temporary files; and, of a job that
-// has ended (not only been suspended), the shipped files.
+// Removes the private temporary files of killed launchers; for an ended (not suspended) job also
+// the staged files.
 void RemoveScratch(const std::filesystem::path& dir, JobState state);
-// The job's secret.
+// Reads the job's secret.
 Result<std::string> ReadToken(const std::filesystem::path& dir);
-// Leaves a verdict that was told, where the coordinator cannot.
+// Writes the verdict received from a coordinator that does not share this directory.
 Status WriteVerdict(const std::filesystem::path& dir, const rendezvous::Verdict& verdict);
-// What the coordinator left at its end. NotFound if there is no verdict yet.
+// Reads the coordinator's verdict. NotFound if there is none yet.
 Result<rendezvous::Verdict> ReadVerdict(const std::filesystem::path& dir);
-// The same, and if there is no such file or it cannot be read (the disk was full), what its journal
-// says. Only where the coordinator worked in this directory and is gone.
+// Likewise; if the file is missing or unreadable (the disk was full), derives the verdict from the
+// journal. Only for a coordinator that worked in this directory and is gone.
 Result<rendezvous::Verdict> ReadVerdictOrJournal(const std::filesystem::path& dir);
 
 }  // namespace shoal::controller

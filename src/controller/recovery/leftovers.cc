@@ -35,7 +35,7 @@ Result<Leftover> Read(const fs::path& path) {
   return leftover;
 }
 
-// Stop, interrupted once `patience` is over.
+// Calls Stop and interrupts it after `patience`.
 Status StopWithin(engine::Engine* engine, const std::string& job, milliseconds patience) {
   auto stopped = std::async(std::launch::async, [&] { return engine->Stop(job, kGrace); });
   for (milliseconds wait = patience; stopped.wait_for(wait) != std::future_status::ready;
@@ -44,7 +44,7 @@ Status StopWithin(engine::Engine* engine, const std::string& job, milliseconds p
   return stopped.get();
 }
 
-// What must not be touched is passed over: a suspended job may go on at any time.
+// Skips a job that has not ended: a suspended job may continue at any time.
 bool HasEnded(Store* store, const std::string& job) {
   const Result<JobRecord> record = store->GetJob(job);
   return record.ok() ? job::IsFinal(record->state) : record.status().code() == Code::kNotFound;
@@ -78,19 +78,19 @@ std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options, milliseco
   std::vector<Leftover> removed;
   for (Leftover& leftover : ListLeftovers(options.home)) {
     const WallTime now = options.clock->Wall();
-    // A clock that was set back does not keep it for good.
+    // A time in the future (the clock was set back) does not postpone the attempt.
     const bool lately = leftover.tried <= now && now - leftover.tried < kTryAgainAfter;
     if (lately || !HasEnded(options.store, leftover.job)) continue;
     const auto engine = options.engine(leftover.engine);
     Status stopped = engine.status();
     if (engine.ok()) {
-      // Others that look meanwhile leave it to us.
+      // Marks the attempt, so that other processes skip the job meanwhile.
       leftover.tried = now;
       if (const Status noted = RecordLeftover(options.home, leftover); !noted.ok()) continue;
       stopped = StopWithin(*engine, leftover.job, patience);
     }
     if (!stopped.ok()) {
-      Log(LogLevel::kInfo, "{}: not all of it is removed: {}", leftover.job, stopped.message());
+      Log(LogLevel::kInfo, "{}: not everything was removed: {}", leftover.job, stopped.message());
       continue;
     }
     std::error_code error;

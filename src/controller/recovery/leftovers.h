@@ -1,8 +1,8 @@
-// Jobs that have ended while their engine could not remove all that it had made: its daemon or
-// cluster did not answer, or a container did not go. They are recorded, and each command that opens
-// the store tries again.
+// Ended jobs whose engine could not remove all their resources: its daemon or cluster did not
+// answer, or a container did not stop. They are recorded in files, and every command that opens the
+// store tries again.
 //
-//   HOME/leftovers/<job id>    {"engine": …, "why": …, "tried": seconds since the epoch}
+//     HOME/leftovers/<job id>    {"engine": …, "why": …, "tried": seconds since the epoch}
 #pragma once
 
 #include <chrono>
@@ -18,18 +18,18 @@ namespace shoal::controller {
 struct Leftover {
   std::string job;
   std::string engine;
-  std::string why;  // the engine's own sentence
-  WallTime tried;   // last
+  std::string why;  // the engine's error message
+  WallTime tried;   // time of the last attempt
 };
 
 Status RecordLeftover(const StateHome& home, const Leftover& leftover);
-// By job id; files that cannot be read are passed over.
+// Ordered by job id; unreadable files are skipped.
 std::vector<Leftover> ListLeftovers(const StateHome& home);
 
-// Has the engines remove what is recorded, unless that was tried less than a minute ago, and
-// forgets what is gone. Never of a job that has not ended. An engine that does not answer is
-// interrupted after `patience`. Gives what was removed. Costs one look into a directory if nothing
-// is recorded.
+// Asks the engines to remove the recorded jobs' resources and deletes the records that succeed.
+// Skips jobs that have not ended and those tried less than a minute ago. Interrupts an engine that
+// does not answer within `patience`. Returns the removed ones. Costs one directory listing if
+// nothing is recorded.
 std::vector<Leftover> RemoveLeftovers(const ReconcileOptions& options,
                                       std::chrono::milliseconds patience);
 

@@ -20,7 +20,7 @@ using testing::SizeIs;
 
 constexpr milliseconds kPatience{10};
 
-// Stops what it is told to, or fails, or waits until it is interrupted.
+// An engine whose Stop succeeds, fails, or blocks until it is interrupted.
 class StoppingEngine final : public engine::Engine {
  public:
   std::string name() const override { return "far"; }

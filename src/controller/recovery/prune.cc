@@ -8,13 +8,13 @@
 namespace shoal::controller {
 namespace {
 
-// A name made by NewJobId, never a path to somewhere else.
+// True for the form of NewJobId's names, which is never a path.
 bool IsPlain(const std::string& id) {
   return !id.empty() && id.front() != '.' && id.find('/') == std::string::npos;
 }
 
 Status Remove(Store* store, const StateHome& home, const std::string& id) {
-  if (!IsPlain(id)) return DataLoss("'" + id + "' is no name of a job");
+  if (!IsPlain(id)) return DataLoss("'" + id + "' is not the name of a job");
   std::error_code error;
   std::filesystem::remove_all(home.job_dir(id), error);
   if (error) return Unavailable(home.job_dir(id).string() + ": " + error.message());
@@ -22,7 +22,7 @@ Status Remove(Store* store, const StateHome& home, const std::string& id) {
   return removed.code() == Code::kNotFound ? Status::Ok() : removed;  // another process was quicker
 }
 
-// Ids of ended jobs that `due` names, oldest first.
+// Ids of ended jobs that `due` selects, oldest first.
 Result<std::vector<std::string>> EndedJobs(Store* store,
                                            const std::function<bool(const JobRecord&)>& due) {
   TRY_ASSIGN(const std::vector<JobRecord> ended,

@@ -1,6 +1,5 @@
-// Records of ended jobs that are not to be kept any longer: out of the store, with their
-// directories. Every command that opens the store calls it for those whose job files say how long;
-// `shoal jobs --prune` for all that are old.
+// Removal of expired records of ended jobs with their directories. Every command that opens the
+// store prunes jobs whose job file sets `keep_records`; `shoal jobs --prune` prunes all old ones.
 #pragma once
 
 #include <optional>
@@ -14,16 +13,15 @@
 
 namespace shoal::controller {
 
-// Removes every ended job whose limits.keep_records has passed at `now`; with `age` instead every
-// job that ended longer ago. Gives the ids of those that are gone, oldest first. One that cannot be
-// removed stays for the next time; the first such error is given if nothing could be removed. The
-// directory goes first: who dies in between leaves a record that is pruned again. Costs one query
-// on an index if there is nothing to do.
+// Removes ended jobs whose limits.keep_records has passed at `now`, or with `age` all that ended
+// longer ago. Returns the ids of the removed jobs, oldest first. A job that cannot be removed stays
+// for the next call; the first such error is returned if nothing could be removed. Deletes the
+// directory before the record, so an interrupted removal is repeated. Costs one indexed query if
+// there is nothing to do.
 Result<std::vector<std::string>> Prune(Store* store, const StateHome& home, WallTime now,
                                        std::optional<Duration> age = std::nullopt);
 
-// Removes every ended job whose record cannot be read whole (JobRecord::damage); otherwise the
-// same.
+// Likewise for ended jobs whose records cannot be read completely (JobRecord::damage).
 Result<std::vector<std::string>> PruneUnreadable(Store* store, const StateHome& home);
 
 }  // namespace shoal::controller

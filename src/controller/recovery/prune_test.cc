@@ -1,4 +1,4 @@
-// Records that are kept for a while.
+// Retention of records.
 #include "controller/recovery/prune.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ class PruneTest : public testing::Test {
   PruneTest() : place_(std::move(*TempDir::Create())), home_(place_.path()) {
     store_ = std::move(*OpenSqliteStore(home_.database()));
   }
-  // A job that was submitted at hour 0 and, with `ended`, ended at that hour.
+  // Stores a job that was submitted at hour 0 and, with `ended`, ended at that hour.
   void Make(const std::string& id, std::chrono::hours keep, int ended) {
     job::Job job;
     job.name = id;

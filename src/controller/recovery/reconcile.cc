@@ -4,9 +4,8 @@
 #include <atomic>
 
 #include "base/log.h"
-#include "controller/run/controller.h"
-#include "controller/run/desired_job.h"
 #include "controller/store/process_identity.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
 
 namespace shoal::controller {
@@ -25,11 +24,11 @@ bool CoordinatorLives(const std::vector<engine::TaskStatus>& tasks) {
   return false;
 }
 
-// The job was over when its verdict was written, however late somebody looks.
+// The job ended when its verdict was written, independent of the time of this recovery.
 WallTime TimeOfEnd(const std::filesystem::path& dir, const JobRecord& job, WallTime now) {
   std::error_code error;
-  auto written = std::filesystem::last_write_time(dir / "verdict.json", error);
-  if (error) written = std::filesystem::last_write_time(dir / "journal", error);
+  auto written = std::filesystem::last_write_time(job::JobDir(dir).verdict(), error);
+  if (error) written = std::filesystem::last_write_time(job::JobDir(dir).journal(), error);
   const WallTime begun = std::max(job.submitted, job.started);
   if (error || begun > now) return now;
   const auto at = std::chrono::file_clock::to_sys(written);
@@ -55,7 +54,7 @@ std::vector<Event> EventsOfEnd(const JobRecord& job, WallTime now,
     events.push_back(TaskEvent(
         now, {result.role, result.index, attempt, job::TaskState::kEnded, result.end, false, ""}));
   }
-  // The states in between were lost with the controller.
+  // Adds the intermediate states, which were lost with the controller.
   if (verdict->state == JobState::kSuspended) {
     events.push_back(StateEvent(now, JobState::kSuspended, verdict->reason));
     return events;
@@ -81,17 +80,17 @@ Status ClaimJob(const ReconcileOptions& options, const JobRecord& job) {
   if (options.hold_liveness_lock) TRY(options.hold_liveness_lock());
   TRY_ASSIGN(const bool ours,
              options.store->ClaimOwnership(job.id, job.owner, options.self, options.clock->Wall()));
-  if (!ours) return Aborted("another process looks after it");
+  if (!ours) return Aborted("another process is recovering it");
   if (options.frozen != job.id) RemoveLivenessLock(options.home.root(), job.owner);
   return Status::Ok();
 }
 
-// The job's processes are numbered by another PID namespace: from here they can be neither found
-// nor stopped, and one that outlives its coordinator ends by itself.
+// The job's processes belong to another PID namespace: they cannot be found or stopped from here,
+// and end by themselves after their coordinator.
 Result<ReconciledJob> RepairElsewhere(const ReconcileOptions& options, const JobRecord& job) {
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
-  if (!verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+  if (!verdict.ok() && rendezvous::JournalIsLocked(job::JobDir(dir).journal()))
     return ReconciledJob{job.id, true, job.state, ""};
   if (!verdict.ok()) verdict = ReadVerdictOrJournal(dir);
   TRY(ClaimJob(options, job));
@@ -105,11 +104,12 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
     return RepairElsewhere(options, job);
   const std::filesystem::path dir = options.home.job_dir(job.id);
   Result<rendezvous::Verdict> verdict = ReadVerdict(dir);
-  // An engine of a frozen process would not tell.
-  if (options.frozen == job.id && !verdict.ok() && rendezvous::JournalIsLocked(dir / "journal"))
+  // The engine of a frozen process does not report changes.
+  if (options.frozen == job.id && !verdict.ok() &&
+      rendezvous::JournalIsLocked(job::JobDir(dir).journal()))
     return Aborted("its coordinator lives and has not decided yet");
-  // The engine starts a coordinator that it finds lost once more. What that one says, that it is
-  // stopped, is not the job's end.
+  // The engine restarts a lost coordinator. The report of that one, that it was stopped, is not the
+  // job's end.
   std::atomic<bool> again{false};
   const auto watcher = engine->Watch(job.id, [&again](const engine::TaskEvent& event) {
     if (event.role == kCoordinatorRole && event.phase == engine::TaskPhase::kStarting) again = true;
@@ -127,20 +127,6 @@ Result<ReconciledJob> RepairJob(const ReconcileOptions& options, const JobRecord
 
 }  // namespace
 
-ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
-  ReconcileOptions options;
-  options.store = controller.store;
-  options.home = controller.home;
-  options.clock = controller.clock;
-  options.self = controller.self;
-  options.engine = [engine =
-                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
-    if (name == engine->name()) return engine;
-    return Unavailable("the engine " + name + " is not this job's");
-  };
-  return options;
-}
-
 Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
   TRY_ASSIGN(const std::vector<JobRecord> jobs,
              options.store->ListJobs({.ended = false, .limit = INT32_MAX}));
@@ -149,7 +135,7 @@ Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options) {
     if (job.state == JobState::kSuspended) continue;
     if (job.id != options.frozen && IsAlive(options.home.root(), job.owner)) continue;
     Result<ReconciledJob> one = RepairJob(options, job);
-    // What cannot be repaired now must not keep the user from his command.
+    // A failed recovery must not block the user's command.
     if (!one.ok()) {
       Log(LogLevel::kInfo, "{}: not repaired: {}", job.id, one.status().message());
       continue;

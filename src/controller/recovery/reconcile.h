@@ -1,5 +1,5 @@
-// Jobs that were left behind by a controller that died: finds them, records how they ended, stops
-// what is left. Every `shoal` command that opens the store calls it first.
+// Recovery of jobs whose controller died: determines how they ended, records it, and stops
+// remaining processes. Every `shoal` command that opens the store calls it first.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@
 
 namespace shoal::controller {
 
-// What became of one job that had lost its controller.
+// Result for one job without a controller.
 struct ReconciledJob {
   std::string id;
-  bool unattended = false;  // its coordinator lives: it runs on without a controller
+  bool unattended = false;  // its coordinator lives, so the job runs on without a controller
   JobState state = JobState::kFailed;
   std::string reason;
 };
@@ -27,25 +27,23 @@ struct ReconcileOptions {
   StateHome home{std::filesystem::path()};
   const Clock* clock = RealClock::Get();
   ProcessIdentity self;
-  // A job whose owner does not act, though it lives: it is repaired as if the owner were dead.
+  // Id of a job whose owner lives but does not act; it is repaired as if the owner were dead.
+  // Empty: none.
   std::string frozen;
-  // Takes `self`'s mark (LivenessLock) before the first job is claimed, so that no other process
-  // takes the claimed job for an orphan. May be empty if the mark is held already.
+  // Acquires the LivenessLock of `self`; called before the first job is claimed, so that no other
+  // process takes the claimed job for an orphan. May be empty if the lock is held already.
   std::function<Status()> hold_liveness_lock;
-  // The engine of that name. Asked only if there is a job to look after.
+  // Returns the engine with this name. Called only if a job needs recovery.
   std::function<Result<engine::Engine*>(const std::string& name)> engine;
 };
 
-struct ControllerOptions;
-// Of a controller: jobs of other engines than its own are left alone.
-ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller);
-
-// For each job that has not ended and whose owner is dead, here or on another machine: verdict.json
-// → its end is recorded; its coordinator alive → left alone; neither → failed, and what is left of
-// it is stopped. Jobs of living owners, and suspended ones, are not touched. Processes of another
-// PID namespace of this machine are never stopped, nor is their scratch removed (Engine::UsesPids):
-// the lock on the coordinator's journal tells whether it lives. Of several processes that do this
-// at once, one acts. Costs one query if there is nothing to do.
+// For each unfinished job whose owner is dead, on this or another machine: records its end from
+// verdict.json; leaves it alone if its coordinator lives; otherwise records a failure and stops
+// what remains. Jobs of living owners and suspended jobs are not touched.
+//
+// Processes in another PID namespace of this machine are never stopped, nor is their scratch
+// removed (Engine::UsesPids): the lock on the coordinator's journal shows whether it lives.
+// Concurrent calls are safe; one of the processes acts. Costs one query if there is nothing to do.
 Result<std::vector<ReconciledJob>> Reconcile(const ReconcileOptions& options);
 
 }  // namespace shoal::controller

@@ -1,4 +1,4 @@
-// Jobs whose controller died at any point of their way.
+// Recovery of jobs whose controller died in any state.
 
 #include "controller/recovery/reconcile.h"
 
@@ -48,7 +48,7 @@ class LeftEngine final : public engine::Engine {
   std::function<void()> on_stop;
 };
 
-// Of a child that has ended.
+// The identity of a child that has ended.
 ProcessIdentity DeadProcess() {
   ProcessIdentity process = *CurrentProcess();
   const pid_t pid = fork();
@@ -104,7 +104,7 @@ TEST_F(ReconcileTest, JobsOfTheLivingAreLeftAlone) {
   EXPECT_EQ(engines_, 0);
 }
 
-// As of another machine with the same state home.
+// An identity as on another machine that shares the state home.
 TEST_F(ReconcileTest, SoAreThoseOfTheLivingElsewhere) {
   ProcessIdentity elsewhere = options_.self;
   elsewhere.boot_id = "another-boot";
@@ -152,7 +152,7 @@ TEST_F(ReconcileTest, ASuspensionIsRecordedAndThenLeftAlone) {
   EXPECT_TRUE(std::filesystem::exists(shipped));  // it goes on with them some day
   EXPECT_TRUE(Reconcile(options_)->empty());
   EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kSuspended);
-  // Whoever resumes it and dies before anything has begun has changed nothing.
+  // A resume that dies before anything has started changes nothing.
   const Event events[] = {StateEvent({}, JobState::kPending, "resumed"),
                           Event{0, {}, "owner", ToJson(DeadProcess())}};
   ASSERT_TRUE(store_->Append("left-1", events, Durability::kWritten).ok());
@@ -189,7 +189,7 @@ TEST_F(ReconcileTest, VerdictThatComesWhileStoppingCounts) {
   EXPECT_EQ(store_->GetJob("left-1")->state, JobState::kCancelled);
 }
 
-// As of a disk that was full when the coordinator ended.
+// As after a full disk at the coordinator's end.
 TEST_F(ReconcileTest, AVerdictThatIsInTheJournalAloneIsRecorded) {
   Submit(DeadProcess());
   const std::filesystem::path dir = home_.job_dir("left-1");
@@ -241,7 +241,7 @@ TEST_F(ReconcileTest, ReusedPidIsNotItsOldOwner) {
   EXPECT_FALSE(IsAlive(home_.root(), DeadProcess()));
 }
 
-// As of a command in a container that has a PID namespace of its own and the same state home.
+// As for a command in a container with its own PID namespace and the same state home.
 ProcessIdentity InAnotherPidNamespace() {
   ProcessIdentity process = *CurrentProcess();
   process.pid_namespace += 1;

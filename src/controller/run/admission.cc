@@ -10,7 +10,7 @@ AdmissionAnswer DecideAdmission(const std::string& id, const std::vector<JobReco
                                 const engine::Capacity& capacity, const queue::Admission& policy,
                                 const std::function<bool(const ProcessIdentity& owner)>& acts) {
   queue::Snapshot snapshot;
-  // CPU may be oversubscribed: tasks then take turns. Memory and devices may not.
+  // CPU may be oversubscribed, since tasks then share it; memory and devices may not.
   if (capacity.memory_bytes > 0) snapshot.capacity.memory_bytes = capacity.memory_bytes;
   snapshot.capacity.gpu = capacity.gpu;
   std::string engine;

@@ -1,5 +1,4 @@
-// Asks the queue whether a job may start now, over the jobs that the store knows of. Used by
-// job_run.cc.
+// Decides whether a queued job may start, given the jobs in the store. Used by job_run.cc.
 #pragma once
 
 #include <functional>
@@ -17,12 +16,14 @@ enum class AdmissionDecision : uint8_t { kYes, kWait, kNever };
 
 struct AdmissionAnswer {
   AdmissionDecision answer = AdmissionDecision::kWait;
-  std::string why;  // of kWait and kNever
+  std::string why;  // set for kWait and kNever
 };
 
-// Pure. A job that waits and whose owner does not act any more (`acts`; it was killed or is frozen)
-// holds back no other, and one of another engine takes nothing of this one. `capacity`: of the
-// job's engine. `unfinished`: oldest first, with the job `id` among them.
+// Applies the queue's policy to job `id`. Pure function.
+//
+// Waiting jobs whose owner does not act (killed or frozen, as `acts` reports) do not hold back
+// others, and jobs of other engines do not use this engine's capacity. `capacity`: total of the
+// job's engine. `unfinished`: all jobs that have not ended, oldest first, including `id`.
 AdmissionAnswer DecideAdmission(const std::string& id, const std::vector<JobRecord>& unfinished,
                                 const engine::Capacity& capacity, const queue::Admission& policy,
                                 const std::function<bool(const ProcessIdentity& owner)>& acts);

@@ -13,7 +13,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kClearGrace{2000};
 constexpr milliseconds kInterruptAgain{100};
 
-// Until the engine has returned: an interrupt ends one wait, and Apply may come to another.
+// Repeats the interrupt until the engine has returned: one interrupt ends one wait, and Apply may
+// enter another.
 void Abandon(engine::Engine* engine, const std::string& job, std::future<void> applying) {
   while (applying.valid() && applying.wait_for(milliseconds(0)) != std::future_status::ready) {
     engine->Interrupt(job);
@@ -41,7 +42,7 @@ std::string AsyncEngineCalls::LastLine(const std::string& role, int index) {
   while (!log->empty() && log->back() == '\n') log->pop_back();
   const size_t line = log->rfind('\n');
   const std::string last = line == std::string::npos ? *log : log->substr(line + 1);
-  return last.empty() ? "" : "; it said: " + last;
+  return last.empty() ? "" : "; last output: " + last;
 }
 
 void AsyncEngineCalls::CleanUp(JobState state, Done done) {

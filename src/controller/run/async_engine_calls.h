@@ -1,5 +1,5 @@
-// The calls of a job's run to its engine that may wait for a daemon or cluster for minutes, each on
-// a thread of its own, so that signals are served meanwhile. Used by job_run.cc.
+// Engine calls that may block on a daemon or cluster for minutes, each on a thread of its own so
+// that the loop continues to serve signals. Used by job_run.cc.
 #pragma once
 
 #include <functional>
@@ -14,30 +14,31 @@
 
 namespace shoal::controller {
 
-// Belongs to one thread; `done` is called on the call's own.
+// Must be used from one thread. `done` is called on the thread of the call. `engine` must outlive
+// it.
 class AsyncEngineCalls {
  public:
   using Done = std::function<void(const Status&)>;
 
   AsyncEngineCalls(engine::Engine* engine, StateHome home, const Clock* clock, std::string job)
       : engine_(engine), home_(std::move(home)), clock_(clock), job_(std::move(job)) {}
-  // Interrupts an Apply, and waits for what is under way.
+  // Interrupts an Apply and waits for all calls in progress.
   ~AsyncEngineCalls();
   AsyncEngineCalls(const AsyncEngineCalls&) = delete;
   AsyncEngineCalls& operator=(const AsyncEngineCalls&) = delete;
 
-  // Not before the `done` of the one before.
+  // Must not be called before `done` of the previous Apply.
   void Apply(engine::DesiredJob desired, Done done);
-  // Before the job's end is recorded: from then on IsCleanupRunning (clearing.h), until CleanUp is
-  // done.
+  // Acquires the cleanup lock (cleanup_lock.h), before the job's end is recorded; held until
+  // CleanUp is done.
   void BeginCleanup() { cleanup_lock_ = AcquireCleanupLock(home_.job_dir(job_)); }
-  // The last call: interrupts an Apply, stops the job and removes its scratch files. What the
-  // engine could not remove is recorded (leftovers.h), and is the error that `done` gets.
+  // The last call: interrupts an Apply, stops the job and removes its scratch files. Resources that
+  // the engine could not remove are recorded (leftovers.h) and returned to `done` as an error.
   void CleanUp(JobState state, Done done);
-  // "; it said: …" with the last line that a task printed, as the engine has it; empty without one.
-  // Waits for the engine.
+  // "; it said: …" with the last output line of a task from the engine, or an empty text. Blocks on
+  // the engine.
   std::string LastLine(const std::string& role, int index);
-  // CleanUp ends soon, whatever does not answer.
+  // Makes CleanUp finish soon, even if the engine does not answer.
   void Interrupt() { engine_->Interrupt(job_); }
 
  private:
@@ -45,7 +46,7 @@ class AsyncEngineCalls {
   const StateHome home_;
   const Clock* const clock_;
   const std::string job_;
-  UniqueFd cleanup_lock_;  // of the calling thread's, then of CleanUp's
+  UniqueFd cleanup_lock_;  // owned by the calling thread, later by CleanUp's
   std::future<void> applying_;
   std::future<void> cleanup_;
 };

@@ -17,8 +17,8 @@ namespace shoal::controller {
 
 namespace {
 
-// Roles without a command start what their image starts, which is asked for once, so that all
-// attempts of all tasks start the same.
+// Roles without a command run their image's entry point. It is resolved once, so that all attempts
+// of all tasks run the same program.
 Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
   std::optional<engine::EntryPoint> found;
   for (job::Role& role : job.roles) {
@@ -37,8 +37,8 @@ Result<job::Job> WithEntryPoint(job::Job job, engine::Engine* engine) {
   return job;
 }
 
-// A commit whose sync has failed may stand in the store all the same: the job would wait there
-// without a controller. Tried again it is stored, or found to be.
+// A commit whose sync failed may still be in the store, as a queued job without a controller. The
+// retry stores it or finds it stored.
 Status SubmitWithPatience(Store* store, const NewJob& job) {
   bool again = false;
   const auto submit = [&]() -> Result<bool> {
@@ -51,8 +51,22 @@ Status SubmitWithPatience(Store* store, const NewJob& job) {
 
 }  // namespace
 
+ReconcileOptions MakeReconcileOptions(const ControllerOptions& controller) {
+  ReconcileOptions options;
+  options.store = controller.store;
+  options.home = controller.home;
+  options.clock = controller.clock;
+  options.self = controller.self;
+  options.engine = [engine =
+                        controller.engine](const std::string& name) -> Result<engine::Engine*> {
+    if (name == engine->name()) return engine;
+    return Unavailable("the engine " + name + " is not this job's");
+  };
+  return options;
+}
+
 Result<std::string> Controller::Submit(const job::Job& job) {
-  if (options_.check) TRY(options_.check(job));
+  TRY(ValidateJob(job, options_.validation));
   TRY_ASSIGN(const job::Job whole, WithEntryPoint(job, options_.engine));
   NewJob submitted;
   submitted.id = NewJobId(job.name);
@@ -70,8 +84,8 @@ Result<std::string> Controller::Submit(const job::Job& job) {
 
 namespace {
 
-// Appends to the job only if it is in this state, what `events` makes of it; whoever comes later,
-// or at the same time, is told so.
+// Appends `events` of the job only if it is in this state; concurrent and later callers get
+// FailedPrecondition.
 Status AppendIf(Store* store, const std::string& id, JobState state,
                 const std::function<Result<std::vector<Event>>(const JobRecord&)>& events) {
   std::optional<Status> made;
@@ -91,7 +105,7 @@ Status AppendIf(Store* store, const std::string& id, JobState state,
                             std::string(job::NameOf(job.state)));
 }
 
-// Ends a job of which no process runs, if it is in this state.
+// Ends a job without running processes, if it is in this state.
 Status Cancel(const ControllerOptions& options, const std::string& id, JobState state,
               const std::string& reason) {
   const WallTime now = options.clock->Wall();
@@ -106,7 +120,7 @@ Status Cancel(const ControllerOptions& options, const std::string& id, JobState 
 
 Status Controller::Resume(const std::string& id) {
   TRY_ASSIGN(const JobRecord job, options_.store->GetJob(id));
-  // Counted before it counts: who is killed in between has resumed nothing.
+  // Written before the state change: a process that is killed in between has resumed nothing.
   if (job.state == JobState::kSuspended) TRY(CountResume(options_.home.job_dir(id)));
   const WallTime now = options_.clock->Wall();
   return AppendIf(options_.store, id, JobState::kSuspended, [&](const JobRecord&) {

@@ -1,4 +1,4 @@
-// A job's way through the controller, with an engine and a coordinator that do what a test says.
+// Runs of jobs with a scripted engine and coordinator.
 
 #include "controller/run/controller.h"
 
@@ -59,7 +59,7 @@ TEST_F(ControllerTest, FourTasksCostTwoSyncedCommits) {
   EXPECT_EQ(store_->counters().written_commits, 2u);  // admitted; running
 }
 
-// Else a command that was told of an error would leave a job that waits without a controller.
+// Otherwise the command reports an error while the job waits without a controller.
 TEST_F(ControllerTest, AJobIsSubmittedOnceWhereTheDiskFailsForAMoment) {
   for (const char* fault : {"store.commit=EIO@1", "store.committed=EIO@1"}) {
     ASSERT_TRUE(SetFaults(fault).ok());
@@ -139,7 +139,7 @@ TEST_F(ControllerTest, CoordinatorThatNeverComesUpIsExplainedByItsLastWords) {
   EXPECT_EQ(ended_->state, JobState::kFailed);
   EXPECT_THAT(ended_->reason, HasSubstr("ended 3 times"));
   EXPECT_THAT(ended_->reason,
-              HasSubstr("exited with code 1; it said: shoal: port range is exhausted"));
+              HasSubstr("exited with code 1; last output: shoal: port range is exhausted"));
   EXPECT_EQ(notes_.size(), 2u);
 }
 
@@ -207,7 +207,7 @@ TEST_F(ControllerTest, WhyTasksWaitIsToldOnceAndStandsInTheFailure) {
   on_connect_ = [&] {
     for (int i = 0; i < 3; ++i) engine_.EmitEvent("worker", TaskPhase::kStarting, no_place);
     engine_.EmitEvent("worker", TaskPhase::kStarting);  // an ordinary start
-    // What an engine tells comes through the loop.
+    // Engine events arrive through the loop.
     loop_.Post([this] {
       coordinator_.callbacks.on_event(VerdictOf(JobState::kFailed, "1 task did not come in 20 s"));
     });

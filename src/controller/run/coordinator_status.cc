@@ -26,11 +26,12 @@ std::string DescribeCoordinatorEnd(const engine::TaskEnd& end) {
 }
 
 Duration CoordinatorTimeout(const job::Limits& limits, const engine::Engine& engine) {
-  // Where the engine has a queue, its word alone is what a coordinator's absence is judged by.
+  // With an engine that queues jobs itself, only its reports decide about the coordinator's
+  // absence.
   constexpr Duration kQueuePatience = std::chrono::hours(24 * 365);
   if (!engine.SharesJobDirectory()) {
-    // Until its host has it, or another host. Where tasks are placed one by one others of the job
-    // may hold what they have: that has an end.
+    // Bounded: where tasks are placed one by one, other tasks of the job may hold the resources
+    // that the coordinator needs.
     return std::max(limits.coordinator_timeout, limits.gather);
   }
   return engine.HasOwnQueue() ? kQueuePatience : Duration(limits.coordinator_timeout);

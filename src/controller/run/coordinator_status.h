@@ -1,5 +1,5 @@
-// What the engine has said of a job's coordinator, for job_run.cc: while the engine still starts it
-// (it pulls an image, say), nobody can be reached, however long that takes.
+// The engine's view of a job's coordinator, for job_run.cc. While the engine is starting it
+// (pulling an image, for example), connection attempts are expected to fail for any length of time.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace shoal::controller {
 
-// Not thread-safe.
+// Not thread-safe. Lives as long as the run.
 class CoordinatorStatus {
  public:
-  // An event of the coordinator.
+  // Applies an engine event of the coordinator.
   void ApplyEvent(const engine::TaskEvent& event);
-  // The engine has begun to start it, and has not said that it runs.
+  // True after the engine began to start the coordinator, until it reports it running.
   bool starting() const { return starting_; }
-  // For a client that it does not answer: whether it runs by the engine's word. `note` is told the
-  // first time that it does.
+  // True if the engine reports the coordinator running; for a client that gets no answer. Calls
+  // `note` on the first such report.
   bool IsRunning(const std::function<void(const std::string&)>& note);
 
  private:
@@ -28,10 +28,11 @@ class CoordinatorStatus {
   bool noted_ = false;
 };
 
-// How it ended, behind "the coordinator": the engine's words, or those of its status.
+// Continues "the coordinator …": the engine's reason, or a description of the exit status.
 std::string DescribeCoordinatorEnd(const engine::TaskEnd& end);
 
-// How long one that is not reached is waited for while the engine does not say that it starts it.
+// How long to wait for a coordinator that cannot be reached while the engine does not report that
+// it is starting it.
 Duration CoordinatorTimeout(const job::Limits& limits, const engine::Engine& engine);
 
 }  // namespace shoal::controller

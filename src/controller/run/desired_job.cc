@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "controller/store/job_record.h"
 #include "job/execution/plan.h"
 #include "job/file/parse.h"
 
@@ -11,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A path, or the deepest of its parents that exists: what can be mounted. Empty for "/", and for
-// what is no path of this machine.
+// The path, or its deepest existing parent, which can be mounted. Empty for "/" and for texts that
+// are no path of this machine.
 std::string ExistingPart(const std::string& path) {
   if (path.empty() || path[0] != '/') return "";
   std::error_code error;
@@ -24,7 +25,7 @@ std::string ExistingPart(const std::string& path) {
 void AddMount(engine::Mount added, std::vector<engine::Mount>* mounts) {
   if (added.source.empty()) return;
   for (const engine::Mount& mount : *mounts) {
-    // It lies in a volume, whatever this machine has under that name.
+    // The target is inside a volume, independent of this machine's files of that name.
     if (mount.source != mount.target && added.target.starts_with(mount.target + "/")) return;
     if (mount.target == added.target) return;
   }
@@ -33,8 +34,8 @@ void AddMount(engine::Mount added, std::vector<engine::Mount>* mounts) {
 
 engine::Mount SamePath(const std::string& path, bool read_only) { return {path, path, read_only}; }
 
-// What of this machine must be mounted so that an output is written to it: the deepest parent that
-// exists. "/" cannot be mounted, so where that is the only one the directory below it is made.
+// The directory of this machine to mount so that an output is written to it: the deepest existing
+// parent. "/" cannot be mounted, so the directory below it is created if no other exists.
 engine::Mount MountOfOutput(const fs::path& directory) {
   const fs::path parent = directory.parent_path();
   const std::string existing = ExistingPart(parent.string());
@@ -44,7 +45,7 @@ engine::Mount MountOfOutput(const fs::path& directory) {
   return mount;
 }
 
-// Where a symbolic link leads, whether anything is there or not.
+// Target of a symbolic link, existing or not.
 fs::path Target(fs::path path) {
   constexpr int kMostLinks = 40;  // as the kernel follows
   std::error_code error;
@@ -53,8 +54,8 @@ fs::path Target(fs::path path) {
   return path;
 }
 
-// What the tasks' programs need of this machine: what they write first, so that it stays writable
-// where it is also read.
+// Adds the mounts of the tasks' programs. Written paths come first, so that a path that is both
+// read and written stays writable.
 engine::ContainerSettings MakeContainer(const job::Job& job) {
   engine::ContainerSettings container;
   container.work_dir = job.container.work_dir;
@@ -71,7 +72,7 @@ engine::ContainerSettings MakeContainer(const job::Job& job) {
     const fs::path path = fs::path(directory).lexically_normal();
     if (!path.is_absolute() || !path.has_relative_path()) continue;
     AddMount(MountOfOutput(path), &container.mounts);
-    // What is written through a link must not stay in the container.
+    // Data written through a link must not stay in the container.
     const fs::path target = Target(path);
     if (target != path && target.has_relative_path())
       AddMount(MountOfOutput(target), &container.mounts);
@@ -90,7 +91,7 @@ void Append(const Words& more, Words* words) {
   words->insert(words->end(), more.begin(), more.end());
 }
 
-// Where a process of the job has its directory, and what it is made of.
+// Arguments that give a process of the job its directory, and the bootstrap files for it.
 Words DirectoryWords(const DesiredJobPaths& places) {
   if (places.shared) return {"--job-dir", places.dir.string()};
   return {"--job-dir", engine::kDirPlaceholder, "--seed", engine::kBootstrapDirPlaceholder};
@@ -130,7 +131,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
                                           const DesiredJobPaths& places,
                                           const DesiredMembership& membership) {
   const std::string dir = places.dir.string();
-  // Programs of a job with `files` start in their own copy of these.
+  // Programs of a job with `files` start in their own copy of the files.
   const std::string work_dir =
       !job.files.empty() || places.work_dir.empty() ? dir : places.work_dir.string();
   const MembersByRole& members = membership.members();
@@ -159,7 +160,7 @@ Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string
   if (std::all_of(job.roles.begin(), job.roles.end(),
                   [](const job::Role& role) { return role.slurm == job::SlurmSettings(); }))
     desired.slurm_settings.clear();
-  desired.bootstrap_files = places.seed;
+  desired.bootstrap_files = places.bootstrap_files;
   desired.tasks.reserve(plan.tasks.size() + 1);
   desired.tasks.push_back(Coordinator(places));
   for (const job::PlannedTask& planned : plan.tasks) {

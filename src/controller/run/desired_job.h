@@ -1,4 +1,5 @@
-// From a job to the process trees that an engine must make exist. Used by job_run.cc.
+// Converts a job to the desired state of an engine: one coordinator and one launcher per task. Used
+// by job_run.cc.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +13,17 @@
 
 namespace shoal::controller {
 
-inline constexpr const char* kCoordinatorRole = "coordinator";
-
 struct DesiredJobPaths {
-  std::filesystem::path dir;       // the job's
-  std::filesystem::path work_dir;  // of the programs, unless the job says `files`; empty: dir
-  std::string program;             // shoal
-  // Whether tasks see `dir` (Engine::SharesJobDirectory); if not, what they are given of it
-  // (rendezvous/bootstrap/bootstrap_files.h), made for them.
+  std::filesystem::path dir;       // the job's directory
+  std::filesystem::path work_dir;  // working directory of programs without `files`; empty: dir
+  std::string program;             // path of shoal
+  // True if tasks see `dir` (Engine::SharesJobDirectory). Otherwise they get bootstrap files from
+  // which they make a directory of their own.
   bool shared = true;
-  std::map<std::string, std::string> seed = {};
+  std::map<std::string, std::string> bootstrap_files = {};
 };
 
-// One coordinator and one launcher a task, each a start of shoal.
+// Makes the desired job; every process is a start of shoal.
 Result<engine::DesiredJob> MakeDesiredJob(const job::Job& job, const std::string& id,
                                           const DesiredJobPaths& places,
                                           const DesiredMembership& membership);

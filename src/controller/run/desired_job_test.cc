@@ -40,8 +40,8 @@ TEST(DesiredMounts, AnOutputsDeepestExistingParentIsMounted) {
   EXPECT_FALSE(mounts[0].make_source);
 }
 
-// "/" cannot be mounted: without a mount the output would be written to the container's own file
-// system, and lost with it.
+// "/" cannot be mounted: without a mount the output would go to the container's own filesystem and
+// be lost.
 TEST(DesiredMounts, AMissingTopLevelDirectoryOfAnOutputIsMade) {
   for (const char* output : {"/shoal_no_such_directory/out", "/shoal_no_such_directory/a/b/"}) {
     const auto mounts = MountsOf(JobWithOutput(output));

@@ -57,7 +57,7 @@ bool DesiredMembership::ApplyEvent(const engine::TaskEvent& event) {
   const bool back = replaced_.erase({event.role, event.index}) > 0;
   const bool leaves = lost && event.end.exit_code == job::kExitHostExcluded;
   if (leaves) leaving_.emplace(event.role, event.index);
-  // Where it is made from what the last Apply said, nothing changes until the next one.
+  // An engine that restarts it from the last Apply needs no new one until the membership changes.
   const bool avoids = lost && (UpdateExcludedHosts(event.role, event.index) ||
                                (leaves && excluded_by_role_.contains(event.role)));
   return back || avoids;

@@ -1,5 +1,5 @@
-// Which launchers of a job are to exist, and on which hosts not: what the coordinator's and the
-// engine's words make of the job file's numbers. Used by job_run.cc; plain value.
+// The launchers that a job should have and the hosts they must not use, derived from the job file
+// and the events of coordinator and engine. Used by job_run.cc; a plain value.
 #pragma once
 
 #include <map>
@@ -14,30 +14,28 @@
 
 namespace shoal::controller {
 
-// Of elastic roles, which indices are to have a launcher; a role that is not named has those that
-// its job file says.
+// Indices of the wanted launchers by elastic role. A role that is not in the map has the number in
+// its job file.
 using MembersByRole = std::map<std::string, std::set<int>>;
-// Of tasks, by role and index, the hosts that they are not to be made on.
+// Excluded hosts by task (role and index).
 using ExcludedHostsByTask = std::map<std::pair<std::string, int>, std::vector<std::string>>;
 
 class DesiredMembership {
  public:
-  // With nobody in it.
+  // Without any launchers.
   DesiredMembership() = default;
-  // `job` outlives it.
+  // `job` must outlive it.
   explicit DesiredMembership(const job::Job* job);
 
-  // Both are true if the engine is to be told.
+  // Applies an event; returns true if the desired state of the engine has changed.
   //
-  // A launcher that nothing is heard of (its processes are stopped, its container paused) is not
-  // named until the engine has ended it.
-  //
-  // Launchers of an elastic role are made when there are to be more, and not named any more when
-  // the program of one that is not wanted, or failed for good, has ended. Hosts are excluded for a
+  // A launcher that has gone silent (its processes are stopped, its container paused) is left out
+  // until the engine has ended it. Launchers of an elastic role are added when it grows, and left
+  // out after the program of an unwanted or finally failed task has ended. Hosts are excluded per
   // role.
   bool ApplyEvent(const rendezvous::JobEvent& event);
-  // A launcher that was lost is made again, from now on elsewhere than on its role's excluded
-  // hosts. For those that run, or have ended well, nothing changes.
+  // A lost launcher is replaced on a host that is not excluded for its role. Nothing changes for
+  // running launchers and those that ended well.
   bool ApplyEvent(const engine::TaskEvent& event);
 
   const MembersByRole& members() const { return members_; }
@@ -53,11 +51,11 @@ class DesiredMembership {
 
   const job::Job* job_ = nullptr;
   MembersByRole members_;
-  std::map<std::string, int> wanted_;                                 // of elastic roles
+  std::map<std::string, int> wanted_;  // wanted number of tasks by elastic role
   std::map<std::string, std::vector<std::string>> excluded_by_role_;  // by role
   ExcludedHostsByTask excluded_hosts_;
   std::set<std::pair<std::string, int>> replaced_;
-  std::set<std::pair<std::string, int>> leaving_;  // left their hosts as excluded ones
+  std::set<std::pair<std::string, int>> leaving_;  // moving away from an excluded host
 };
 
 }  // namespace shoal::controller

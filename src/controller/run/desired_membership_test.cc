@@ -77,7 +77,7 @@ TEST(DesiredMembership, WhoIsMadeAgainAvoidsItsRolesHosts) {
   EXPECT_FALSE(membership.ApplyEvent(Lost("server", 0, 77)));  // of another role
   EXPECT_TRUE(membership.ApplyEvent(Lost("worker", 0, 77)));   // for whatever reason
   EXPECT_FALSE(membership.ApplyEvent(Lost("worker", 0, 77)));  // nothing new
-  // … but a launcher that came to such a host all the same needs another word.
+  // A launcher that was still placed on such a host needs another Apply.
   EXPECT_TRUE(membership.ApplyEvent(Lost("worker", 0, job::kExitHostExcluded)));
   EXPECT_FALSE(membership.ApplyEvent(Excluded("worker", "a")));  // told again
 }

@@ -6,11 +6,11 @@ namespace shoal::controller {
 namespace {
 
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
-// As the coordinator's journal (ADR 141): an error of the disk may pass.
+// As for the coordinator's journal (ADR 141): a disk error may be temporary.
 constexpr Duration kRetryEvery = std::chrono::milliseconds(100);
 constexpr Duration kRetryFor = std::chrono::seconds(10);
 
-// Of several tasks that report the same field the last one's counts: trainers let one task speak.
+// If several tasks report the same field, the last report counts; trainers let one task report.
 void Merge(const json::object& from, json::object* into) {
   for (const auto& field : from) (*into)[field.key()] = field.value();
 }
@@ -34,7 +34,7 @@ EventBatcher::~EventBatcher() {
 }
 
 void EventBatcher::Add(Event event) {
-  // The record here runs ahead of the store's by what is pending; the same rules make both.
+  // record_ is ahead of the store by the pending events; ApplyEvent produces both.
   event.seq = record_.last_seq + 1;
   if (const Status applied = ApplyEvent(event, &record_); !applied.ok()) {
     Log(LogLevel::kDebug, "{}: not recorded: {}", record_.id, applied.message());
@@ -63,7 +63,7 @@ void EventBatcher::AddEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (event.type == Type::kJob && !job::IsFinal(event.job_state)) {
     AddState(event.job_state, event.text);
-    // Others see at once that it runs.
+    // Other processes see the state running at once.
     if (event.job_state == JobState::kRunning) (void)Flush(Durability::kWritten);
   } else if (event.type == Type::kTask) {
     TaskRecord task{event.role, event.index,        event.attempt,  event.task_state,
@@ -109,7 +109,7 @@ Status EventBatcher::Flush(Durability durability) {
   if (timer_ != 0) loop_->Cancel(std::exchange(timer_, 0));
   if (pending_.empty()) return Status::Ok();
   const Status stored = store_->Append(record_.id, pending_, durability);
-  // A full disk now may have room at the end; until then all of it is kept here.
+  // Keeps the events in memory: a full disk may have room again at the end.
   if (!stored.ok()) Log(LogLevel::kWarning, "{}: {}", record_.id, stored.message());
   if (stored.ok()) pending_.clear();
   return stored;
@@ -137,7 +137,7 @@ void EventBatcher::RetryFlush(TimePoint until, std::function<void(const Status&)
     Reload();
     return done(stored);
   }
-  // Another command may have recorded the end meanwhile.
+  // Another command may have recorded the end already.
   const Result<JobRecord> other = store_->GetJob(record_.id);
   const bool ended = other.ok() && job::IsFinal(other->state);
   if (ended || give_up_ || clock_->Now() >= until) return done(stored);

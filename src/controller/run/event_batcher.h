@@ -1,5 +1,5 @@
-// Gathers what happens in a run and stores it in as few commits as possible: one when the job
-// runs, then at most one a second, and one synced at the end. Used by job_run.cc.
+// Collects the events of a run and stores them in few commits: one when the job starts running,
+// then at most one per second, and a synced one at the end. Used by job_run.cc.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace shoal::controller {
 
-// Belongs to the loop's thread; all pointers outlive it.
+// Must be used on the loop's thread. All pointers must outlive it.
 class EventBatcher {
  public:
   EventBatcher(Store* store, const Clock* clock, net::Loop* loop, std::string id);
@@ -22,26 +22,26 @@ class EventBatcher {
   EventBatcher(const EventBatcher&) = delete;
   EventBatcher& operator=(const EventBatcher&) = delete;
 
-  // After somebody else (the queue's decision) changed the job in the store.
+  // Reads the record again after another writer (the queue's decision) changed it.
   void Reload();
   void AddState(JobState state, const std::string& why);
-  // Why it is in the state that it is in; empty: for no reason any more. Others see it soon.
+  // Sets the reason of the current state and stores it soon; empty: no reason.
   void SetReason(const std::string& why);
   void AddNote(const std::string& text);
-  // Keeps what is worth keeping of the coordinator's word: states, tasks, results, stalls.
+  // Adds an event of the coordinator if it is recorded: states, tasks, results, stalls.
   void AddEvent(const rendezvous::JobEvent& event);
-  // The tasks of a verdict that was found in a file.
+  // Adds the tasks of a verdict that was read from a file.
   void AddVerdict(const rendezvous::Verdict& verdict);
-  // Stores all of it and the end, or that it is suspended, synced. If the store fails that is
-  // logged, `record` still says how it ended, and FlushRest tries again.
+  // Stores all pending events and the end (or the suspension) in a synced commit. If the store
+  // fails, the error is logged, `record` still shows the end, and FlushRest tries again.
   void End(JobState state, const std::string& reason);
-  // After End: calls `done` at once if nothing is left to store. Otherwise it tries again every
-  // 100 ms, and calls `done` with the result when that succeeds, after 10 s of errors, or after
-  // GiveUp. At most one call at a time.
+  // To be called after End, once at a time. Calls `done` at once if nothing is left to store.
+  // Otherwise retries every 100 ms and calls `done` with the result on success, after 10 s of
+  // errors, or after GiveUp.
   void FlushRest(std::function<void(const Status&)> done);
   void GiveUp() { give_up_ = true; }
 
-  // The job as far as it is known here, stored or not.
+  // The job's record with all added events, stored or not.
   const JobRecord& record() const { return record_; }
 
  private:

@@ -1,10 +1,10 @@
-// One job's way through the loop: what each thing that can happen (the queue says yes, the engine
-// or the coordinator speaks, the user presses Ctrl-C) does to it.
+// The state machine of one job. Inputs are the queue's decision, events of engine and coordinator,
+// and the user's signals.
 //
-//   kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kCleanup ──▶ kDone
+//     kWaiting ──admitted──▶ kStarting ──engine.Apply──▶ kRunning ──verdict──▶ kCleanup ──▶ kDone
 //
-// Everything runs on the loop's thread, but for calls of the engine that wait for others
-// (engine_calls.h). Nothing is polled: the queue waits for the store, the first dial for a file.
+// Everything runs on the loop's thread, except engine calls that may block (async_engine_calls.h).
+// Nothing is polled: the queue waits for changes of the store, the first connection for a file.
 
 #include "controller/run/job_run.h"
 
@@ -19,27 +19,24 @@
 #include "controller/recovery/reconcile.h"
 #include "controller/run/admission.h"
 #include "controller/run/async_engine_calls.h"
+#include "controller/run/coordinator_link.h"
 #include "controller/run/coordinator_status.h"
-#include "controller/run/desired_job.h"
 #include "controller/run/event_batcher.h"
 #include "controller/run/log_delivery.h"
 #include "controller/run/loop_task_group.h"
 #include "controller/run/pending_reasons.h"
-#include "controller/store/file_watch.h"
+#include "controller/run/task_applier.h"
 #include "controller/store/process_identity.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
-#include "rendezvous/bootstrap/bootstrap_files.h"
-#include "rendezvous/client/file_uploader.h"
-#include "rendezvous/client/output_downloader.h"
 
 namespace shoal::controller {
 namespace {
 
-// The client dials on its own from here on, should the file's change not be told.
-constexpr Duration kConnectDelay = std::chrono::milliseconds(250);
-// So long a coordinator that was told to kill everything is waited for.
+// Time for a coordinator to kill all tasks before the job ends without it.
 constexpr Duration kKillTimeout = std::chrono::seconds(3);
-// A job that waits for what others hold looks so often whether their controllers still live.
+// Interval at which a waiting job recovers jobs of dead controllers, which may hold the resources
+// it waits for.
 constexpr Duration kReconcileInterval = std::chrono::seconds(5);
 
 class Run final : public JobRun {
@@ -56,11 +53,12 @@ class Run final : public JobRun {
         event_batcher_(options.store, options.clock, loop, id_),
         logs_(LogStore(dir_), observer_.on_log),
         policy_(queue::MakeFifoAdmission()),
+        coordinator_(LinkOptions(), LinkCallbacks()),
+        applier_(ApplierOptions()),
         calls_(options.engine, options.home, options.clock, id_) {}
 
   ~Run() override {
     tasks_.CancelAll();
-    if (changes_id_ != 0) loop_->Cancel(changes_id_);
     engine_watch_.reset();
   }
 
@@ -76,7 +74,7 @@ class Run final : public JobRun {
   void Note(const std::string& text) {
     if (observer_.on_note) observer_.on_note(text);
   }
-  void Record(const std::string& text) {  // also in the job's record
+  void Record(const std::string& text) {  // reports and records the text
     Note(text);
     event_batcher_.AddNote(text);
   }
@@ -90,19 +88,11 @@ class Run final : public JobRun {
   void ReconcileOthers();
   void StartTasks();
   Status MakeTasks();
-  Result<engine::DesiredJob> BuildDesiredJob();
-  void ApplySoon();
-  void OnApplied(const Status& status);
+  CoordinatorLinkOptions LinkOptions();
+  CoordinatorLinkCallbacks LinkCallbacks();
+  TaskApplier::Options ApplierOptions();
+  void OnApplied(const Status& status, bool first);
   void ReapplyTasks(const std::string& role);
-  Status WatchForCoordinator();
-  void ConnectAfterDelay() {
-    tasks_.PostAfter(kConnectDelay, [this] {
-      if (!coordinator_.starting()) ConnectCoordinatorClient();
-    });
-  }
-  void ConnectCoordinatorClient();
-  void WithClient(std::function<void(rendezvous::CoordinatorClient*)> command);
-  void OpenFileConnections(const rendezvous::CoordinatorClientOptions& like);
   void OnOutputsFetched(Status status);
 
   void OnEngine(const engine::TaskEvent& event);
@@ -113,7 +103,8 @@ class Run final : public JobRun {
   void LeaveQueue();
   void WaitForRequeue();
   bool IsRequeued(const rendezvous::Verdict& verdict) const;
-  // What a coordinator that is gone has decided; where outputs have to come here, after them.
+  // Verdict of a coordinator that is gone. Without a shared directory the verdict is written only
+  // after the outputs have arrived.
   Result<rendezvous::Verdict> ReadEnd() const {
     return shared_ ? ReadVerdictOrJournal(dir_) : ReadVerdict(dir_);
   }
@@ -130,8 +121,8 @@ class Run final : public JobRun {
   LoopTaskGroup tasks_{loop_};
   const std::string id_;
   const std::filesystem::path dir_;
-  const bool shared_;  // by the job's processes
-  job::Job job_;       // constant once it is admitted
+  const bool shared_;  // the job's processes see dir_
+  job::Job job_;       // constant after admission
   const Observer observer_;
   EventBatcher event_batcher_;
   LogDelivery logs_;
@@ -139,30 +130,19 @@ class Run final : public JobRun {
 
   Phase phase_ = Phase::kWaiting;
   std::string queue_wait_reason_;
-  std::string engine_wait_reason_;  // the coordinator does not run, as the engine says
-  PendingReasons pending_reasons_;  // the others
-  std::string cancel_reason_;       // of Drain or Kill
-  CoordinatorStatus coordinator_;
-  DesiredMembership membership_;
-  bool applied_ = false;      // the engine took the tasks
-  bool applying_ = false;     // it is asked to, on a thread of its own
-  bool apply_again_ = false;  // the tasks have changed since that began
-  bool connected_once_ = false;
-  bool queued_ = true;             // where the engine has a queue: the coordinator does not run yet
-  bool stopped_ = false;           // by the engine's owner, as its word is
-  bool awaiting_requeue_ = false;  // the coordinator has ended, to go on in another allocation
-  int64_t last_seq_ = 0;           // of the coordinator's events
-  int coordinator_deaths_ = 0;     // since it was last heard
-  std::vector<std::function<void(rendezvous::CoordinatorClient*)>> pending_commands_;
-  UniqueFd changes_;
-  net::Loop::Id changes_id_ = 0;
+  std::string engine_wait_reason_;  // the engine's reason why the coordinator does not run
+  PendingReasons pending_reasons_;  // reasons of the tasks
+  std::string cancel_reason_;       // argument of Drain or Kill
+  CoordinatorLink coordinator_;
+  TaskApplier applier_;
+  bool queued_ = true;    // with an engine that queues jobs: the coordinator does not run yet
+  bool stopped_ = false;  // the engine reports the processes stopped by its owner
+  bool awaiting_requeue_ =
+      false;  // the coordinator has ended and will continue in another allocation
   std::unique_ptr<Store::Watcher> store_watch_;
   std::unique_ptr<engine::Engine::Watcher> engine_watch_;
-  std::unique_ptr<rendezvous::CoordinatorClient> client_;
-  std::unique_ptr<rendezvous::OutputDownloader> output_fetch_;
-  std::unique_ptr<rendezvous::FileUploader> file_uploader_;  // of a job with files
-  std::optional<rendezvous::Verdict> verdict_;               // while outputs are fetched
-  AsyncEngineCalls calls_;  // the last: its threads use all of the above
+  std::optional<rendezvous::Verdict> verdict_;  // set while outputs are being fetched
+  AsyncEngineCalls calls_;                      // last member: its threads use the others
 };
 
 // ---- Waiting ------------------------------------------------------------------------------------
@@ -206,7 +186,7 @@ void Run::Admit() {
   StartTasks();
 }
 
-// While it waited it was suspended, ended or taken over by another process.
+// While it waited, the job was suspended, ended or taken over by another process.
 void Run::YieldJob() {
   phase_ = Phase::kCleanup;
   store_watch_.reset();
@@ -218,7 +198,7 @@ void Run::WaitForStore(const std::string& why) {
   if (why != queue_wait_reason_) ReportState(JobState::kPending, why);
   queue_wait_reason_ = why;
   if (store_watch_ != nullptr) return;
-  // Where it is to begin, for who resumes what was suspended before it began.
+  // Records the working directory, for a resume of a job that was suspended before it started.
   const Status made = WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir);
   if (!made.ok()) return Fail(made.message());
   auto watch = options_.store->Watch([this] { tasks_.Post([this] { Admit(); }); });
@@ -248,117 +228,65 @@ void Run::StartTasks() {
 Status Run::MakeTasks() {
   TRY(WriteJobDir(dir_, id_, job::ToJson(job_), options_.work_dir));
   TRY(logs_.Begin());
-  TRY(WatchForCoordinator());
+  TRY(coordinator_.Watch());
   engine_watch_ = options_.engine->Watch(id_, [this](const engine::TaskEvent& event) {
     tasks_.Post([this, event] { OnEngine(event); });
   });
-  membership_ = DesiredMembership(&job_);
+  applier_.StartMembership();
   if (options_.engine->HasOwnQueue()) {
     phase_ = Phase::kRunning;
-    ApplySoon();
+    applier_.ApplySoon();
     return Status::Ok();
   }
-  TRY_ASSIGN(const engine::DesiredJob desired, BuildDesiredJob());
-  TRY(options_.engine->Apply(desired));
-  applied_ = true;
+  TRY(applier_.ApplyFirst());
   phase_ = Phase::kRunning;
-  if (!shared_) ConnectCoordinatorClient();  // so that a wait for it has an end
+  if (!shared_) coordinator_.Connect();  // so that a wait for it has an end
   return Status::Ok();
 }
 
-Result<engine::DesiredJob> Run::BuildDesiredJob() {
-  DesiredJobPaths places{dir_, options_.work_dir, options_.program, shared_, {}};
-  if (!shared_) {
-    TRY_ASSIGN(places.seed, rendezvous::ReadBootstrapFiles(dir_.string()));
-  }
-  return MakeDesiredJob(job_, id_, places, membership_);
+TaskApplier::Options Run::ApplierOptions() {
+  return {.engine = options_.engine,
+          .id = id_,
+          .paths = {dir_, options_.work_dir, options_.program, shared_, {}},
+          .job = &job_,
+          .calls = &calls_,
+          .tasks = &tasks_,
+          .is_running = [this] { return phase_ == Phase::kRunning; },
+          .on_applied = std::bind_front(&Run::OnApplied, this)};
 }
 
-// A cluster may take minutes to answer, or be away: Ctrl-C is heard meanwhile.
-void Run::ApplySoon() {
-  if (applying_) {
-    apply_again_ = true;
-    return;
-  }
-  auto desired = BuildDesiredJob();
-  if (!desired.ok()) return OnApplied(desired.status());
-  applying_ = true;
-  calls_.Apply(std::move(*desired), [this](const Status& status) {
-    tasks_.Post([this, status] { OnApplied(status); });
-  });
-}
-
-void Run::OnApplied(const Status& status) {
-  applying_ = false;
-  if (phase_ != Phase::kRunning) return;
-  if (!status.ok() && !applied_) return Fail(status.message(), status.code());
-  if (!status.ok()) Note("tasks cannot be made: " + status.message());
-  const bool first = !std::exchange(applied_, true);
-  if (first && !shared_) ConnectCoordinatorClient();  // so that a wait for it has an end
-  if (std::exchange(apply_again_, false)) ApplySoon();
+void Run::OnApplied(const Status& status, bool first) {
+  if (!status.ok() && !applier_.applied()) return Fail(status.message(), status.code());
+  if (!status.ok()) Note("tasks cannot be started: " + status.message());
+  if (first && !shared_) coordinator_.Connect();  // so that a wait for it has an end
 }
 
 void Run::ReapplyTasks(const std::string& role) {
-  if (options_.engine->HasOwnQueue()) return ApplySoon();
-  const auto desired = BuildDesiredJob();
-  const Status applied = desired.ok() ? options_.engine->Apply(*desired) : desired.status();
-  if (!applied.ok()) Note("the tasks of " + role + " cannot be made: " + applied.message());
+  if (const Status applied = applier_.Reapply(); !applied.ok())
+    Note("the tasks of " + role + " cannot be started: " + applied.message());
 }
 
-Status Run::WatchForCoordinator() {
-  if (!shared_) return Status::Ok();
-  TRY_ASSIGN(changes_, OpenDirectoryWatch(dir_));
-  TRY_ASSIGN(changes_id_, loop_->WatchReadable(changes_.get(), [this] {
-    if (ConsumeChanges(changes_.get(), "coordinator.json")) ConnectCoordinatorClient();
-  }));
-  if (!options_.engine->HasOwnQueue()) ConnectAfterDelay();  // else when it runs
-  return Status::Ok();
+CoordinatorLinkOptions Run::LinkOptions() {
+  return {.loop = loop_,
+          .tasks = &tasks_,
+          .engine = options_.engine,
+          .connect = options_.connect,
+          .id = id_,
+          .dir = dir_,
+          .shared = shared_,
+          .job = &job_,
+          .logs = &logs_};
 }
 
-void Run::ConnectCoordinatorClient() {
-  if (changes_id_ != 0) loop_->Cancel(std::exchange(changes_id_, 0));
-  changes_.Reset();
-  if (client_ != nullptr || phase_ != Phase::kRunning) return;
-  rendezvous::CoordinatorClientOptions options;
-  options.job_dir = dir_.string();
-  options.find = [this]() -> Result<rendezvous::CoordinatorAddress> {
-    TRY_ASSIGN(const engine::Endpoint endpoint, options_.engine->Dial(id_));
-    return rendezvous::CoordinatorAddress{endpoint.host, endpoint.port};
-  };
-  options.logs = logs_.wanted();
-  if (!shared_) options.mirror_dir = dir_.string();
-  options.after_seq = last_seq_;
-  options.log_offsets = logs_.offsets();
-  options.give_up_after = CoordinatorTimeout(job_.limits, *options_.engine);
-  if (shared_)
-    options.lives = [this] { return coordinator_.IsRunning(std::bind_front(&Run::Note, this)); };
-  rendezvous::CoordinatorClientCallbacks callbacks;
-  callbacks.on_connected = [this] {
-    if (connected_once_) Note("the coordinator is back");
-    connected_once_ = true;
-    coordinator_deaths_ = 0;
-  };
-  callbacks.on_event = [this](const rendezvous::JobEvent& event) { OnEvent(event); };
-  if (options.logs) callbacks.on_log = std::bind_front(&LogDelivery::Deliver, &logs_);
-  callbacks.on_closed = [this](const Status& status) { OnClosed(status); };
-  if (!shared_) OpenFileConnections(options);
-  client_ = options_.connect(loop_, std::move(options), std::move(callbacks));
-  for (const auto& command : pending_commands_) command(client_.get());
-  pending_commands_.clear();
+CoordinatorLinkCallbacks Run::LinkCallbacks() {
+  return {.may_connect = [this] { return phase_ == Phase::kRunning; },
+          .on_note = std::bind_front(&Run::Note, this),
+          .on_event = std::bind_front(&Run::OnEvent, this),
+          .on_closed = std::bind_front(&Run::OnClosed, this),
+          .on_outputs = std::bind_front(&Run::OnOutputsFetched, this)};
 }
 
-// Where the job's processes do not see our directory: files go there, outputs come here.
-void Run::OpenFileConnections(const rendezvous::CoordinatorClientOptions& like) {
-  const rendezvous::TransferOptions files{like.find, ReadToken(dir_).value_or(""), dir_ / "files",
-                                          like.give_up_after};
-  rendezvous::TransferOptions outputs = files;
-  outputs.directory = dir_ / "outputs";
-  if (!job_.files.empty()) file_uploader_ = rendezvous::FileUploader::Start(loop_, files);
-  output_fetch_ = rendezvous::OutputDownloader::Start(
-      loop_, outputs, [this](const Status& status) { OnOutputsFetched(status); });
-}
-
-// The job is over, and its outputs are here, or cannot be had.
+// The job has ended and its outputs have arrived, or cannot be fetched.
 void Run::OnOutputsFetched(Status status) {
   if (!verdict_ || phase_ != Phase::kRunning) return;
   const bool saved = verdict_->state == JobState::kCancelled &&
@@ -372,11 +300,6 @@ void Run::OnOutputsFetched(Status status) {
   End(verdict_->state, verdict_->reason);
 }
 
-void Run::WithClient(std::function<void(rendezvous::CoordinatorClient*)> command) {
-  if (client_ != nullptr) return command(client_.get());
-  pending_commands_.push_back(std::move(command));
-}
-
 // ---- What the engine says -----------------------------------------------------------------------
 
 void Run::OnEngine(const engine::TaskEvent& event) {
@@ -385,51 +308,53 @@ void Run::OnEngine(const engine::TaskEvent& event) {
   const bool gone = event.phase == TaskPhase::kEnded || event.phase == TaskPhase::kLost;
   if (event.stopped) return OnStopped(*event.stopped, event.end.reason);
   if (event.role == kCoordinatorRole) {
-    coordinator_.ApplyEvent(event);
+    coordinator_.ApplyEngineEvent(event);
     if (event.phase == TaskPhase::kRefused) {
-      return Fail((connected_once_ ? "" : "its coordinator could not be started: ") +
+      return Fail((coordinator_.connected_once() ? "" : "its coordinator could not be started: ") +
                   event.end.reason);
     }
     if (gone) OnCoordinatorEnd(event);
     if (event.phase == TaskPhase::kStarting && !event.end.reason.empty())
       ReportWait(event.end.reason);
     if (event.phase == TaskPhase::kRunning)
-      options_.engine->HasOwnQueue() ? LeaveQueue() : ConnectAfterDelay();
+      options_.engine->HasOwnQueue() ? LeaveQueue() : coordinator_.ConnectAfterDelay();
     return;
   }
   if (const std::string wait = pending_reasons_.ApplyEvent(event); !wait.empty()) Record(wait);
   if (event.phase == TaskPhase::kRefused) {
-    WithClient([event](rendezvous::CoordinatorClient* client) {
+    coordinator_.Send([event](rendezvous::CoordinatorClient* client) {
       client->ReportRefused(event.role, event.index, event.end.reason);
     });
     return;
   }
-  if (membership_.ApplyEvent(event)) ReapplyTasks(event.role);
+  if (applier_.ApplyEvent(event)) ReapplyTasks(event.role);
   if (gone &&
       (event.phase == TaskPhase::kLost || event.end.signal != 0 || event.end.exit_code != 0)) {
-    WithClient([event](rendezvous::CoordinatorClient* client) {
+    coordinator_.Send([event](rendezvous::CoordinatorClient* client) {
       client->ReportLost(event.role, event.index, event.incarnation, event.end.reason);
     });
   }
 }
 
-// Its processes are stopped by the engine, or go on: a state, and no loss.
+// The engine has stopped or continued the job's processes: a state, not a loss.
 void Run::OnStopped(bool stopped, const std::string& why) {
   stopped_ = stopped;
   Record(why);
   event_batcher_.SetReason(stopped ? why : "");
   if (stopped && !cancel_reason_.empty()) return CancelWhileStopped();
-  WithClient([stopped, why](rendezvous::CoordinatorClient* client) { client->Hold(stopped, why); });
+  coordinator_.Send(
+      [stopped, why](rendezvous::CoordinatorClient* client) { client->Hold(stopped, why); });
 }
 
-// What is stopped hears nobody, perhaps not even its coordinator: it is given time, then ended.
+// Stopped processes, possibly including the coordinator, do not react: they get time, then the job
+// ends.
 void Run::CancelWhileStopped() {
   tasks_.PostAfter(2 * job_.limits.stop_grace, [this] {
     if (stopped_) End(JobState::kCancelled, cancel_reason_);
   });
 }
 
-// It is in the engine's own queue.
+// The job waits in the engine's queue.
 void Run::ReportWait(const std::string& why) {
   queued_ = true;
   engine_wait_reason_ = why;
@@ -440,15 +365,16 @@ void Run::ReportWait(const std::string& why) {
 void Run::LeaveQueue() {
   if (std::exchange(queued_, false)) event_batcher_.SetReason("");
   engine_wait_reason_.clear();
-  if (std::exchange(awaiting_requeue_, false)) client_.reset();  // it was the last coordinator's
-  ConnectCoordinatorClient();
+  if (std::exchange(awaiting_requeue_, false)) coordinator_.Disconnect();  // from the last one
+  coordinator_.Connect();
 }
 
-// Its tasks have saved and end; the engine starts them again, and their coordinator tells of it.
+// The tasks have saved and end; the engine restarts them in another allocation with a new
+// coordinator.
 void Run::WaitForRequeue() {
   if (std::exchange(awaiting_requeue_, true)) return;
   Record(rendezvous::kContinuesInNextAllocation);
-  if (client_ != nullptr) client_->AckVerdict();
+  coordinator_.AckVerdict();
 }
 
 bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
@@ -458,17 +384,17 @@ bool Run::IsRequeued(const rendezvous::Verdict& verdict) const {
 
 void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
   if (awaiting_requeue_) return;
-  // It may have decided, written its verdict and died before it could tell.
+  // It may have written its verdict and died before it sent it.
   if (const Result<rendezvous::Verdict> verdict = ReadEnd(); verdict.ok()) {
     if (IsRequeued(*verdict)) return WaitForRequeue();
     event_batcher_.AddVerdict(*verdict);
     return End(verdict->state, verdict->reason);
   }
-  ++coordinator_deaths_;
+  const int deaths = coordinator_.CountDeath();
   const std::string how = DescribeCoordinatorEnd(event.end);
-  if (coordinator_deaths_ >= options_.coordinator_attempts) {
+  if (deaths >= options_.coordinator_attempts) {
     return Fail(fmt::format("its coordinator ended {} times without coming up; the last one {}{}",
-                            coordinator_deaths_, how, calls_.LastLine(kCoordinatorRole, 0)));
+                            deaths, how, calls_.LastLine(kCoordinatorRole, 0)));
   }
   Record("the coordinator " + how + "; it is being started again");
 }
@@ -478,17 +404,16 @@ void Run::OnCoordinatorEnd(const engine::TaskEvent& event) {
 void Run::OnEvent(const rendezvous::JobEvent& event) {
   using Type = rendezvous::JobEvent::Type;
   if (phase_ != Phase::kRunning) return;
-  last_seq_ = std::max(last_seq_, event.seq);
   if (event.type == Type::kVerdict && IsRequeued(event.verdict)) return WaitForRequeue();
   event_batcher_.AddEvent(event);
-  if (membership_.ApplyEvent(event)) ReapplyTasks(event.role);
+  if (applier_.ApplyEvent(event)) ReapplyTasks(event.role);
   if (event.type == Type::kJob && event.job_state != JobState::kStarting)
     ReportState(event.job_state, event.text);
   if (observer_.on_event) observer_.on_event(event);
   if (event.type != Type::kVerdict || verdict_) return;
   if (shared_) return End(event.verdict.state, event.verdict.reason);
   verdict_ = event.verdict;
-  output_fetch_->Finish();
+  coordinator_.FinishOutputs();
 }
 
 void Run::OnClosed(const Status& status) {
@@ -503,16 +428,16 @@ void Run::OnClosed(const Status& status) {
     return Fail(fmt::format("its coordinator did not run within {}: {}",
                             FormatDuration(job_.limits.gather), engine_wait_reason_));
   }
-  Fail(
-      fmt::format("its coordinator cannot be reached: {}{}",
-                  status.ok() ? "it closed the connection before it had decided" : status.message(),
-                  calls_.LastLine(kCoordinatorRole, 0)));
+  Fail(fmt::format("its coordinator cannot be reached: {}{}",
+                   status.ok() ? "it closed the connection without a verdict" : status.message(),
+                   calls_.LastLine(kCoordinatorRole, 0)));
 }
 
-// Until the next coordinator runs. The client is in the middle of telling us.
+// Drops the client until the next coordinator runs. Deferred, since the client is executing this
+// callback.
 void Run::DropClient() {
   tasks_.PostAfter(Duration(0), [this] {
-    client_.reset();
+    coordinator_.Disconnect();
     awaiting_requeue_ = false;
     if (!cancel_reason_.empty()) Drain(cancel_reason_);  // the next one has not heard it
   });
@@ -523,26 +448,25 @@ void Run::DropClient() {
 void Run::Drain(const std::string& reason) {
   if (phase_ >= Phase::kCleanup) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
-  // What was resumed and has not begun yet has lost nothing.
-  const bool resumed = std::filesystem::exists(dir_ / "resumes");
-  if (phase_ == Phase::kWaiting || (coordinator_.starting() && !connected_once_))
+  // A resumed job that has not started yet returns to suspended: nothing is lost.
+  const bool resumed = std::filesystem::exists(job::JobDir(dir_).resumes());
+  if (phase_ == Phase::kWaiting || (coordinator_.starting() && !coordinator_.connected_once()))
     return End(resumed ? JobState::kSuspended : JobState::kCancelled, reason);
   if (queued_ && options_.engine->HasOwnQueue()) return End(JobState::kCancelled, reason);
-  WithClient([reason](rendezvous::CoordinatorClient* client) { client->Drain(reason); });
+  coordinator_.Send([reason](rendezvous::CoordinatorClient* client) { client->Drain(reason); });
   if (stopped_) CancelWhileStopped();
 }
 
 void Run::Kill(const std::string& reason) {
-  // What cannot be removed now is recorded, and tried again by the next command.
+  // Resources that cannot be removed now are recorded; the next command tries again.
   if (phase_ == Phase::kCleanup) {
     event_batcher_.GiveUp();
     return calls_.Interrupt();
   }
   if (phase_ == Phase::kDone) return;
   if (cancel_reason_.empty()) cancel_reason_ = reason;
-  if (phase_ == Phase::kWaiting || client_ == nullptr || !client_->connected())
+  if (phase_ == Phase::kWaiting || !coordinator_.Kill(reason))
     return End(JobState::kCancelled, reason);
-  client_->Kill(reason);
   tasks_.PostAfter(kKillTimeout, [this, reason] { End(JobState::kCancelled, reason); });
 }
 
@@ -565,11 +489,11 @@ void Run::End(JobState state, const std::string& reason) {
   }
   const std::string why = state == JobState::kFailed ? pending_reasons_.Explain(reason) : reason;
   event_batcher_.End(state, why);
-  if (client_ != nullptr) client_->AckVerdict();
+  coordinator_.AckVerdict();
   calls_.CleanUp(state, [this](const Status& stopped) {
     tasks_.Post([this, stopped] {
-      if (!stopped.ok() && applied_)
-        Note("something of the job may be left: " + stopped.message());
+      if (!stopped.ok() && applier_.applied())
+        Note("resources of the job may remain: " + stopped.message());
       else if (!stopped.ok())  // the job's own reason says why its engine could make nothing
         Log(LogLevel::kInfo, "job {}: {}", id_, stopped.message());
       event_batcher_.FlushRest(std::bind_front(&Run::Finish, this));
@@ -578,15 +502,13 @@ void Run::End(JobState state, const std::string& reason) {
 }
 
 void Run::Finish(const Status& stored) {
-  // A verdict stands in the job's directory as well: the next command records it.
+  // The verdict is also in the job's directory, from which the next command records it.
   if (!stored.ok()) Note("the end of the job could not be stored: " + stored.message());
   phase_ = Phase::kDone;
   engine_watch_.reset();
-  client_.reset();
-  output_fetch_.reset();
-  file_uploader_.reset();
+  coordinator_.Close();
   if (const Status shown = logs_.DeliverRest(); !shown.ok())
-    Note("not all lines of the tasks are shown: " + shown.message());
+    Note("not all output of the tasks was shown: " + shown.message());
   if (observer_.on_end) observer_.on_end(event_batcher_.record());
 }
 

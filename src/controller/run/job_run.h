@@ -1,4 +1,5 @@
-// The state machine of one job, from admission to "nothing is left". Made by Controller::Start.
+// The state machine of one job, from admission to the end of its cleanup. Created by
+// Controller::Start.
 #pragma once
 
 #include <memory>

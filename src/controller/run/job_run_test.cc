@@ -1,5 +1,5 @@
-// What a job's run does while its engine takes long: it pulls an image, or its owner has stopped
-// the job's processes.
+// A run whose engine takes long (it pulls an image), or whose processes were stopped by the
+// engine's owner.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using testing::ElementsAre;
 
 class JobRunTest : public ControllerTest {
  protected:
-  // The engine is about to start the coordinator, and the first client gives up meanwhile.
+  // The engine is starting the coordinator while the first client gives up.
   void BeginWithALongStart(std::function<void()> then) {
     on_connect_ = [this, then] {
       engine_.EmitEvent("coordinator", TaskPhase::kStarting);
@@ -90,7 +90,7 @@ TEST_F(JobRunTest, ARecordedEndIsLockedUntilNothingIsLeft) {
   EXPECT_FALSE(std::filesystem::exists(home_.job_dir(id_) / "clearing"));
 }
 
-// It may be stopped by a signal before it takes its first connection.
+// It may be stopped by a signal before its first connection.
 TEST_F(JobRunTest, ACoordinatorThatRunsAndDoesNotAnswerIsWaitedFor) {
   std::vector<bool> lives;
   on_connect_ = [&] {
@@ -116,7 +116,7 @@ TEST_F(JobRunTest, ACoordinatorThatRunsAndDoesNotAnswerIsWaitedFor) {
             1);
 }
 
-// As a disk that fails for a moment: another connection's trigger refuses all events.
+// As with a temporary disk error: a trigger of another connection refuses all events.
 TEST_F(JobRunTest, AnEndThatCannotBeStoredIsTriedAgain) {
   auto disk = SqliteConnection::Open(home_.database(), 1000);
   ASSERT_TRUE(disk.ok());

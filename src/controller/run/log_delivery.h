@@ -1,6 +1,5 @@
-// Which bytes of its tasks' logs a job's run has given to its observer, and the rest. Used by
-// job_run.cc: lines come from the coordinator while it lives, and are read from the job's
-// directory once it sends no more.
+// Delivers each byte of the tasks' logs to the observer exactly once: from the coordinator while it
+// lives, then the rest from the job's directory. Used by job_run.cc.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +12,21 @@
 
 namespace shoal::controller {
 
-// Belongs to one thread.
+// Must be used from one thread.
 class LogDelivery {
  public:
-  // `on_log` may be empty: then nothing is shown.
+  // `on_log` may be empty: nothing is delivered then.
   LogDelivery(LogStore store, LogStore::OnBytes on_log)
       : store_(std::move(store)), on_log_(std::move(on_log)) {}
 
-  // Before the tasks start: what is in the logs belongs to an earlier run of a resumed job.
+  // To be called before the tasks start. Existing log contents belong to an earlier run of a
+  // resumed job and are skipped.
   Status Begin();
-  // From the coordinator: of each log the bytes behind the last ones.
+  // Delivers bytes from the coordinator, except those already delivered.
   void Deliver(const LogKey& key, int64_t offset, std::string_view bytes);
-  // When nothing is written any more: what the coordinator had not sent when it ended. Nothing
-  // without Begin. Costs a look at the directory when nothing is missing. The first error, and the
-  // other logs nevertheless.
+  // To be called when no more is written: delivers the bytes that the coordinator did not send. No
+  // effect without Begin. Costs one directory listing if nothing is missing. Returns the first
+  // error, after trying all logs.
   Status DeliverRest();
 
   bool wanted() const { return on_log_ != nullptr; }

@@ -1,4 +1,4 @@
-// Lines that the coordinator has not sent are read from the logs, each byte once.
+// Lines that the coordinator did not send are read from the log files, each byte once.
 
 #include "controller/run/log_delivery.h"
 

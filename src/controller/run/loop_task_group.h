@@ -1,4 +1,5 @@
-// What an object has run on its loop by and by, and no more once it is gone (job_run.cc).
+// Functions that an object posts to its loop and that must not run after its destruction. Used by
+// job_run.cc.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@
 
 namespace shoal::controller {
 
-// Belongs to the loop's thread, but for Post.
+// Must be used on the loop's thread, except Post. The loop must outlive it.
 class LoopTaskGroup {
  public:
   explicit LoopTaskGroup(net::Loop* loop) : loop_(loop) {}
@@ -19,7 +20,7 @@ class LoopTaskGroup {
   LoopTaskGroup(const LoopTaskGroup&) = delete;
   LoopTaskGroup& operator=(const LoopTaskGroup&) = delete;
 
-  // Any thread.
+  // Callable from any thread.
   void Post(std::function<void()> fn) {
     loop_->Post([alive = alive_, fn = std::move(fn)] {
       if (alive->load()) fn();
@@ -28,7 +29,7 @@ class LoopTaskGroup {
   void PostAfter(Duration delay, std::function<void()> fn) {
     timers_.push_back(loop_->After(delay, std::move(fn)));
   }
-  // Nothing runs any more.
+  // Cancels all pending functions and timers; later calls of Post have no effect.
   void CancelAll() {
     alive_->store(false);
     for (const net::Loop::Id timer : std::exchange(timers_, {})) loop_->Cancel(timer);

@@ -18,7 +18,7 @@ std::string PendingReasons::ApplyEvent(const engine::TaskEvent& event) {
 std::string PendingReasons::Explain(const std::string& reason) const {
   if (waiting_.empty()) return reason;
   const auto& [task, why] = *waiting_.begin();
-  // It may be the reason itself already.
+  // The failure's reason may already contain it.
   if (reason.find(why) != std::string::npos) return reason;
   return reason + "; " + task.first + " " + std::to_string(task.second) + " waited: " + why;
 }

@@ -1,5 +1,5 @@
-// Why tasks of a job do not start yet, in their engine's words: what job_run.cc tells the user
-// while they wait, and what it adds to the reason of a job that failed meanwhile.
+// The engine's reasons why tasks do not start yet. job_run.cc reports them to the user and appends
+// them to the reason of a job that failed meanwhile.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@ namespace shoal::controller {
 // Not thread-safe.
 class PendingReasons {
  public:
-  // What is new for people in an engine's word of a task: "worker 3 waits: …"; empty: nothing. Many
-  // tasks wait for the same; each reason is told once for its role, and no more than 32 in all.
+  // Applies an engine event and returns a new reason to report, "worker 3 waits: …", or an empty
+  // text. A reason is reported once per role, and at most 32 are reported in all.
   std::string ApplyEvent(const engine::TaskEvent& event);
-  // The reason of a failure, with what the first task waits for still behind it.
+  // `reason`, followed by the reason of the first task that still waits.
   std::string Explain(const std::string& reason) const;
 
  private:

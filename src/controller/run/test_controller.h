@@ -1,5 +1,5 @@
-// For tests of a job's way through the controller: an engine and a coordinator that do what a test
-// says (controller_test.cc, job_run_test.cc).
+// A fake engine and a fake coordinator for tests of a job's run (controller_test.cc,
+// job_run_test.cc).
 #pragma once
 
 #include <gmock/gmock.h>
@@ -16,6 +16,7 @@
 #include "controller/run/controller.h"
 #include "controller/store/process_identity.h"
 #include "controller/store/sqlite_store.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 
 namespace shoal::controller {
@@ -23,9 +24,9 @@ namespace shoal::controller {
 using engine::TaskPhase;
 using rendezvous::JobEvent;
 
-inline constexpr Duration kPatience = std::chrono::seconds(20);  // only a broken test waits so long
+inline constexpr Duration kPatience = std::chrono::seconds(20);  // timeout of a failing test
 
-// An engine that makes nothing but remembers what it was asked.
+// An engine that starts nothing and records its calls.
 class ScriptedEngine final : public engine::Engine {
  public:
   std::string name() const override { return "scripted"; }
@@ -37,10 +38,9 @@ class ScriptedEngine final : public engine::Engine {
   Status Apply(const engine::DesiredJob& desired) override {
     applied.push_back(desired);
     if (!apply_status.ok()) return apply_status;
-    // What a coordinator does first.
+    // The file that a coordinator writes first.
     if (coordinator_comes_up) {
-      return WriteFileAtomically(std::filesystem::path(desired.job_dir) / "coordinator.json", "{}",
-                                 0600, false);
+      return WriteFileAtomically(job::JobDir(desired.job_dir).coordinator(), "{}", 0600, false);
     }
     return Status::Ok();
   }
@@ -81,10 +81,10 @@ class ScriptedEngine final : public engine::Engine {
   std::function<void(const engine::TaskEvent&)> emit;
 };
 
-// The coordinator as its client sees it: the test speaks through `callbacks`.
+// The coordinator from its client's view; tests send events through `callbacks`.
 struct ScriptedCoordinator {
   rendezvous::CoordinatorClientCallbacks callbacks;
-  std::function<bool()> lives;  // as the client asks
+  std::function<bool()> lives;  // the client's query
   bool connected = true;
   bool client_lives = false;
   std::vector<std::string> received;
@@ -186,7 +186,7 @@ class ControllerTest : public testing::Test {
     id_ = *Controller(options_).Submit(job);
     Start();
   }
-  // A job whose coordinator says, once it runs, that it is suspended.
+  // Runs a job whose coordinator reports it suspended after its start.
   void Suspended() {
     options_.work_dir = "/where/it/began";
     on_connect_ = [this] {
@@ -218,14 +218,14 @@ class ControllerTest : public testing::Test {
   bool WaitForEnd() {
     return loop_.RunUntil([this] { return ended_.has_value(); }, kPatience);
   }
-  // A job of this process that has its place already: first-1.
+  // Stores an admitted job of this process: first-1.
   void PutAdmitted(Store* store, const std::string& engine, const job::Job& job) const {
     ASSERT_TRUE(
         store->Submit({"first-1", "first", engine, job::ToJson(job), options_.self, {}}).ok());
     const std::vector<Event> admitted = {StateEvent({}, JobState::kAdmitted, "")};
     ASSERT_TRUE(store->Append("first-1", admitted, Durability::kWritten).ok());
   }
-  // A job that must wait until first-1, which has all the memory, has ended.
+  // Submits a job that must wait until first-1, which uses all the memory, has ended.
   void BeginBehindAnother(job::Job job) {
     job::Job big = FourTasks();
     big.roles[0].resources.memory_bytes = int64_t{2} << 30;
@@ -239,7 +239,7 @@ class ControllerTest : public testing::Test {
     const std::vector<Event> over = {EndedEvent({}, JobState::kFailed, "", {})};
     ASSERT_TRUE(store_->Append("first-1", over, Durability::kWritten).ok());
   }
-  // The coordinator of a job whose tasks all succeed at once.
+  // Sends the events of a job whose tasks all succeed at once.
   void Succeed() {
     coordinator_.callbacks.on_connected();
     coordinator_.callbacks.on_event(StateOf(JobState::kRunning));

@@ -20,16 +20,16 @@ constexpr EngineBit kEngines[] = {{"local", kLocal},   {"local-apart", kLocal},
                                   {"docker", kDocker}, {"kubernetes", kKubernetes},
                                   {"slurm", kSlurm},   {"marathon", kMarathon}};
 
-// One field, the engines that do nothing with it, and what to do there instead.
+// A field, the engines that ignore it, and the alternative.
 struct Rule {
   const char* path;
   unsigned unused_on;
   bool (*given)(const Job&);
   const char* advice;
-  bool (*by_role)(const job::Role&) = nullptr;  // instead of `given`, below roles.*
+  bool (*by_role)(const job::Role&) = nullptr;  // in place of `given`, for fields of roles
 };
 
-// Whether a task of the job is a parameter server of ours, which alone writes checkpoints.
+// True if the job has one of Shoal's parameter servers, which alone write checkpoints.
 bool HasServer(const Job& job) {
   if (job.framework == job::Framework::kShoal) return true;
   const auto is_server = [](const std::vector<std::string>& command) {
@@ -43,7 +43,7 @@ bool HasServer(const Job& job) {
 bool Checkpoints(const Job& job) { return job.checkpoint.every.count() > 0; }
 bool IsOurs(const Job& job) { return job.framework == job::Framework::kShoal; }
 
-// Outputs besides the one that SHOAL_OUTPUT names; framework shoal writes "model" alone.
+// Outputs besides the one in SHOAL_OUTPUT; framework shoal writes only "model".
 bool OtherOutputs(const Job& job) {
   return job.outputs.size() > 1 ||
          (IsOurs(job) && !job.outputs.empty() && !job.outputs.contains("model"));
@@ -60,39 +60,39 @@ constexpr Rule kRules[] = {
   {"priority", kAll, [](const Job& job) { return job.priority != 0; },
    "jobs start in the order in which they were submitted; on a cluster its own settings rank them (slurm.qos, kubernetes.priority_class)"},
   {"image", kLocal | kSlurm, [](const Job& job) { return !job.image.empty(); },
-   "the programs run on this engine's machines without it, so what they need must be installed there; docker, kubernetes and marathon use images"},
+   "the programs run directly on this engine's machines, where their dependencies must be installed; docker, kubernetes and marathon use images"},
   {"container.volumes", kLocal | kSlurm | kKubernetes, [](const Job& job) { return !job.container.volumes.empty(); },
-   "nothing is mounted; processes see their machine's files under their own paths, and pods what kubernetes.volumes names"},
+   "nothing is mounted; processes see the machine's files, and pods the volumes in kubernetes.volumes"},
   {"container.work_dir", kLocal | kSlurm | kMarathon, [](const Job& job) { return !job.container.work_dir.empty(); },
    "write `cd` into the command instead"},
   {"container.user", kLocal | kSlurm | kMarathon, [](const Job& job) { return !job.container.user.empty(); },
-   "programs run as whoever runs the job; on Marathon marathon.user says as whom"},
+   "programs run as the user who runs the job; on Marathon as marathon.user"},
   {"container.pids", kAll & ~kDocker, [](const Job& job) { return job.container.pids > 0; },
    "only docker limits processes by job"},
   {"container.shm", kLocal | kSlurm | kMarathon, [](const Job& job) { return job.container.shm_bytes > 0; },
-   "/dev/shm has the size that its machine gives it; on Marathon marathon.parameters can say [shm-size=2g]"},
+   "/dev/shm has the size that its machine gives it; on Marathon set marathon.parameters: [shm-size=2g]"},
   {"container.network", kAll & ~kDocker, [](const Job& job) { return job.container.own_network; },
    "only docker makes a network for each job"},
   {"roles.*.resources.requests.cpu", kLocal | kDocker, nullptr,
-   "CPU is not set aside here; resources.cpu limits it", SetsCpuAside},
+   "CPU is not reserved here; resources.cpu limits it", SetsCpuAside},
   {"roles.*.resources.requests.memory", kSlurm, nullptr,
-   "Slurm sets aside what the limit is; give resources.memory", SetsMemoryAside},
+   "Slurm reserves the limit; set resources.memory", SetsMemoryAside},
   {"roles.*.health", kAll & ~kMarathon, nullptr,
-   "only marathon asks; `ready` is asked on every engine, at the start", AsksHealth},
+   "only marathon checks health; `ready` is checked at the start on every engine", AsksHealth},
   {"data", kAll & ~kDocker & ~kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
-   "only framework shoal reads it; tell the programs by their command or environment where their data is"},
+   "only framework shoal reads it; pass the location of the data in the command or environment"},
   {"data", kDocker | kMarathon, [](const Job& job) { return !job.data.empty() && !IsOurs(job); },
-   "its files are mounted into containers, but only framework shoal reads it; tell the programs by their command or environment where their data is"},
+   "its files are mounted into containers, but only framework shoal reads it; pass the location of the data in the command or environment"},
   {"checkpoint", kAll, [](const Job& job) { return Checkpoints(job) && !HasServer(job); },
-   "only parameter servers are saved by it, and this job has none (framework shoal, or a role with the command [\"@shoal\", ps-server])"},
+   "it saves parameter servers only, and this job has none (framework shoal, or a role with the command [\"@shoal\", ps-server])"},
   {"checkpoint", kKubernetes, [](const Job& job) { return Checkpoints(job) && HasServer(job); },
    "the pods share no directory for checkpoints, so none is written; server_copies keeps rows when a server is lost"},
   {"outputs", kAll, OtherOutputs,
-   "programs are told of one, in SHOAL_OUTPUT: the one named model, or the only one"},
+   "programs get only one, in SHOAL_OUTPUT: the one named model, or the only one"},
 };
 // clang-format on
 
-// The paths of this job that a rule is of.
+// The paths of this job to which a rule applies.
 std::vector<std::string> PathsOf(const Rule& rule, const Job& job) {
   if (rule.by_role == nullptr)
     return rule.given(job) ? std::vector<std::string>{rule.path} : std::vector<std::string>();
@@ -104,7 +104,7 @@ std::vector<std::string> PathsOf(const Rule& rule, const Job& job) {
   return paths;
 }
 
-// Sections for one engine each. An ask of a role counts as the job's.
+// Sections for single engines. A role's settings count as the job's.
 std::string OtherEnginesSections(const Job& job, unsigned engine) {
   std::string names;
   const auto add = [&](const char* name, unsigned own, bool given) {
@@ -128,8 +128,8 @@ std::string OtherEnginesSections(const Job& job, unsigned engine) {
 Status RefuseUnusedFields(const Job& job, const job::FieldLocations& places) {
   if (!job.store.empty()) {
     return InvalidArgument("store: got '" + job.store +
-                           "', expected none: everything of a job is kept in the state directory; "
-                           "leave it out, and set SHOAL_HOME to move that");
+                           "', expected none: all data of a job is stored in the state directory; "
+                           "remove the field, and set SHOAL_HOME to move the directory");
   }
   if (IsOurs(job)) return Status::Ok();
   for (const job::DataSource& data : job.data) {
@@ -155,13 +155,12 @@ std::vector<UnusedField> UnusedFields(const Job& job, const std::string& engine)
   for (const Rule& rule : kRules) {
     if ((rule.unused_on & found->bit) == 0) continue;
     for (const std::string& path : PathsOf(rule, job)) {
-      unused.push_back(
-          {path, path + ": the engine " + engine + " does nothing with it: " + rule.advice});
+      unused.push_back({path, path + ": the engine " + engine + " ignores it: " + rule.advice});
     }
   }
   if (const std::string names = OtherEnginesSections(job, found->bit); !names.empty()) {
-    unused.push_back({names, names + ": the engine " + engine +
-                                 " does not look at it; what it says holds on that engine alone"});
+    unused.push_back(
+        {names, names + ": the engine " + engine + " ignores it; it applies to that engine only"});
   }
   return unused;
 }

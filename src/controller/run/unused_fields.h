@@ -1,6 +1,5 @@
-// Fields of a job that an engine does nothing with. Commands tell them before a job starts, so that
-// a field that is accepted is never without effect unsaid (docs/adr/0188). Used by src/cli for
-// `shoal run`, `plan` and `schedule`.
+// Job fields that an engine ignores. Commands report them before a job starts, so no accepted field
+// is silently without effect (docs/adr/0188). Used by `shoal run`, `plan` and `schedule`.
 #pragma once
 
 #include <string>
@@ -13,17 +12,17 @@
 namespace shoal::controller {
 
 struct UnusedField {
-  std::string path;      // "container.pids"; several with commas between
-  std::string sentence;  // "container.pids: …": why, and what to do instead
+  std::string path;      // "container.pids"; several are separated by commas
+  std::string sentence;  // "container.pids: …": the reason and an alternative
 };
 
-// InvalidArgument for what no engine does anything with, and whose loss would change which data is
-// trained or where it is kept: `store`, and how `data` is split and read outside framework shoal.
-// `places`: which fields were given.
+// InvalidArgument for fields that no engine supports and that would change which data is trained or
+// where it is stored: `store`, and the format and split of `data` outside framework shoal.
+// `places`: the fields that were given.
 Status RefuseUnusedFields(const job::Job& job, const job::FieldLocations& places);
 
-// In a fixed order; none for an engine that is not known here. Only fields that differ from what
-// they are when left out.
+// The fields that the engine ignores and that differ from their defaults, in a fixed order. Empty
+// for an unknown engine.
 std::vector<UnusedField> UnusedFields(const job::Job& job, const std::string& engine);
 
 }  // namespace shoal::controller

@@ -58,7 +58,7 @@ bool ConsumeChanges(int fd, const std::string& name) {
     if (got <= 0) return changed;
     for (ssize_t at = 0; at < got;) {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-      // An overflowing queue says nothing of what was lost: anything may have changed.
+      // After a queue overflow any file may have changed.
       const bool overflow = (event->mask & IN_Q_OVERFLOW) != 0;
       if (overflow || name.empty() || (event->len > 0 && name == event->name)) changed = true;
       at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);

@@ -1,5 +1,5 @@
-// The kernel's word (inotify) that files of a directory change, so that nobody has to look again
-// and again. Used by the store (commits of other processes) and the log store (followed logs).
+// Notifications of file changes in a directory (inotify), in place of polling. Used by the store
+// (commits of other processes) and the log store (followed logs).
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,20 @@
 
 namespace shoal::controller {
 
-// Calls back from a thread of its own.
+// Watches on a thread of its own, which ends with the object.
 class FileWatch {
  public:
-  // `directory` must exist. `name`: the one file of interest, which may come and go; empty: all.
-  // `on_change` may be called without need, and at least once after every change.
+  // Starts watching `directory`, which must exist. `name`: the only file of interest, which may
+  // appear and disappear; empty: all files. `on_change` is called on the watching thread at least
+  // once after every change, and possibly without one.
   static Result<std::unique_ptr<FileWatch>> Start(const std::filesystem::path& directory,
                                                   std::string name,
                                                   std::function<void()> on_change);
   virtual ~FileWatch() = default;
 };
 
-// The descriptor alone, for an event loop: readable after a change; ConsumeChanges empties it and
-// says whether one of them was of interest.
+// The inotify descriptor alone, for an event loop: readable after a change. ConsumeChanges empties
+// it and returns true if a change concerned the file `name`, or any file if `name` is empty.
 Result<UniqueFd> OpenDirectoryWatch(const std::filesystem::path& directory);
 bool ConsumeChanges(int fd, const std::string& name);
 

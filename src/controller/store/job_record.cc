@@ -13,7 +13,7 @@ constexpr WallTime kNever{};
 
 Result<JobState> ReadState(const std::string& name) {
   const std::optional<JobState> state = job::ParseJobState(name);
-  if (!state) return InvalidArgument("\"" + name + "\" is not a state of a job");
+  if (!state) return InvalidArgument("\"" + name + "\" is not a job state");
   return *state;
 }
 
@@ -55,18 +55,18 @@ Status ApplyResized(const Event& event, JobRecord* record) {
   TRY_ASSIGN(const std::string role, GetString(event.body, "role"));
   TRY_ASSIGN(const int64_t replicas, GetInt(event.body, "replicas"));
   if (record->state != JobState::kPending)
-    return FailedPrecondition("job " + record->id + " does not wait any more");
+    return FailedPrecondition("job " + record->id + " is not queued any more");
   TRY_ASSIGN(job::Job job, job::FromJson(record->job));
   for (job::Role& one : job.roles) {
     if (one.name != role) continue;
     if (replicas > job::kMaxTasks) break;
     const int before = std::exchange(one.replicas, static_cast<int>(replicas));
-    one.min_replicas = one.min_replicas.value_or(before);  // it may go on shrinking and growing
-    one.max_replicas = one.max_replicas.value_or(before);  // as far as before
+    one.min_replicas = one.min_replicas.value_or(before);  // the original bounds remain
+    one.max_replicas = one.max_replicas.value_or(before);  // likewise
     record->job = job::ToJson(job);
     return Status::Ok();
   }
-  return InvalidArgument("role: there is none of this name and size");
+  return InvalidArgument("role: there is none with this name and size");
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ Result<TaskRecord> ParseTask(const json::object& object) {
   task.attempt = static_cast<int>(attempt);
   TRY_ASSIGN(const std::string state, GetString(object, "state"));
   const std::optional<job::TaskState> parsed = job::ParseTaskState(state);
-  if (!parsed) return InvalidArgument("\"" + state + "\" is not a state of a task");
+  if (!parsed) return InvalidArgument("\"" + state + "\" is not a task state");
   task.state = *parsed;
   if (const json::value* end = object.if_contains("end"); end != nullptr && end->is_object()) {
     TRY_ASSIGN(task.end, job::TaskEndFromJson(end->get_object()));
@@ -143,7 +143,7 @@ Status ApplyEvent(const Event& event, JobRecord* record) {
     TRY(ApplyState(event, state, record));
   } else {
     TRY_ASSIGN(const JobState state, ReadState(event.type));
-    if (job::IsFinal(state)) return InvalidArgument("an end is told by the event \"ended\"");
+    if (job::IsFinal(state)) return InvalidArgument("a final state needs the event \"ended\"");
     TRY(ApplyState(event, state, record));
   }
   record->last_seq = event.seq;

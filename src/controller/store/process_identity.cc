@@ -21,7 +21,8 @@ struct Stat {
   int64_t start_ticks = 0;
 };
 
-// proc(5): the name in parentheses may hold anything, so fields are counted from the last one.
+// The name in parentheses may contain anything (proc(5)), so fields are counted from the last
+// parenthesis.
 Result<Stat> ReadStat(const std::string& process) {
   TRY_ASSIGN(const std::string text, ReadFile("/proc/" + process + "/stat", 4096));
   size_t at = text.rfind(')');
@@ -47,13 +48,13 @@ Result<std::string> BootId() {
   return id;
 }
 
-// 0 where the kernel does not tell.
+// 0 if the kernel does not report it.
 int64_t PidNamespace() {
   struct stat info {};
   return ::stat("/proc/self/ns/pid", &info) == 0 ? static_cast<int64_t>(info.st_ino) : 0;
 }
 
-// False if /proc was mounted in another PID namespace: its numbers are then not ours.
+// False if /proc was mounted in another PID namespace, whose pids are not ours.
 bool ProcIsOurs() {
   char name[32];
   const ssize_t size = ::readlink("/proc/self", name, sizeof name);
@@ -67,13 +68,13 @@ std::filesystem::path LivenessLockPath(const std::filesystem::path& root,
           std::to_string(process.start_ticks));
 }
 
-// A record is data: its fields must not name a file elsewhere.
+// Records are untrusted: their fields must not name a file elsewhere.
 bool IsPlain(const ProcessIdentity& process) {
   return process.pid > 0 && !process.boot_id.empty() &&
          process.boot_id.find('/') == std::string::npos;
 }
 
-// Readers ask for a shared lock, so that they never look like a holder to each other.
+// Readers take a shared lock, so they never look like a holder to each other.
 bool IsLivenessLockHeld(const std::filesystem::path& root, const ProcessIdentity& process) {
   const auto file = OpenFile(LivenessLockPath(root, process), O_RDONLY);
   if (!file.ok()) return file.status().code() != Code::kNotFound;

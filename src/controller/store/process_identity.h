@@ -1,5 +1,5 @@
-// Whether the process that owned a job still lives, also if it runs in another PID namespace or on
-// another machine that shares the state home.
+// Liveness of the process that owns a job, also across PID namespaces and machines that share the
+// state home.
 #pragma once
 
 #include <filesystem>
@@ -12,22 +12,22 @@
 
 namespace shoal::controller {
 
-// Of the calling process.
+// The identity of the calling process.
 Result<ProcessIdentity> CurrentProcess();
 
-// True if `process` is, or was, in the calling process's PID namespace and boot: its pid may be
-// looked up and signalled. Of a record without a namespace the boot alone decides.
+// True if `process` has or had the calling process's PID namespace and boot, so its pid may be
+// looked up and signalled. For a record without a namespace the boot alone decides.
 bool SharesPids(const ProcessIdentity& process);
 
-// The boot and the PID namespace in one word, for a file's name or a column: what an earlier shoal
-// takes for the boot of another machine, whose processes it judges by their locks alone.
+// Boot id and PID namespace as one word, for a file name or a column. An earlier version of shoal
+// reads it as the boot id of another machine, whose processes it judges by their locks alone.
 std::string FormatProcessScope(const ProcessIdentity& process);
-// Reads FormatProcessScope's word, and a boot id alone.
+// Parses the word of FormatProcessScope, or a bare boot id.
 void ParseProcessScope(std::string_view realm, ProcessIdentity* process);
 
-// A lock by which every process that sees the state home can tell that this one lives: flock on
-// controllers/REALM-PID-START (between hosts on NFS from version 4 and the like). The kernel drops
-// it with the process. Destroying the mark removes the file.
+// A lock that shows every process with access to the state home that its holder lives: flock on
+// controllers/SCOPE-PID-START (between hosts on NFS from version 4 and similar file systems). The
+// kernel releases it when the process ends. The destructor removes the file.
 class LivenessLock {
  public:
   static Result<LivenessLock> Make(const std::filesystem::path& root,
@@ -44,23 +44,24 @@ class LivenessLock {
   UniqueFd file_;
 };
 
-// Whether a job's owner lives. Its mark's lock decides, wherever the owner runs; a mark that cannot
-// be opened counts as held. Only an owner of this PID namespace whose mark somebody has removed is
-// looked up by its pid and start time. A zombie is dead.
+// True if a job's owner lives. The lock decides, on whatever machine the owner runs; a file that
+// cannot be opened counts as locked. An owner of this PID namespace whose file was deleted is
+// looked up by pid and start time. A zombie is dead.
 bool IsAlive(const std::filesystem::path& root, const ProcessIdentity& process);
 
-// A process that owns jobs touches its mark so often ...
+// Interval at which the owner of jobs touches its lock file …
 inline constexpr Duration kLivenessRefreshInterval = std::chrono::seconds(5);
-// ... and one that has not for so long is frozen (Ctrl-Z, SIGSTOP, a paused container).
+// … and the age of the last touch from which it counts as frozen (Ctrl-Z, SIGSTOP, a paused
+// container).
 inline constexpr Duration kFrozenAfter = 3 * kLivenessRefreshInterval;
 void RefreshLivenessLock(const std::filesystem::path& root, const ProcessIdentity& self);
-// False if the owner has not touched its mark for kFrozenAfter when `self` touched its own. Both
-// are the file system's times, so the clocks of several machines do not matter. True if one of them
-// cannot be read.
+// False if the owner's last touch is older than kFrozenAfter relative to the last touch of `self`.
+// Both times come from the file system, so clocks of different machines do not matter. True if one
+// of them cannot be read.
 bool IsResponsive(const std::filesystem::path& root, const ProcessIdentity& owner,
                   const ProcessIdentity& self);
 
-// Removes the mark that a killed process has left.
+// Removes the lock file of a killed process.
 void RemoveLivenessLock(const std::filesystem::path& root, const ProcessIdentity& process);
 
 }  // namespace shoal::controller

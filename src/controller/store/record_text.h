@@ -1,5 +1,4 @@
-// What may stand in a record: JSON of UTF-8 strings. Used where records are written and read
-// (controller.cc, sqlite_store.cc).
+// Text encoding of records: JSON of UTF-8 strings. Used by controller.cc and sqlite_store.cc.
 #pragma once
 
 #include <string>
@@ -10,12 +9,12 @@
 
 namespace shoal::controller {
 
-// InvalidArgument that names the first string or field of a job that is not UTF-8
-// ("data[0].source") and shows it with its bytes escaped: such a record could never be read again.
+// InvalidArgument names the first string or field that is not UTF-8 ("data[0].source") and shows it
+// with escaped bytes. Such a record could not be read again.
 Status CheckUtf8(const json::object& job);
 
-// A record's text. What is not UTF-8 in it (an error message with a file's name, say) is replaced
-// by U+FFFD, so that what is stored can be read.
+// Serializes a record. Invalid UTF-8 (a file name in an error message, for example) is replaced by
+// U+FFFD, so the record stays readable.
 std::string RecordText(const json::object& body);
 
 }  // namespace shoal::controller

@@ -8,7 +8,7 @@ namespace {
 constexpr int kBusyMs = 10'000;
 constexpr size_t kMostShown = 10;
 
-// Jobs of which rows of a table are no JSON, with how many.
+// Jobs with rows of the table that are not JSON, with their numbers.
 Status FindBadRows(SqliteConnection* db, const char* table, std::vector<std::string>* damage) {
   TRY_ASSIGN(Statement select,
              db->Prepare(std::string("SELECT job, count(*) FROM ") + table +

@@ -1,4 +1,4 @@
-// What is damaged in the store's file, beyond what reading the jobs shows. Used by `shoal doctor`.
+// Finds damage in the store's file beyond unreadable jobs. Used by `shoal doctor`.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace shoal::controller {
 
-// One sentence each; none if the file is whole: its pages (SQLite's quick_check), and every event
-// and task is JSON. Reads all of it and changes nothing. An error if the file cannot be opened or
-// read.
+// One sentence per problem; empty if the file is intact, which means that its pages pass SQLite's
+// quick_check and every event and task is JSON. Reads the whole file and changes nothing. An error
+// if the file cannot be opened or read.
 Result<std::vector<std::string>> FindStoreDamage(const std::filesystem::path& database);
 
 }  // namespace shoal::controller

@@ -19,8 +19,8 @@ std::string SystemError(int error) {
   return error == 0 ? "" : " (" + std::generic_category().message(error) + ")";
 }
 
-// Of a file that could not be opened with this error. SQLite tells that of its last attempt, so
-// after a moment's EIO it may be any; these do not pass by themselves.
+// The code for a file that could not be opened with this error. SQLite reports the error of its
+// last attempt, which after a temporary EIO may be any; permanent errors keep their code.
 Code CannotOpenCode(int error) {
   for (const int lasting : {0, EACCES, EPERM, EROFS, EISDIR, ENOTDIR, ELOOP, EMFILE, ENFILE})
     if (error == lasting) return Code::kFailedPrecondition;
@@ -31,7 +31,7 @@ Code CannotOpenCode(int error) {
 
 Status LockedTooLong(const std::string& file) {
   return FailedPrecondition(file +
-                            ": another program holds the file locked for too long; see who with "
+                            ": another program holds the file locked for too long; find it with "
                             "`fuser` and try again");
 }
 
@@ -50,8 +50,8 @@ Status SqliteStatus(sqlite3* db, int result) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return DataLoss(file +
-                      ": the file is damaged or is no database; move it away (the jobs it "
-                      "recorded are then forgotten) and try again");
+                      ": the file is damaged or not a database; move it away (its job "
+                      "records are lost) and try again");
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return LockedTooLong(file);
@@ -60,12 +60,12 @@ Status SqliteStatus(sqlite3* db, int result) {
     case SQLITE_AUTH:
       return PermissionDenied(file +
                               ": the state of jobs cannot be written: permission denied; "
-                              "set SHOAL_HOME to a directory of yours");
+                              "set SHOAL_HOME to a writable directory");
     case SQLITE_CANTOPEN: {
       const int error = db == nullptr ? 0 : sqlite3_system_errno(db);
       return {CannotOpenCode(error), file + ": cannot be opened" + SystemError(error) +
-                                         "; is its directory there and writable? "
-                                         "Set SHOAL_HOME to another one if not"};
+                                         "; does its directory exist, and is it writable? "
+                                         "If not, set SHOAL_HOME to another one"};
     }
     case SQLITE_IOERR:
       return {Code::kUnknown, file + ": reading or writing failed (" + sqlite3_errstr(result) +
@@ -103,7 +103,7 @@ Result<bool> Statement::Step() {
 
 Status Statement::Run() {
   TRY_ASSIGN(const bool row, Step());
-  return row ? Internal("a statement gave a row that nobody asked for") : Status::Ok();
+  return row ? Internal("a statement returned an unexpected row") : Status::Ok();
 }
 
 std::string Statement::Text(int column) const {
@@ -114,8 +114,8 @@ std::string Statement::Text(int column) const {
 
 namespace {
 
-// SQLite takes a read that failed with EIO for a damaged file (SQLITE_IOERR_CORRUPTFS, then
-// SQLITE_CORRUPT), and a user who is told so moves away a file that is whole.
+// SQLite reports a read that failed with EIO as a damaged file (SQLITE_IOERR_CORRUPTFS, then
+// SQLITE_CORRUPT), and a user would move an intact file away.
 struct Methods : sqlite3_io_methods {
   const sqlite3_io_methods* plain = nullptr;
 };
@@ -127,7 +127,8 @@ int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 at) {
   return result == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : result;
 }
 
-// The same methods with our Read; SQLite has one set for databases and one for their journals.
+// Copies of SQLite's method tables with this Read; SQLite has one for databases and one for
+// journals.
 const sqlite3_io_methods* WithOurRead(const sqlite3_io_methods* plain) {
   static std::mutex mu;
   static std::array<Methods, 4> made;
@@ -143,10 +144,10 @@ const sqlite3_io_methods* WithOurRead(const sqlite3_io_methods* plain) {
   return plain;
 }
 
-// SQLite's own way to files, but for reads that fail, and for another thing: it syncs the directory
-// with the first commit of every process, in case it made the write-ahead log itself. Who opens a
-// log that is there has not made it (and who made it has synced the directory before the tables
-// came: MakeSchema), so its commits stay one sync.
+// SQLite's VFS with two changes: the errors of reads, and the directory sync that SQLite makes with
+// the first commit of each process in case it created the write-ahead log. A process that opens an
+// existing log did not create it, and its creator synced the directory before it made the tables
+// (MakeSchema), so each commit stays one sync.
 const char* VfsName() {
   static const sqlite3_vfs* const plain = sqlite3_vfs_find("unix");
   static sqlite3_vfs ours;
@@ -176,14 +177,14 @@ Result<SqliteConnection> SqliteConnection::Open(const std::filesystem::path& pat
   SqliteConnection handle;
   handle.db_.reset(db);
   if (result != SQLITE_OK) return SqliteStatus(db, result);
-  // After any error SQLite tries to open for reading alone, and would then tell of permissions.
+  // After any error SQLite opens the file read-only and would then report missing permissions.
   if (sqlite3_db_readonly(db, "main") == 1 && access(path.c_str(), W_OK) == 0)
     return Status(Code::kUnknown, path.string() +
                                       ": could not be opened for writing (disk I/O "
                                       "error); try again");
   sqlite3_busy_timeout(db, busy_timeout_ms);
-  // The last one out does not rewrite the file: that costs two syncs, and the next one reads the
-  // log as well. Every 1000 pages a commit does it anyway.
+  // No checkpoint when the last connection closes: it would cost two syncs, and the next process
+  // reads the log as well. A commit checkpoints every 1000 pages.
   sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   return handle;
 }

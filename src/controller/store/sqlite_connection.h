@@ -1,5 +1,5 @@
-// SQLite's connection and statements as owned objects with our errors. Used by sqlite_store.cc
-// only.
+// RAII wrappers for SQLite connections and statements with Status errors. Used by sqlite_store.cc
+// and sqlite_check.cc.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,8 @@ struct sqlite3_stmt;
 
 namespace shoal::controller {
 
-// One prepared statement in use: binds from 1, steps, reads columns from 0. Resets itself.
+// A prepared statement in use: parameters count from 1, columns from 0. The destructor resets it.
+// Must not outlive its connection.
 class Statement {
  public:
   Statement(sqlite3* db, sqlite3_stmt* statement) : db_(db), statement_(statement) {}
@@ -24,12 +25,12 @@ class Statement {
   Statement& operator=(Statement&&) = delete;
   ~Statement();
 
-  // The text must live until the last Step.
+  // Binds a parameter. The text must live until the last Step.
   Statement& Bind(int at, std::string_view text);
   Statement& Bind(int at, int64_t value);
-  // True: a row is there. False: done.
+  // Advances to the next row; false when there are no more.
   Result<bool> Step();
-  // For statements without rows.
+  // Executes a statement that returns no rows.
   Status Run();
   std::string Text(int column) const;
   int64_t Int(int column) const;
@@ -39,10 +40,10 @@ class Statement {
   sqlite3_stmt* statement_;
 };
 
-// What is said when others keep a file for longer than anybody waits.
+// The error after the busy timeout, when other processes hold the file locked.
 Status LockedTooLong(const std::string& file);
 
-// A connection. Not thread-safe.
+// A database connection. Not thread-safe.
 class SqliteConnection {
  public:
   static Result<SqliteConnection> Open(const std::filesystem::path& path, int busy_timeout_ms);
@@ -56,7 +57,7 @@ class SqliteConnection {
   std::unique_ptr<sqlite3, Close> db_;
 };
 
-// BEGIN IMMEDIATE; rolls back when destroyed before Commit.
+// A transaction (BEGIN IMMEDIATE). The destructor rolls back unless Commit succeeded.
 class Transaction {
  public:
   static Result<Transaction> Begin(SqliteConnection* db);
@@ -70,7 +71,7 @@ class Transaction {
   SqliteConnection* db_;
 };
 
-// The sentence for an SQLite result: what happened, what to do.
+// Converts an SQLite result code to a Status that says what failed and what to do.
 Status SqliteStatus(sqlite3* db, int result);
 
 }  // namespace shoal::controller

@@ -1,5 +1,5 @@
-// Three tables: events (the log), jobs and tasks (what the events made). Every write reads the job,
-// applies the events to the record as types.cc says, and writes both in one transaction.
+// Three tables: events (the log), and jobs and tasks (the derived state). Every write reads the
+// job, applies the events to its record (job_record.cc) and writes both in one transaction.
 
 #include "controller/store/sqlite_store.h"
 
@@ -65,8 +65,8 @@ CREATE TABLE tasks (
 PRAGMA user_version = 1;
 )sql";
 
-// Of those few jobs that say how long they are to be kept; stores of earlier shoals get it, too,
-// and read and write on.
+// Index of the few jobs with keep_records; stores of earlier versions get it, too, and stay
+// readable and writable for them.
 constexpr const char* kExpiring = R"sql(
 CREATE INDEX IF NOT EXISTS jobs_expiring ON jobs (ended)
   WHERE ended_flag = 1 AND json_extract(job, '$.limits.keep_records_ms') > 0
@@ -76,7 +76,7 @@ constexpr std::string_view kJobColumns =
     "SELECT id, name, state, reason, engine, job, result, owner_pid, owner_start, owner_boot, "
     "submitted, started, ended, last_seq, ord FROM jobs ";
 
-// A file of one byte beside the database: writing it tells the others of a commit.
+// A one-byte file beside the database; writing it notifies the other processes of a commit.
 std::string BellName(const std::filesystem::path& path) {
   return path.filename().string() + "-bell";
 }
@@ -84,7 +84,7 @@ std::string BellName(const std::filesystem::path& path) {
 int64_t Micros(WallTime time) { return time.time_since_epoch().count(); }
 WallTime Wall(int64_t micros) { return WallTime(std::chrono::microseconds(micros)); }
 
-// A field of a row that holds a JSON object; what is wrong with it goes into the record.
+// Reads a column with a JSON object; a parse error becomes the record's damage.
 json::object ReadField(const Statement& row, int column, const char* name, JobRecord* job) {
   Result<json::object> object = ParseJsonObject(row.Text(column));
   if (object.ok()) return std::move(*object);
@@ -141,16 +141,16 @@ class SqliteStore final : public Store {
   StoreCounters counters() const override { return {synced_, written_}; }
 
  private:
-  // All with mu_ held.
+  // The methods below require mu_.
   Result<JobRecord> Load(const std::string& id);
   Result<std::vector<JobRecord>> Select(const JobQuery& query);
   Status Save(const JobRecord& job);
-  Status SaveSpec(const JobRecord& job);  // which Save leaves as it is
+  Status SaveSpec(const JobRecord& job);  // not written by Save
   Status ApplyAll(std::span<const Event> events, JobRecord* job);
   Status InsertEvent(const std::string& id, const Event& event);
   Status UpsertTask(const std::string& id, const Event& event);
   Status SetDurability(Durability durability);
-  // After a commit: counts it and tells who watches.
+  // Counts a commit and notifies watchers.
   void Committed(Durability durability);
 
   std::mutex mu_;
@@ -164,14 +164,14 @@ class SqliteStore final : public Store {
 
 Status SqliteStore::SetDurability(Durability durability) {
   if (durability == durability_) return Status::Ok();
-  // In WAL mode NORMAL writes the commit without syncing it; the next FULL commit syncs both.
+  // In WAL mode NORMAL writes the commit without a sync; the next FULL commit syncs both.
   TRY(db_.Execute(durability == Durability::kSynced ? "PRAGMA synchronous = FULL"
                                                     : "PRAGMA synchronous = NORMAL"));
   durability_ = durability;
   return Status::Ok();
 }
 
-// The write-ahead log itself will not do as a bell: it changes before the commit can be seen.
+// The write-ahead log cannot serve as the notification: it changes before the commit is visible.
 void SqliteStore::Committed(Durability durability) {
   ++(durability == Durability::kSynced ? synced_ : written_);
   (void)WriteAllAt(bell_.get(), "\n", 0);
@@ -382,7 +382,7 @@ Result<JobRecord> SqliteStore::FindJob(std::string_view prefix) {
   }
   std::string names;
   for (size_t i = 0; i < found.size() && i < 5; ++i) names += (i == 0 ? "" : ", ") + found[i].id;
-  return InvalidArgument(fmt::format("{} may be any of {}{}; give more of its name", prefix, names,
+  return InvalidArgument(fmt::format("{} matches {}{}; give a longer prefix", prefix, names,
                                      found.size() > 5 ? " …" : ""));
 }
 
@@ -420,7 +420,7 @@ Result<std::vector<TaskRecord>> SqliteStore::ListTasks(const std::string& id) {
     const Result<json::object> body = ParseJsonObject(select.Text(0));
     Result<TaskRecord> task = body.ok() ? ParseTask(*body) : body.status();
     if (task.ok()) tasks.push_back(std::move(*task));
-    if (!task.ok()) LogWarning("a task of job {} is left out: {}", id, task.status().message());
+    if (!task.ok()) LogWarning("skipped a task of job {}: {}", id, task.status().message());
   }
 }
 
@@ -460,8 +460,8 @@ Result<int64_t> SchemaVersion(SqliteConnection* db) {
   return row ? version.Int(0) : 0;
 }
 
-// A log is an index in memory that only processes of one machine share: on a file system of several
-// the store goes without (sqlite.org/wal.html, "Disadvantages", 2).
+// The WAL's index is shared memory of one machine, so a file system that several machines share
+// needs another mode (sqlite.org/wal.html, "Disadvantages", 2).
 Status SetJournal(SqliteConnection* db, bool several_machines) {
   return db->Execute(several_machines ? "PRAGMA journal_mode = DELETE"
                                       : "PRAGMA journal_mode = WAL");
@@ -471,15 +471,15 @@ Status MakeSchema(SqliteConnection* db, const std::filesystem::path& directory,
                   bool several_machines) {
   TRY(SetJournal(db, several_machines));
   TRY_ASSIGN(Transaction transaction, Transaction::Begin(db));
-  // Whoever sees the tables may rely on the files' names as well (sqlite_handle.cc).
+  // A process that sees the tables may rely on synced file names (sqlite_connection.cc).
   TRY(SyncDirectory(directory));
   TRY(db->Execute(kSchema));
   TRY(db->Execute(kExpiring));
   return transaction.Commit();
 }
 
-// Who looks whether there are tables (LOCK_SH), and who makes them (LOCK_EX): SQLite gives up at
-// once, without its timeout, where a file becomes a log-keeping one while another reads it.
+// Locks for checking (LOCK_SH) and creating (LOCK_EX) the tables: SQLite fails at once, without its
+// timeout, while a file is converted to WAL and another process reads it.
 Status Lock(int bell, int how, int timeout_ms, const std::filesystem::path& path) {
   const TimePoint end = RealClock::Get()->Now() + std::chrono::milliseconds(timeout_ms);
   while (::flock(bell, how | LOCK_NB) != 0) {
@@ -490,7 +490,7 @@ Status Lock(int bell, int how, int timeout_ms, const std::filesystem::path& path
   return Status::Ok();
 }
 
-// The version of the tables, which are made first if there are none.
+// Version of the schema; creates the tables if there are none.
 Result<int64_t> EnsureSchema(SqliteConnection* db, int bell, const std::filesystem::path& path,
                              int timeout_ms, bool several_machines) {
   TRY(Lock(bell, LOCK_SH, timeout_ms, path));
@@ -503,11 +503,10 @@ Result<int64_t> EnsureSchema(SqliteConnection* db, int bell, const std::filesyst
   return SchemaVersion(db);
 }
 
-// What jobs are told holds secrets (`env`), so the files are this user's alone, also in a directory
-// that others may enter and under every umask. SQLite gives the files that it makes later the mode
-// of the database. Gives the bell.
+// Job records hold secrets (`env`), so the files are private to the user in every directory and
+// under every umask. SQLite gives later files the database's mode. Returns the notification file.
 Result<UniqueFd> MakePrivate(const std::filesystem::path& path) {
-  const std::string advice = "set SHOAL_HOME to a directory of yours";
+  const std::string advice = "set SHOAL_HOME to a writable directory";
   if (const Status own = CheckOwnDirectory(path.parent_path()); !own.ok())
     return Status(own.code(), own.message() + "; or " + advice);
   TRY(OpenPrivateFile(path, O_RDWR).status());
@@ -524,7 +523,7 @@ Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
   if (const Status made = MakeDirectories(path.parent_path(), 0700); !made.ok()) {
     const bool denied = made.code() == Code::kPermissionDenied;
     return Status(denied ? Code::kPermissionDenied : Code::kFailedPrecondition,
-                  made.message() + "; set SHOAL_HOME to a directory of yours");
+                  made.message() + "; set SHOAL_HOME to a writable directory");
   }
   TRY_ASSIGN(UniqueFd bell, MakePrivate(path));
   TRY_ASSIGN(SqliteConnection db, SqliteConnection::Open(path, options.busy_timeout_ms));
@@ -532,15 +531,19 @@ Result<std::unique_ptr<Store>> OpenOnce(const std::filesystem::path& path,
   TRY_ASSIGN(const int64_t version,
              EnsureSchema(&db, bell.get(), path, options.busy_timeout_ms, several));
   if (version != kSchemaVersion) {
-    return FailedPrecondition(fmt::format(
-        "{}: has version {} of the tables, this shoal knows version {}; use a newer shoal, or set "
-        "SHOAL_HOME to another directory",
-        path.string(), version, kSchemaVersion));
+    return FailedPrecondition(
+        fmt::format("{}: has version {} of the tables, this shoal supports version {}; use a newer "
+                    "shoal, or set "
+                    "SHOAL_HOME to another directory",
+                    path.string(), version, kSchemaVersion));
   }
-  // One that an earlier shoal made with a log changes when nobody else has it open.
+  // A file that an earlier version created with a WAL is converted when no other process has it
+  // open.
   if (several && !SetJournal(&db, true).ok())
-    LogInfo("{}: still keeps a log, which machines cannot share; others have it open",
-            path.string());
+    LogInfo(
+        "{}: still uses a write-ahead log, which machines cannot share: other processes have it "
+        "open",
+        path.string());
   TRY(db.Execute("PRAGMA synchronous = FULL"));
   TRY(db.Execute(kExpiring));
   ::flock(bell.get(), LOCK_UN);

@@ -12,14 +12,14 @@
 namespace shoal::controller {
 
 struct SqliteOptions {
-  int busy_timeout_ms = 10'000;   // how long to wait for another process's commit
-  bool several_machines = false;  // share it; also if its file system is a network's
-  Duration disk_patience = std::chrono::seconds(10);  // with a disk that fails, when it is opened
+  int busy_timeout_ms = 10'000;   // wait for locks of other processes
+  bool several_machines = false;  // shared by several machines; implied by a network file system
+  Duration disk_patience = std::chrono::seconds(10);  // retries of disk errors while opening
 };
 
-// Opens or makes the store (WAL; a synced commit is one fsync; where several machines share it a
-// rollback journal, some more). One clear sentence where the disk
-// is full, the file is damaged, locked for too long, not writable, or made by a newer version.
+// Opens or creates the store. Uses a WAL, in which a synced commit is one fsync; with several
+// machines a rollback journal, which costs more. Errors say whether the disk is full or the file
+// damaged, locked for too long, not writable, or made by a newer version.
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::filesystem::path& path,
                                                const SqliteOptions& options = {});
 

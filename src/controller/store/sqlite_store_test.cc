@@ -1,4 +1,4 @@
-// What is SQLite's own: damaged, locked, full and foreign files.
+// Behaviour specific to SQLite: damaged, locked, full and foreign files.
 
 #include "controller/store/sqlite_store.h"
 
@@ -33,11 +33,11 @@ TEST_F(SqliteStoreTest, GarbageIsToldApart) {
   const auto store = OpenSqliteStore(path_);
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.status().code(), Code::kDataLoss);
-  EXPECT_THAT(store.status().message(), HasSubstr("damaged or is no database; move it away"));
+  EXPECT_THAT(store.status().message(), HasSubstr("damaged or not a database; move it away"));
   EXPECT_THAT(store.status().message(), HasSubstr(path_.string()));
 }
 
-// Who is told so moves the file away, and with it all jobs that it holds.
+// A user would then move the file away with all its jobs.
 TEST_F(SqliteStoreTest, AReadThatFailedIsNotTakenForDamage) {
   ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({"a", "a", "local", {{"a", "b"}}, {}, {}}).ok());
   ASSERT_TRUE(SetFaults("store.read=EIO@1").ok());
@@ -66,7 +66,7 @@ TEST_F(SqliteStoreTest, ARecordThatCannotBeReadHidesNoOther) {
   for (const char* id : {"good", "bad"})
     ASSERT_TRUE((*OpenSqliteStore(path_))->Submit({id, id, "local", {{"a", "b"}}, {}, {}}).ok());
   {
-    // As an earlier shoal left it: a byte that is not UTF-8.
+    // As stored by an earlier version: a byte that is not UTF-8.
     auto db = SqliteConnection::Open(path_, 1);
     ASSERT_TRUE(db->Execute("UPDATE jobs SET job = CAST(X'7b2261223a22e9227d' AS TEXT), name = "
                             "CAST(X'e9' AS TEXT) WHERE id = 'bad'")

@@ -1,8 +1,7 @@
-// Where jobs are remembered: an append-only event log and the state derived from it.
+// The store of jobs: an append-only event log and the state derived from it.
 //
-// The controller writes it, every command reads it. Several `shoal` processes share one store. The
-// embedded one is SQLite (sqlite_store.h); a server's will be PostgreSQL. One contract suite
-// (store_contract_test.cc) runs over all of them.
+// The controller writes it, every command reads it, and several `shoal` processes share it. The
+// embedded one is SQLite (sqlite_store.h). store_contract_test.cc runs over every implementation.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +17,9 @@
 
 namespace shoal::controller {
 
-// kSynced: survives a power cut once the call has returned. kWritten: survives the death of every
-// process, and a power cut from the next synced commit on; for what another commit repeats or what
-// the job's directory can tell again.
+// kSynced: durable after a power cut once the call has returned. kWritten: survives the death of
+// every process, and a power cut from the next synced commit on; for events that a later commit
+// repeats or that can be restored from the job's directory.
 enum class Durability : uint8_t { kSynced, kWritten };
 
 struct NewJob {
@@ -33,9 +32,9 @@ struct NewJob {
 };
 
 struct JobQuery {
-  bool ended = true;       // with those that have ended
-  bool unfinished = true;  // with those that have not
-  int limit = 1000;        // the newest so many
+  bool ended = true;       // include ended jobs
+  bool unfinished = true;  // include unfinished jobs
+  int limit = 1000;        // at most this many, newest first
 };
 
 struct StoreCounters {
@@ -43,54 +42,54 @@ struct StoreCounters {
   uint64_t written_commits = 0;
 };
 
-// Thread-safe. Every method that writes is one transaction: all of it or nothing. A record of which
-// something cannot be read is given with what can (JobRecord::damage) and hides no other: tasks
-// that cannot be read are left out, an event's body is then {"unreadable": why}.
+// Thread-safe. Every writing method is one transaction. A record that is partly unreadable is
+// returned with its readable parts (JobRecord::damage) and does not hide other records: unreadable
+// tasks are omitted, and the body of an unreadable event is {"unreadable": why}.
 class Store {
  public:
   virtual ~Store() = default;
 
-  // The job with its first event ("submitted"), in one synced commit. AlreadyExists;
-  // InvalidArgument if the job holds what is not UTF-8 (record_text.h).
+  // Stores the job with its first event ("submitted") in one synced commit. AlreadyExists;
+  // InvalidArgument if the job contains text that is not UTF-8 (record_text.h).
   virtual Status Submit(const NewJob& job) = 0;
 
-  // Appends in order and applies each event. NotFound; FailedPrecondition if the job had ended
-  // (notes excepted): then nothing of the call is kept.
+  // Appends the events in order and applies each. NotFound; FailedPrecondition if the job had ended
+  // (notes excepted), which discards the whole call.
   virtual Status Append(const std::string& id, std::span<const Event> events,
                         Durability durability) = 0;
 
-  // Appends what `decide` gives for the jobs that have not ended (oldest first), taken while nobody
-  // else can write: so two processes never both give away the last of what there is. `decide` may
-  // give nothing and must not call the store.
+  // Appends the events that `decide` returns for the unfinished jobs (oldest first). `decide` runs
+  // while no other process can write, so two processes never allocate the same resources. It may
+  // return no events and must not call the store.
   using Decide = std::function<std::vector<Event>(const std::vector<JobRecord>& unfinished)>;
   virtual Status AppendDecided(const std::string& id, const Decide& decide,
                                Durability durability) = 0;
 
-  // Changes the job's owner from exactly `from` to `to`; false if it is another's meanwhile or the
-  // job has ended. So only one of several processes repairs a job that was left behind.
+  // Changes the job's owner from `from` to `to`; false if the owner differs from `from` or the job
+  // has ended. Ensures that only one process recovers a job.
   virtual Result<bool> ClaimOwnership(const std::string& id, const ProcessIdentity& from,
                                       const ProcessIdentity& to, WallTime time) = 0;
 
-  // The job with all its events, for good. NotFound; FailedPrecondition if it has not ended.
+  // Deletes the job with all its events. NotFound; FailedPrecondition if it has not ended.
   virtual Status Remove(const std::string& id) = 0;
-  // Ids of jobs that ended at least their limits.keep_records ago, oldest first; those whose file
-  // does not say are kept. O(jobs that say it).
+  // Ids of jobs that ended at least their limits.keep_records ago, oldest first. Jobs without the
+  // field are kept. O(jobs with the field).
   virtual Result<std::vector<std::string>> ListExpired(WallTime now) = 0;
 
   virtual Result<JobRecord> GetJob(const std::string& id) = 0;
-  // The one job whose id begins with `prefix` (a whole id always wins). Of several the
-  // only one that has not ended. NotFound; InvalidArgument names some of them if there are more.
+  // The job whose id begins with `prefix`; an exact match takes precedence, then the only
+  // unfinished one of several. NotFound; InvalidArgument lists some of several matches.
   virtual Result<JobRecord> FindJob(std::string_view prefix) = 0;
   // Newest first.
   virtual Result<std::vector<JobRecord>> ListJobs(const JobQuery& query) = 0;
-  // By role in the order in which they were first heard of, then index.
+  // Ordered by role, in the order of their first events, then by index.
   virtual Result<std::vector<TaskRecord>> ListTasks(const std::string& id) = 0;
-  // Events with seq > `after`, at most `limit`.
+  // At most `limit` events with seq > `after`.
   virtual Result<std::vector<Event>> ReadEvents(const std::string& id, int64_t after,
                                                 int limit) = 0;
 
-  // Calls `on_change` from a thread of the store after commits, of this process or another. It may
-  // be called without need, never too seldom. Destroying the watcher ends the calls.
+  // Calls `on_change` on a thread of the store after each commit of this or another process, and
+  // possibly without one. Calls end with the destruction of the watcher.
   class Watcher {
    public:
     virtual ~Watcher() = default;

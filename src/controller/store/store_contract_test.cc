@@ -1,5 +1,5 @@
-// What every Store must do, whatever it keeps its jobs in. A new store joins by one line at the
-// end of this file.
+// The contract of every Store implementation. A new one is added by one line at the end of this
+// file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace shoal::controller {
 namespace {
 
-// Opens the same store again and again, as several processes would.
+// Opens the same store several times, as several processes would.
 struct StoreKind {
   const char* name;
   Result<std::unique_ptr<Store>> (*open)(const std::filesystem::path& place);
@@ -38,7 +38,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   Status Append(const std::string& id, const Event& event) {
     return store_->Append(id, {&event, 1}, Durability::kWritten);
   }
-  // Takes the job through its states to the end.
+  // Moves the job through its states to the end.
   void Finish(const std::string& id, JobState state) {
     const std::vector<Event> events = {
         StateEvent(At(101), JobState::kAdmitted, ""), StateEvent(At(102), JobState::kStarting, ""),
@@ -234,7 +234,7 @@ TEST_P(StoreContract, DecisionsOfTwoProcessesSeeEachOther) {
   constexpr int kJobs = 12;
   for (int i = 0; i < kJobs; ++i)
     ASSERT_TRUE(store_->Submit(SomeJob("j-" + std::to_string(i))).ok());
-  // Five places; every job asks for one, from two stores at once.
+  // Five slots; every job asks for one, from two stores at once.
   const std::unique_ptr<Store> other = Open();
   const auto ask = [&](Store* store, const std::string& id) {
     return store->AppendDecided(
@@ -273,7 +273,7 @@ TEST_P(StoreContract, CommitsOfOthersAreToldWhenTheyCanBeSeen) {
     const int before = told;
     const Event note = NoteEvent(At(i), "n");
     ASSERT_TRUE(other->Append("a-1", {&note, 1}, Durability::kSynced).ok());
-    // Until the word of just this commit comes; ctest's time limit ends a wait in vain.
+    // Waits for the notification of this commit; ctest's time limit bounds the wait.
     for (int now = before; seen.load() < 1 + i; now = told) told.wait(now);
   }
 }

@@ -29,6 +29,7 @@
 #include "engine/process/spawn.h"
 #include "engine/process/task_process.h"
 #include "engine/tasks/job_files.h"
+#include "job/execution/job_dir.h"
 #include "net/address.h"
 
 namespace shoal::engine::marathon {
@@ -214,7 +215,7 @@ class Executor {
     (void)ReadEnd(child.process.pidfd.get(), child.process.pid, child.process.start_ticks, &status);
     if (IsCoordinator(role_)) {  // its published address is no longer valid
       std::error_code ignored;
-      fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+      fs::remove(job::JobDir(job_dir_).coordinator(), ignored);
     }
     const fs::path log = TaskLogPath(job_dir_, role_, child.life.key.second);
     slot_->table.OnEnded(child.life, Now(), DecodeWaitStatus(status),

@@ -17,6 +17,7 @@
 #include "engine/marathon/marathon_helper.h"
 #include "host/cgroup/cgroup.h"
 #include "host/process/process_usage.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 
 namespace shoal::engine::marathon {
@@ -54,8 +55,7 @@ std::optional<int> RunningIndex(const std::string& job_dir, const std::string& r
 }
 
 Result<job::Health> HealthOf(const std::string& job_dir, const std::string& role) {
-  TRY_ASSIGN(const std::string text,
-             ReadFile(std::filesystem::path(job_dir) / "job.json", kMaxJob));
+  TRY_ASSIGN(const std::string text, ReadFile(job::JobDir(job_dir).job(), kMaxJob));
   TRY_ASSIGN(const job::Job job, job::FromJsonText(text));
   const job::Role* const found = job.FindRole(role);
   return found == nullptr ? job::Health() : found->health;

@@ -35,6 +35,7 @@
 #include "engine/slurm/slurm_helper.h"
 #include "engine/slurm/step_runner.h"
 #include "engine/tasks/job_files.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::engine::slurm {
 namespace {
@@ -199,7 +200,7 @@ class Agent {
     }
     if (!before) return Status::Ok();
     std::error_code ignored;
-    fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+    fs::remove(job::JobDir(job_dir_).coordinator(), ignored);
     table_.MarkRunningLost(Now(), "was lost with its allocation; Slurm has started the job again");
     return Status::Ok();
   }
@@ -264,7 +265,7 @@ class Agent {
     const bool coordinator = IsCoordinator(life.key.first);
     if (coordinator) {  // its published address is no longer valid
       std::error_code ignored;
-      fs::remove(fs::path(job_dir_) / "coordinator.json", ignored);
+      fs::remove(job::JobDir(job_dir_).coordinator(), ignored);
     }
     const bool decided = coordinator && !IsLoss(end);
     const bool saved = decided && saving_;
@@ -273,7 +274,7 @@ class Agent {
                    words.empty() ? ReadTail(log, kLogTail).value_or("") : words);
     if (saved) return Requeue();
     // The job is over. Do not wait for the controller to say so: it may be absent.
-    if (decided && fs::exists(fs::path(job_dir_) / "verdict.json")) {
+    if (decided && fs::exists(job::JobDir(job_dir_).verdict())) {
       closing_ = true;
       table_.StopAll(Now() + desired_state_.grace, false);
     }
@@ -298,10 +299,10 @@ class Agent {
 
   // Tells the next coordinator to resume from the suspension (rendezvous/bootstrap/job_files.h).
   void CountResume() {
-    const fs::path path = fs::path(job_dir_) / "resumes";
+    const fs::path path = job::JobDir(job_dir_).resumes();
     const int resumes = std::atoi(ReadFile(path, 64).value_or("0").c_str());
     std::error_code ignored;
-    fs::remove(fs::path(job_dir_) / "verdict.json", ignored);
+    fs::remove(job::JobDir(job_dir_).verdict(), ignored);
     (void)WriteFileAtomically(path, std::to_string(resumes + 1) + "\n", 0600, true);
   }
 

@@ -4,13 +4,14 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::engine {
 
 Result<CoordinatorLocation> ReadCoordinatorLocation(const std::string& job_id,
                                                     const std::string& job_dir) {
   constexpr size_t kMaxFile = 4096;
-  const std::filesystem::path path = std::filesystem::path(job_dir) / "coordinator.json";
+  const std::filesystem::path path = job::JobDir(job_dir).coordinator();
   auto text = ReadFile(path, kMaxFile);
   if (!text.ok()) {
     if (text.status().code() != Code::kNotFound) return text.status();

@@ -6,11 +6,12 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::engine {
 
 std::filesystem::path EngineDir(const std::string& job_dir) {
-  return std::filesystem::path(job_dir) / "engine";
+  return job::JobDir(job_dir).engine();
 }
 
 std::filesystem::path TaskLogPath(const std::string& job_dir, const std::string& role, int index) {

@@ -13,7 +13,7 @@
 namespace shoal::job {
 namespace {
 
-// A role's tasks beyond this are one line in the table; --json names them all.
+// The table prints at most this many tasks per role and summarizes the rest; --json lists all.
 constexpr int kListedTasks = 16;
 
 std::string FormatCpu(double cpu) {
@@ -22,7 +22,7 @@ std::string FormatCpu(double cpu) {
   return buffer;
 }
 
-// As a shell would need it, for reading, not for running.
+// Shell quoting, for display only.
 std::string Quoted(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -240,7 +240,7 @@ bool LooksSecret(const std::string& variable) {
     }
     return false;
   };
-  // Where a secret lies is none.
+  // The reference to a secret is not secret itself.
   for (const std::string_view place : {"_FILE", "_PATH", "_DIR", "_file", "-file", "_path"}) {
     if (variable.ends_with(place)) return false;
   }
@@ -292,7 +292,7 @@ Result<Plan> MakePlan(const Job& job) {
     task.role = role.name;
     task.command = job.CommandOf(role);
     if (task.command.empty() && !job.image.empty()) {
-      // What it is only the daemon or a registry knows.
+      // The entry point is known only to the daemon or the registry.
       task.command = {"{" + job.image + "'s own entry point}"};
       task.command.insert(task.command.end(), role.args.begin(), role.args.end());
     } else if (task.command.empty()) {
@@ -328,7 +328,7 @@ std::string RestartText(const Role& role) {
            std::string(NameOf(role.restart.scope));
   }
   out += ".\n";
-  // What comes before that.
+  // The preceding steps.
   std::string rules;
   for (const ExitRule& rule : role.on_exit)
     rules += "; " + rule.code + ": " + std::string(NameOfValue(kEndActions, rule.action));
@@ -367,7 +367,7 @@ std::string SuspendText(const Role& role) {
 
 std::string ScheduleText(const Schedule& schedule) {
   if (schedule.cron.empty()) return "";
-  return "Scheduled, once `shoal schedule` has said so: " + schedule.cron + ", " +
+  return "Schedule, once registered with `shoal schedule`: " + schedule.cron + ", " +
          schedule.time_zone + (schedule.enabled ? "" : ", not enabled") +
          (schedule.concurrency == Concurrency::kAllow ? ", beside runs that are not over"
                                                       : ", unless the run before is not over") +

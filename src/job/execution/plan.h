@@ -1,8 +1,8 @@
-// The plan: a job's roles as the tasks that will exist, each with its command, environment and
-// resources; and how people and programs see it (`shoal plan`).
+// The plan of a job: its tasks with their commands, environments and resources, and the output of
+// `shoal plan`.
 //
-// Made from a validated Job by `shoal plan`, the queue (totals) and the coordinator (tasks). The
-// order is the file's roles, then the index; a pure function of the job.
+// A pure function of a validated Job, used by `shoal plan`, the queue (totals) and the coordinator
+// (tasks). Tasks are ordered by role as in the file, then by index.
 #pragma once
 
 #include <map>
@@ -18,8 +18,9 @@ namespace shoal::job {
 struct PlannedTask {
   std::string role;
   int index = 0;
-  std::vector<std::string> command;        // the role's, else the job's; "@shoal" not yet replaced
-  std::map<std::string, std::string> env;  // the job's, the role's over it; secrets and all
+  std::vector<std::string> command;  // the role's, else the job's; "@shoal" is not yet resolved
+  std::map<std::string, std::string>
+      env;  // the job's variables overridden by the role's; contains secrets
   Resources resources;
   std::vector<Port> ports;
   int processes = 1;
@@ -28,27 +29,27 @@ struct PlannedTask {
 
 struct Plan {
   std::vector<PlannedTask> tasks;
-  Resources total;  // of all tasks; the coordinator itself is not counted
+  Resources total;  // sum over all tasks, without the coordinator
 };
 
-// InvalidArgument if a task has no command or there are more than kMaxTasks; ParseJob has checked
-// both already, a Job made by other means may not have been.
+// InvalidArgument if a task has no command or the job has more than kMaxTasks tasks. Jobs from
+// ParseJob pass; a Job made by other means may fail.
 Result<Plan> MakePlan(const Job& job);
 
-// The table that `shoal plan` prints: tasks with resources, ports and command, totals, success
-// rule, and the environment by role. Values of variables that look like secrets are not shown.
+// The text that `shoal plan` prints: tasks with resources, ports and command, totals, success rule,
+// and the environment of each role. Values of secret-looking variables are hidden.
 std::string PrintPlan(const Job& job, const Plan& plan);
-// The same as JSON; likewise without secrets.
+// The same as JSON, with the same values hidden.
 json::object PlanToJson(const Job& job, const Plan& plan);
 
-// True for the name of a variable or option whose value is never shown: a word of it (between
-// characters that are no letters or digits, in any case) is KEY, PASS or PRIVATE or ends with
-// TOKEN, SECRET, PASSWORD, PASSWD, CREDENTIAL or APIKEY.
+// True for a variable or option whose value must not be shown. The name is split into words at
+// characters other than letters and digits; it is secret if a word, in any case, is KEY, PASS or
+// PRIVATE or ends in TOKEN, SECRET, PASSWORD, PASSWD, CREDENTIAL or APIKEY.
 bool LooksSecret(const std::string& variable);
-// The text with the passwords of its URLs ("s3://user:password@host") replaced by ***.
+// Replaces passwords in URLs ("s3://user:password@host") with ***.
 std::string HideSecrets(const std::string& text);
 
-// Names as they stand in job files.
+// Names as in job files.
 std::string_view NameOf(Framework framework);
 std::string_view NameOf(RestartWhen when);
 std::string_view NameOf(RestartScope scope);

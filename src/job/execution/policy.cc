@@ -11,7 +11,7 @@
 namespace shoal::job {
 namespace {
 
-// What the tasks of the rule's roles amount to.
+// Outcomes of the tasks in the rule's roles, added up.
 struct Tally {
   int going = 0;
   int succeeded = 0;
@@ -49,7 +49,7 @@ void Count(const TaskOutcome& task, Tally* tally) {
     case Outcome::kFailed:
     case Outcome::kStopped:
       ++tally->bad;
-      // A failure tells more than a task that was stopped.
+      // A failure explains more than a stopped task does.
       if (tally->first_bad == nullptr ||
           (tally->first_bad->outcome == Outcome::kStopped && task.outcome == Outcome::kFailed)) {
         tally->first_bad = &task;
@@ -147,7 +147,7 @@ bool IsBad(const TaskOutcome& task) {
   return task.outcome == Outcome::kFailed || task.outcome == Outcome::kStopped;
 }
 
-// Without those whom an elastic role does without.
+// The outcomes without the failed and stopped tasks that an elastic role tolerates.
 std::vector<TaskOutcome> WithoutMissing(const Job& job, std::vector<TaskOutcome> tasks) {
   const Success& rule = job.success;
   for (const Role& role : job.roles) {
@@ -212,7 +212,7 @@ std::optional<int> Number(std::string_view text) {
   return value;
 }
 
-// What `policy.limit` is counted for.
+// The scope of `policy.limit`, for messages.
 std::string Subject(const Restart& policy) {
   switch (policy.scope) {
     case RestartScope::kTask:
@@ -232,7 +232,7 @@ RestartDecision DecideByRule(const Restart& policy, EndAction action, const Rest
   switch (action) {
     case EndAction::kIgnore:
       decision.ignored = true;
-      decision.reason = "taken for a good end, as " + rule + " says";
+      decision.reason = "treated as success, as " + rule + " says";
       return decision;
     case EndAction::kFail:
       decision.reason = "not restarted, as " + rule + " says";
@@ -314,7 +314,7 @@ bool LineMatches(std::string_view pattern, std::string_view line) {
     pattern.remove_prefix(star + 1);
     star = pattern.find('*');
     if (star == std::string_view::npos) return line.ends_with(pattern);
-    // The first place will do: what follows has the more room.
+    // The earliest match suffices: it leaves the most text for the remaining parts.
     const size_t at = line.find(pattern.substr(0, star));
     if (at == std::string_view::npos) return false;
     line.remove_prefix(at + star);

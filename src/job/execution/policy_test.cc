@@ -142,8 +142,8 @@ std::vector<TaskOutcome> Tasks(const std::vector<Outcome>& workers, Outcome serv
   return tasks;
 }
 
-// Against a second, brute-force telling of the rules: a verdict is decided exactly when every way
-// the going tasks may still end gives the same one.
+// Compares with a brute-force formulation of the rules: a verdict is decided exactly when all
+// possible outcomes of the unfinished tasks lead to the same one.
 TEST(Judge, IsDecidedExactlyWhenNothingCanChangeIt) {
   EXPECT_TRUE(rc::check([] {
     const auto n = *rc::gen::inRange<size_t>(1, 6);
@@ -319,7 +319,7 @@ TEST(Rules, CodesSignalsAndClasses) {
   EXPECT_FALSE(MatchesEnd(*ParseExitMatch("1-255"), OutOfMemory("")));
 }
 
-// By the slowest way that is sure: every way to let the stars stand for text.
+// Reference implementation: tries every text for every star.
 bool SlowMatch(std::string_view pattern, std::string_view line) {
   if (pattern.empty()) return line.empty();
   if (pattern[0] != '*') {

@@ -129,12 +129,12 @@ std::string Describe(const TaskEnd& end) {
     case EndKind::kExit:
       if (end.exit_code == 0) return "ended well";
       if (end.exit_code > 128 && sigabbrev_np(end.exit_code - 128) != nullptr) {
-        return "exited with " + std::to_string(end.exit_code) + ", which a shell says for " +
+        return "exited with " + std::to_string(end.exit_code) + ", which a shell reports for " +
                SignalName(end.exit_code - 128);
       }
       if (end.exit_code == 126 || end.exit_code == 127) {
         return "exited with " + std::to_string(end.exit_code) +
-               ", which a shell says for a program that " +
+               ", which a shell reports for a program that " +
                (end.exit_code == 127 ? "does not exist" : "cannot be started");
       }
       return "exited with " + std::to_string(end.exit_code);

@@ -1,5 +1,5 @@
-// The states that a job and a task go through (design.md §5), their names in records and messages,
-// and which may follow which.
+// States of jobs and tasks (design.md §5), their names in records and messages, and the legal
+// transitions.
 //
 // Used by the controller (jobs), the coordinator (tasks) and every command that prints them.
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace shoal::job {
 
-// pending → admitted → starting → running → finishing → succeeded|failed|cancelled. What could not
-// gather goes back to pending; what has not begun to finish may be suspended, and goes on by
-// pending. Any state that is not final may turn into failed or cancelled (the engine may lose
-// everything at once); succeeded comes only after finishing.
+// pending → admitted → starting → running → finishing → succeeded|failed|cancelled. A job that
+// could not gather its tasks returns to pending. A job may be suspended until it is finishing, and
+// continues at pending. Every state that is not final may become failed or cancelled, since the
+// engine may lose all tasks at once; succeeded follows only finishing.
 enum class JobState : uint8_t {
   kPending,
   kAdmitted,
@@ -30,11 +30,11 @@ enum class JobState : uint8_t {
   kCancelled,
 };
 
-// created → joined → running → draining → ended. A task ends from any state. A new attempt begins
-// at joined if its launcher is still there, else at created.
+// created → joined → running → draining → ended. A task may end in any state. A new attempt begins
+// at joined if its launcher still exists, else at created.
 enum class TaskState : uint8_t { kCreated, kJoined, kRunning, kDraining, kEnded };
 
-// "pending", "admitted", …; as stored, sent and printed.
+// "pending", "admitted", …, as stored, sent and printed.
 std::string_view NameOf(JobState state);
 std::string_view NameOf(TaskState state);
 std::optional<JobState> ParseJobState(std::string_view name);
@@ -49,10 +49,10 @@ bool MayFollow(TaskState from, TaskState to);
 enum class EndKind : uint8_t {
   kExit,         // exit_code
   kSignal,       // signal
-  kOutOfMemory,  // went over its own memory limit
-  kLost,         // its launcher or machine vanished; what became of the program is not known
-  kCancelled,    // we stopped it on purpose (drain of a follower, stop, a restart of its scope),
-                 // whatever code or signal it then ended with
+  kOutOfMemory,  // exceeded its memory limit
+  kLost,         // its launcher or machine is gone; the program's fate is unknown
+  kCancelled,    // stopped by Shoal (end of a followed role, stop, restart of its scope), with any
+                 // code or signal
 };
 
 struct TaskEnd {
@@ -60,7 +60,8 @@ struct TaskEnd {
   int exit_code = 0;   // kExit, 0…255
   int signal = 0;      // kSignal
   std::string detail;  // for people, may be empty: "exceeded its 512 MiB", "no heartbeat for 30 s"
-  int process = -1;    // whose end it was, of a task of several processes; -1: of a single one
+  int process =
+      -1;  // index of the process that ended, of a task with several processes; -1: single process
 
   bool ok() const { return kind == EndKind::kExit && exit_code == 0; }
   bool operator==(const TaskEnd&) const = default;
@@ -72,10 +73,10 @@ TaskEnd OutOfMemory(std::string detail);
 TaskEnd Lost(std::string detail);
 TaskEnd CancelledEnd(std::string detail);
 
-// Completes "worker 3 …": "exited with 3", "was killed by signal 9 (SIGKILL)", or the detail.
+// Continues "worker 3 …": "exited with 3", "was killed by signal 9 (SIGKILL)", or the detail.
 std::string Describe(const TaskEnd& end);
 
-// {"kind":"exit","exit_code":3} …; exact round trip. FromJson checks every field.
+// {"kind":"exit","exit_code":3} …, with exact round trip. TaskEndFromJson checks every field.
 json::object ToJson(const TaskEnd& end);
 Result<TaskEnd> TaskEndFromJson(const json::object& object);
 

@@ -53,7 +53,7 @@ TEST(TaskState, AnAttemptGoesForwardOnly) {
 
 TEST(TaskEnd, IsToldForPeople) {
   EXPECT_EQ(Describe(Exited(3)), "exited with 3");
-  EXPECT_EQ(Describe(Exited(137)), "exited with 137, which a shell says for signal 9 (SIGKILL)");
+  EXPECT_EQ(Describe(Exited(137)), "exited with 137, which a shell reports for signal 9 (SIGKILL)");
   EXPECT_EQ(Describe(Signaled(11)), "was killed by signal 11 (SIGSEGV)");
   EXPECT_EQ(Describe(OutOfMemory("exceeded its 512 MiB")), "exceeded its 512 MiB");
   EXPECT_EQ(Describe(Lost("no heartbeat for 30 s")), "was lost: no heartbeat for 30 s");

@@ -20,7 +20,7 @@ std::string ForPeople(std::string_view pattern) {
   return out;
 }
 
-// The section that knows a field of this name, for "memory" written one level too high.
+// The section that has a field of this name, to suggest it for "memory" written one level too high.
 std::string SectionOf(std::string_view name) {
   for (const Field& field : Fields()) {
     const size_t dot = field.path.rfind('.');
@@ -38,7 +38,8 @@ class Decoder {
   Decoder(const Node& root, JobDraft* draft, Errors* errors)
       : root_(root), draft_(draft), errors_(errors) {}
 
-  // The fields of one section: `pattern` is its path in the table, `path` its path in the file.
+  // Decodes the fields of one section: `pattern` is its path in the table, `path` its path in the
+  // file.
   void Section(const Node& node, std::string_view pattern, const std::string& path,
                const Target& target);
 
@@ -168,8 +169,7 @@ bool Decoder::CheckName(const Field& field, const Node& all, const Key& key,
   return false;
 }
 
-// --set changes roles; it makes one only where the file names none, or one that the framework
-// knows.
+// --set may create a role only if the file names no roles, or if the framework defines it.
 bool Decoder::RefuseMisspelledRole(const Node& all, const Key& key) const {
   if (key.place.set < 0) return false;
   const Node* framework = root_.Find("framework");

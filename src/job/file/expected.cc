@@ -1,4 +1,4 @@
-// What a field of the table takes, in words for people; and the names that no job file may take.
+// Descriptions of the values that a field accepts, for messages; and the reserved variable names.
 #include <algorithm>
 #include <cstdio>
 
@@ -86,7 +86,7 @@ std::string Expected(const Field& field) {
     case Type::kPorts:
       return "a list of port names, such as [grpc]";
     case Type::kPodValue:
-      return "what Kubernetes calls " + std::string(field.choices);
+      return "a value of the Kubernetes type " + std::string(field.choices);
     case Type::kSection:
       return "fields";
     case Type::kSections:

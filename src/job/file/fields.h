@@ -1,6 +1,6 @@
-// The one table of the job file's fields: decoder, reference page (docs/job-file.md), JSON Schema
-// (docs/job.schema.json) and "did you mean" all come from it. A new field is one entry here, one
-// member of Job and one line in json.cc; docs/contributing has the checklist.
+// The table of the job file's fields. The decoder, the reference page (docs/job-file.md), the JSON
+// Schema (docs/job.schema.json) and the suggestions for misspelt names are derived from it.
+// docs/contributing has the checklist for a new field.
 #pragma once
 
 #include <cstdint>
@@ -26,18 +26,18 @@ enum class Type : uint8_t {
   kCommand,    // a list of words
   kTextMap,    // named texts
   kVariables,  // named texts whose names are environment variables
-  kLearn,      // named scalars with their places; a list for "data"
+  kLearn,      // named scalars with their locations; a list for "data"
   kRole,       // the name of a role
   kRoles,      // the name of a role or a list of such
   kExitRules,  // [{code: 137, action: retry}, …]
   kLogRules,   // [{line: "*NCCL error*", action: retry}, …]
   kPorts,      // [grpc, …], [{name: grpc, plain: true}, …] or {plain: true, names: […]}
-  kPodValue,   // as Kubernetes has it: the type that `choices` names (pod_fields.h)
-  kSection,    // fields of its own
+  kPodValue,   // a value of the Kubernetes API; `choices` names its type (pod_fields.h)
+  kSection,    // a section with fields
   kSections,   // named sections, "*" in the paths of their fields
 };
 
-// What a value of the file was read as; the member that belongs to the field's type is set.
+// A decoded value. Only the member for the field's type is set.
 struct Value {
   std::string text;  // kText, kName, kChoice, kRole; kPodValue: JSON
   int64_t integer = 0;
@@ -51,7 +51,7 @@ struct Value {
   std::vector<LogRule> log_rules;           // kLogRules
 };
 
-// What a value goes into; `role` and `data` are set below roles.* and data.*.
+// Where a value is stored; `role` and `data` are set for fields below roles.* and data.*.
 struct Target {
   Job* job = nullptr;
   Role* role = nullptr;
@@ -63,29 +63,30 @@ struct Field {
   Type type = Type::kText;
   double least = 0;
   double most = 0;
-  std::string_view choices = {};    // "never|transient|always"
-  std::string_view shorthand = {};  // of kSections: the field that a plain value stands for
-  std::string_view fallback = {};   // what is meant when it is left out, for people
-  std::string_view doc = {};        // one sentence
+  std::string_view choices = {};  // "never|transient|always"
+  std::string_view shorthand =
+      {};  // of kSections: the field that a scalar in place of the section sets
+  std::string_view fallback = {};                                     // documented default
+  std::string_view doc = {};                                          // one sentence
   void (*apply)(const Value& value, const Target& target) = nullptr;  // nullptr for sections
 };
 
-// The section `kubernetes` of jobs, and of roles (kubernetes_fields.cc).
+// Fields of the section `kubernetes` of a job and of a role (kubernetes_fields.cc).
 std::vector<Field> KubernetesFields();
 std::vector<Field> RoleKubernetesFields();
 
-// In the order of the reference page; a section before its fields.
+// All fields in the order of the reference page; a section precedes its fields.
 std::span<const Field> Fields();
 
-// The field at a path of the table; nullptr if there is none.
+// The field with this path in the table; nullptr if there is none.
 const Field* FindField(std::string_view path);
-// The names of the fields directly below a section ("" for the top).
+// Names of the fields directly below a section; "" is the top level.
 std::vector<std::string> FieldsBelow(std::string_view section);
 
-// Completes "expected …": "an integer from 0 to 100000", "one of never, transient, always".
+// Continues "expected …": "an integer from 0 to 100000", "one of never, transient, always".
 std::string Expected(const Field& field);
 
-// True for the variables that Shoal itself sets for every task; job files may not.
+// True for variables that Shoal sets for every task; job files must not set them.
 bool IsReservedVariable(std::string_view name);
 
 }  // namespace shoal::job

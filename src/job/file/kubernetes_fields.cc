@@ -1,4 +1,4 @@
-// The fields of the section `kubernetes`, of jobs and of their roles.
+// Fields of the section `kubernetes` of a job and of a role.
 #include <algorithm>
 #include <list>
 
@@ -7,7 +7,7 @@
 namespace shoal::job {
 namespace {
 
-// "NAME=VALUE" each.
+// Parses "NAME=VALUE" entries.
 std::map<std::string, std::string> Pairs(const std::vector<std::string>& texts) {
   std::map<std::string, std::string> pairs;
   for (const std::string& text : texts) {
@@ -25,21 +25,23 @@ PodSettings& PodsOf(T t) { return t.role != nullptr ? t.role->kubernetes : t.job
 // clang-format off
 constexpr Field kOfJobs[] = {
   {.path = "kubernetes", .type = Type::kSection, .fallback = "see its fields",
-   .doc = "What `--engine kubernetes` asks for beyond the roles' resources (docs/engines/kubernetes.md); others ignore it."},
-  {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current one",
-   .doc = "Which cluster, and as whom: a context of the kubeconfig.",
+   .doc = "Settings for `--engine kubernetes` besides the roles' resources (docs/engines/kubernetes.md); "
+          "other engines ignore them."},
+  {.path = "kubernetes.context", .type = Type::kText, .most = 256, .fallback = "the kubeconfig's current context",
+   .doc = "The cluster and user: a context of the kubeconfig.",
    .apply = [](V v, T t) { t.job->kubernetes.context = v.text; }},
   {.path = "kubernetes.namespace", .type = Type::kText, .most = 63, .fallback = "the context's",
-   .doc = "The namespace that everything of the job is in.",
+   .doc = "The namespace of all the job's objects.",
    .apply = [](V v, T t) { t.job->kubernetes.name_space = v.text; }},
   {.path = "kubernetes.launcher", .type = Type::kText, .most = 1024, .fallback = "$SHOAL_KUBE_LAUNCHER_IMAGE",
-   .doc = "An image of yours that holds /shoal-task (docker/Dockerfile), from which each pod takes the launcher.",
+   .doc = "An image that holds /shoal-task (docker/Dockerfile), from which each pod copies the launcher.",
    .apply = [](V v, T t) { t.job->kubernetes.launcher = v.text; }},
   {.path = "kubernetes.gpu_resource", .type = Type::kText, .most = 253, .fallback = "nvidia.com/gpu",
-   .doc = "What the cluster calls a GPU.",
+   .doc = "The cluster's resource name for GPUs.",
    .apply = [](V v, T t) { t.job->kubernetes.gpu_resource = v.text; }},
   {.path = "kubernetes.resources", .type = Type::kTexts, .most = 32, .fallback = "none",
-   .doc = "More that each task's pod needs, or those of one role: [rdma/hca=1, \"worker:google.com/tpu=8\"].",
+   .doc = "Extended resources of each task's pod, or of one role's pods: [rdma/hca=1, "
+          "\"worker:google.com/tpu=8\"].",
    .apply = [](V v, T t) { t.job->kubernetes.resources = v.texts; }},
 };
 
@@ -52,15 +54,15 @@ constexpr Field kOfPods[] = {
    .doc = "NAME=VALUE on each Job and pod: [sidecar.istio.io/inject=false].",
    .apply = [](V v, T t) { PodsOf(t).annotations = Pairs(v.texts); }},
   {.path = "node_selector", .type = Type::kTexts, .most = 256, .fallback = "any node",
-   .doc = "NAME=VALUE of labels that the nodes must have: [topology.kubernetes.io/zone=b].",
+   .doc = "NAME=VALUE of required node labels: [topology.kubernetes.io/zone=b].",
    .apply = [](V v, T t) { PodsOf(t).node_selector = Pairs(v.texts); }},
   {.path = "tolerations", .type = Type::kTexts, .most = 256, .fallback = "none",
-   .doc = "Taints that the pods bear: KEY or KEY=VALUE, with :EFFECT behind it or not.",
+   .doc = "Tolerated taints: KEY or KEY=VALUE, optionally followed by :EFFECT.",
    .apply = [](V v, T t) { PodsOf(t).tolerations = v.texts; }},
   {.path = "service_account", .type = Type::kText, .most = 253, .fallback = "the namespace's default",
-   .doc = "The service account of the pods. Its token is not put into them.",
+   .doc = "Service account of the pods. Its token is not mounted.",
    .apply = [](V v, T t) { PodsOf(t).service_account = v.text; }},
-  {.path = "image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none", .doc = "Secrets with which images are pulled.",
+  {.path = "image_pull_secrets", .type = Type::kTexts, .most = 16, .fallback = "none", .doc = "Secrets for pulling images.",
    .apply = [](V v, T t) { PodsOf(t).image_pull_secrets = v.texts; }},
   {.path = "priority_class", .type = Type::kText, .most = 253, .fallback = "the cluster's default",
    .doc = "The priority class of the pods.",
@@ -69,30 +71,34 @@ constexpr Field kOfPods[] = {
    .doc = "The runtime class of the pods: nvidia.",
    .apply = [](V v, T t) { PodsOf(t).runtime_class = v.text; }},
   {.path = "volumes", .type = Type::kTexts, .most = 64, .fallback = "none",
-   .doc = "`pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET`, `empty:SIZE:/TARGET`, or `memory:SIZE:/TARGET`, whose files are memory; the last two "
-          "without a size have no limit of their own; `:ro` behind: read only.",
+   .doc = "`pvc:CLAIM:/TARGET`, `host:/PATH:/TARGET`, `nfs:SERVER:/PATH:/TARGET`, `empty:SIZE:/TARGET`, "
+          "or `memory:SIZE:/TARGET`, whose files are in memory. SIZE may be omitted for no separate "
+          "limit. Append `:ro` for read-only.",
    .apply = [](V v, T t) { PodsOf(t).volumes = v.texts; }},
   {.path = "affinity", .type = Type::kPodValue, .choices = "Affinity", .fallback = "none",
-   .doc = "By which nodes and pods the pods run, in Kubernetes' words; `{{shoal.job}}` is the job's ID, as in `shoal.dev/job`.",
+   .doc = "Node and pod affinity of the pods, in the schema of the Kubernetes API; `{{shoal.job}}` is the "
+          "job's ID, as in `shoal.dev/job`.",
    .apply = [](V v, T t) { PodsOf(t).affinity = v.text; }},
   {.path = "topology_spread", .type = Type::kPodValue, .choices = "[TopologySpreadConstraint]", .fallback = "none",
-   .doc = "How the pods are spread over nodes and zones: Kubernetes' `topologySpreadConstraints`.",
+   .doc = "Distribution of the pods over nodes and zones: Kubernetes' `topologySpreadConstraints`.",
    .apply = [](V v, T t) { PodsOf(t).topology_spread = v.text; }},
   {.path = "security_context", .type = Type::kPodValue, .choices = "PodSecurityContext", .fallback = "container.user",
-   .doc = "As whom the pods run, in Kubernetes' words: `{runAsNonRoot: true, runAsUser: 1000, fsGroup: 100}`.",
+   .doc = "Pod security context, in the schema of the Kubernetes API: `{runAsNonRoot: true, runAsUser: "
+          "1000, fsGroup: 100}`.",
    .apply = [](V v, T t) { PodsOf(t).security_context = v.text; }},
-  {.path = "container_security_context", .type = Type::kPodValue, .choices = "SecurityContext", .fallback = "no gain of privileges",
-   .doc = "Likewise of each container: `{readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}`.",
+  {.path = "container_security_context", .type = Type::kPodValue, .choices = "SecurityContext", .fallback = "no privilege escalation",
+   .doc = "Security context of each container: `{readOnlyRootFilesystem: true, capabilities: {drop: "
+          "[ALL]}}`.",
    .apply = [](V v, T t) { PodsOf(t).container_security_context = v.text; }},
   {.path = "host_network", .type = Type::kChoice, .choices = "true|false", .fallback = "false",
-   .doc = "Whether the pods use their nodes' network, as RDMA often needs it.",
+   .doc = "Whether the pods use the node's network, as RDMA often requires.",
    .apply = [](V v, T t) { PodsOf(t).host_network = v.text == "true"; }},
 };
 // clang-format on
 
 constexpr std::string_view kAdded[] = {"labels", "annotations"};
 
-// Below a section; the texts of the fields stay for the life of the process.
+// Returns the fields with paths below `section`; their texts live as long as the process.
 void AddPods(std::string_view section, bool of_role, std::vector<Field>* fields) {
   static std::list<std::string> texts;
   const auto keep = [&](std::string text) {
@@ -121,9 +127,9 @@ std::vector<Field> RoleKubernetesFields() {
   std::vector<Field> fields = {{.path = "roles.*.kubernetes",
                                 .type = Type::kSection,
                                 .fallback = "the job's",
-                                .doc = "What this role's pods ask of the cluster in place of what "
-                                       "the job's `kubernetes` says; labels and "
-                                       "annotations stand beside the job's."}};
+                                .doc = "Pod settings of this role that override the job's "
+                                       "`kubernetes`; labels and annotations are merged "
+                                       "with the job's."}};
   AddPods("roles.*.kubernetes", true, &fields);
   return fields;
 }

@@ -1,5 +1,5 @@
-// --set PATH=VALUE, as changes of the tree before it is decoded: so an override is checked like the
-// file itself.
+// Applies --set PATH=VALUE to the tree before it is decoded, so overrides pass the same checks as
+// the file.
 #include "job/file/decode.h"
 
 namespace shoal::job {
@@ -17,7 +17,7 @@ std::vector<std::string> Split(std::string_view path) {
   return parts;
 }
 
-// A plain value in the place of a section ("worker: 4") as the section it is short for.
+// Expands a scalar in place of a section ("worker: 4") to the section it abbreviates.
 bool WidenShorthand(const std::vector<std::string>& parts, size_t depth, Node* node) {
   if (depth != 1) return false;
   const Field* field = FindField(parts[0]);
@@ -31,7 +31,7 @@ bool WidenShorthand(const std::vector<std::string>& parts, size_t depth, Node* n
   return true;
 }
 
-// The child of `node`, made if it is not there.
+// The child of `node` with this name, created if missing.
 Node* Child(Node* node, const std::string& name, const SourceLocation& place) {
   if (Node* found = node->Find(name)) return found;
   node->keys.push_back({name, place});

@@ -30,7 +30,7 @@ Result<Job> ParseJob(std::string_view text, const std::string& file,
     return errors.ToStatus();
   }
   Node root = ParseYaml(text, -1, &errors);
-  // A text that is no YAML has no fields to complain about.
+  // Without valid YAML there are no fields to check.
   const bool readable = errors.empty() || root.kind != Node::Kind::kNull;
   if (readable) {
     if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kNull) {

@@ -1,10 +1,10 @@
-// The parts of a pod that a job file gives in Kubernetes' own words: where its pods may run beside
-// which others, and as whom. Fields and their types are Kubernetes' definitions (one table,
-// compared with the API's in a test), so that a misspelt one is told here, with its line, and what
-// the cluster gets has the right types whatever YAML makes of `7` or `yes`.
+// Parts of a pod that a job file gives in the schema of the Kubernetes API: affinity, topology
+// spread and security contexts. One table holds the fields and types (a test compares it with the
+// API's), so misspelt fields are reported with their line, and the cluster receives the right types
+// for YAML scalars such as `7` and `yes`.
 //
-// read_value.cc and the importers of Kubernetes' files read with it, reference.cc makes the JSON
-// Schema of it.
+// Used by read_value.cc and the importers of Kubernetes manifests; reference_page.cc derives the
+// JSON Schema from it.
 #pragma once
 
 #include <functional>
@@ -18,24 +18,24 @@
 
 namespace shoal::job {
 
-// `fields`: "name=type" with blanks between, "name!=type" for those that must be there. A type is
-// text, int, flag, a definition's name, [type] for a list or {text} for named texts.
+// `fields`: space-separated "name=type", or "name!=type" for required fields. A type is text, int,
+// flag, the name of a definition, [type] for a list or {text} for a map of texts.
 struct PodDefinition {
   std::string_view name;
   std::string_view fields;
 };
 std::span<const PodDefinition> PodDefinitions();
 
-// Told of each thing that is wrong.
+// Receives every problem that is found.
 using PodErrorHandler = std::function<void(const SourceLocation& place, const std::string& path,
                                            const std::string& sentence)>;
 
-// The node as a value of `type`; fields without a value are left out. Nothing if something is
-// wrong. The definitions do not contain themselves, so depth is bounded. O(nodes).
+// Converts the node to a value of `type`; fields without a value are omitted. Nothing after a
+// problem. Definitions are not recursive, so the depth is bounded. O(nodes).
 std::optional<json::value> ReadPodValue(const Node& node, std::string_view type,
                                         const std::string& path, const PodErrorHandler& wrong);
 
-// What ReadPodValue takes, as JSON Schema.
+// The JSON Schema of the values that ReadPodValue accepts.
 json::object PodValueSchema(std::string_view type);
 
 }  // namespace shoal::job

@@ -1,4 +1,4 @@
-// What a job file may leave out: names, the framework's own roles, the success rule.
+// Defaults of omitted fields: names, the framework's own roles, the success rule.
 #include <algorithm>
 #include <cctype>
 
@@ -43,7 +43,7 @@ void AddShoalRoles(JobDraft* draft) {
   if (!draft->Has("roles.server.follows") && worker != nullptr) server->follows = "worker";
 }
 
-// Who is stopped after whom: the first of `leaders` that the job has.
+// Default of `follows` by framework and role: the first of `leaders` that the job has.
 struct Follower {
   Framework framework;
   std::string_view role;
@@ -64,7 +64,7 @@ const std::vector<Follower>& Followers() {
   return followers;
 }
 
-// True if `role` is `other` or is stopped, in the end, after it.
+// True if `role` is `other` or follows it, directly or through other roles.
 bool ComesAfter(const Job& job, const std::string& role, const std::string& other) {
   const std::string* at = &role;
   for (size_t steps = 0; steps <= job.roles.size() && !at->empty(); ++steps) {
@@ -81,7 +81,7 @@ bool DecidesSuccess(const Job& job, const std::string& role) {
   return std::find(roles.begin(), roles.end(), role) != roles.end();
 }
 
-// A role that the file's own success rule names is nobody's follower.
+// A role in the file's success rule gets no default `follows`.
 void AddFollowers(JobDraft* draft) {
   Job& job = draft->job;
   for (const Follower& follower : Followers()) {
@@ -113,7 +113,7 @@ void AddPorts(JobDraft* draft) {
   }
 }
 
-// ps-lite's scheduler runs the program that all run, as a task of the job.
+// ps-lite's scheduler is a task of the job and runs the job's own program.
 void AddScheduler(Job* job) {
   if (job->framework != Framework::kPsLite || job->FindRole("scheduler") != nullptr) return;
   const Role* model = job->FindRole("server");
@@ -129,8 +129,9 @@ void AddScheduler(Job* job) {
   job->roles.insert(job->roles.begin(), std::move(scheduler));
 }
 
-// What the ranks of a framework meet by is a task of the job, of a program of ours, stopped after
-// the workers and started again with them (docs/adr/0060).
+// The rendezvous service of a framework's ranks (rabit's tracker, Horovod's store) is a task of the
+// job that runs a program of Shoal. It stops after the workers and restarts with them
+// (docs/adr/0060).
 struct RendezvousRole {
   Framework framework;
   const char* role;
@@ -156,13 +157,14 @@ void AddRendezvousRole(JobDraft* draft, const RendezvousRole& rendezvous) {
   if (leader != ranked.rend()) role->follows = *leader;
 }
 
-// `launcher` is the user's line with mpirun; workers are the hosts that it starts ranks on
-// (docs/adr/0070).
+// Role `launcher` runs the user's command with mpirun; the tasks of `worker` are the hosts on which
+// mpirun starts the ranks (docs/adr/0070).
 void AddMpiRoles(JobDraft* draft) {
   Job& job = draft->job;
   if (job.framework != Framework::kMpi) return;
   if (Find(&job, "launcher") == nullptr) job.roles.emplace(job.roles.begin())->name = "launcher";
-  // For a rank that signal 9 has ended MPICH's mpiexec exits with 9, as for one that exited with 9.
+  // MPICH's mpiexec exits with 9 both for a rank killed by signal 9 and for a rank that exited with
+  // 9.
   Role* launcher = Find(&job, "launcher");
   if (launcher->restart.when == RestartWhen::kTransient && !draft->Has("roles.launcher.on_log")) {
     launcher->on_log = {
@@ -176,8 +178,9 @@ void AddMpiRoles(JobDraft* draft) {
   if (!there) worker->ports.push_back({"mpi", false});
 }
 
-// A standalone cluster inside the job: its master and workers are Spark's own programs, `driver` is
-// the user's. Their scratch directory takes what Spark would write beside its own files.
+// A Spark standalone cluster inside the job: `master` and `worker` run Spark's own programs,
+// `driver` the user's. Their scratch directory receives the files that Spark writes by default
+// beside its own.
 void AddSparkRoles(JobDraft* draft) {
   Job& job = draft->job;
   if (job.framework != Framework::kSpark) return;
@@ -192,7 +195,7 @@ void AddSparkRoles(JobDraft* draft) {
       "exec spark-class org.apache.spark.deploy.worker.Worker -d \"$SHOAL_SCRATCH\" \"$MASTER\"");
 }
 
-// The roles whose end decides, where the file does not say.
+// Default roles of the success rule.
 std::vector<std::string> LeaderRoles(const Job& job) {
   if (CountsRanks(job.framework)) return RankedRoles(job);
   if (job.framework == Framework::kTensorflow) {
@@ -211,8 +214,8 @@ std::vector<std::string> LeaderRoles(const Job& job) {
   return leaders;
 }
 
-// Tensorflow's workers beside parameter servers go at their own pace and worker 0 is their chief:
-// when it has ended, the others may wait for it for ever (docs/adr/0050).
+// TensorFlow's workers with parameter servers proceed independently, with worker 0 as their chief;
+// after its end the other workers may wait for it forever (docs/adr/0050).
 void AddSuccess(Job* job) {
   job->success.roles = LeaderRoles(*job);
   if (job->framework == Framework::kTensorflow && job->success.rule == SuccessRule::kAll &&

@@ -1,4 +1,4 @@
-// One node of the tree as one value of a type of the table.
+// Reads one node of the tree as a value of a field type.
 #include <algorithm>
 #include <cctype>
 
@@ -15,7 +15,7 @@ constexpr size_t kMaxPortName = 15;
 constexpr size_t kMaxPodValue = 64 << 10;  // bytes, as JSON
 constexpr size_t kMaxVariableName = 256;
 
-// What a reader needs to complain.
+// The context that a reader needs to report an error.
 struct ValueContext {
   const Field& field;
   const std::string& path;
@@ -78,7 +78,7 @@ bool ReadNumber(const ValueContext& context, const Node& node, Value* value) {
   return true;
 }
 
-// Sizes and times may stand in quotes: with their unit they are no numbers.
+// Sizes and durations may be quoted, since their unit distinguishes them from numbers.
 bool ReadWithUnit(const ValueContext& context, const Node& node, Value* value) {
   const bool is_size = context.field.type == Type::kSize;
   if (node.kind != Node::Kind::kScalar) return context.Wrong(node);
@@ -132,7 +132,7 @@ bool ReadTexts(const ValueContext& context, const Node& node, Value* value) {
     return false;
   }
   for (const Node& item : node.items) {
-    // An empty word is a word of a command, but no file and no role.
+    // A command may contain an empty word; a list of files or roles may not.
     const bool ok = item.kind == Node::Kind::kScalar && (command || !item.text.empty());
     if (!ok) {
       context.errors->Add(item.place, context.path,
@@ -171,7 +171,7 @@ bool CheckKey(const ValueContext& context, const Key& key) {
   return false;
 }
 
-// A scalar as it stands; nothing as an empty text.
+// A scalar as written; null as an empty text.
 bool ReadScalar(const ValueContext& context, const Key& key, const Node& node, std::string* text) {
   if (node.kind == Node::Kind::kList && context.field.type == Type::kLearn && key.text == "data") {
     for (const Node& item : node.items) {
@@ -247,7 +247,7 @@ bool ReadPortFields(const ValueContext& context, const Node& node, bool list,
   return true;
 }
 
-// One {key: text, action: …}. False after telling what is wrong with it.
+// Reads one {key: text, action: …}; on failure reports it and returns false.
 bool ReadRule(const ValueContext& context, const Node& node, const std::string& key,
               std::string* text, EndAction* action) {
   if (node.kind != Node::Kind::kMap) return context.Wrong(node);
@@ -392,7 +392,7 @@ bool ReadValue(const Field& field, const Node& node, const std::string& path, Va
     case Type::kName:
       return ReadText(context, node, value);
     case Type::kRole:
-      // "follows: ~" is nobody, also where the framework would have somebody.
+      // "follows: ~" overrides the framework's default with no role.
       if (node.kind == Node::Kind::kNull && field.path.ends_with(".follows")) return true;
       if (node.kind != Node::Kind::kScalar || node.text.empty()) return context.Wrong(node);
       value->text = node.text;

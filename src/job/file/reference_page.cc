@@ -10,7 +10,7 @@ constexpr std::string_view kHead =
     R"(<!-- Made from the table of fields in src/job/file/fields.cc: change it there, then run SHOAL_REGENERATE=1 job_test. -->
 # The job file
 
-A job file is YAML. The shortest one says what to run and how often:
+A job file is YAML. The shortest one has a command and a number of tasks:
 
 ```yaml
 command: [echo, hello]
@@ -19,22 +19,22 @@ roles:
 ```
 
 `shoal plan FILE` checks it and prints the tasks, `shoal run FILE` runs it, and `--set
-roles.task.replicas=8` changes a field for once. Unknown or misspelt fields are errors that name the
-line, the column and the nearest right name. `docs/job.schema.json` is the same page for editors.
+roles.task.replicas=8` overrides a field for one run. Unknown or misspelt fields are errors with the
+line, the column and the nearest valid name. `docs/job.schema.json` is the JSON Schema for editors.
 
 Sizes are written `512Mi`, `2Gi` (powers of 1024) or `512M`, `1.5G` (powers of 1000), times `100ms`,
-`60s`, `5m`, `4h`, `2d` or `1h30m`. `NAME` stands for a name of your own.
+`60s`, `5m`, `4h`, `2d` or `1h30m`. `NAME` stands for a name of your choice.
 
-Relative paths, in every field and on every engine, begin at the directory that the job file is in, and
-programs start there; `--directory DIR` names another. For a job from standard input (`shoal run -`) it
-is the working directory, and so it is for paths that `--set` gives.
+Relative paths, in every field and on every engine, refer to the directory of the job file, and programs
+start there; `--directory DIR` sets another directory. For a job from standard input (`shoal run -`), and
+for paths given with `--set`, it is the working directory.
 
-What an engine does nothing with is told before the job starts, or refused where that would change what is
-trained or where it is kept.
+A field that the engine ignores gives a note before the job starts, or an error if ignoring it would change
+which data is trained or where it is stored.
 
 )";
 
-constexpr std::string_view kTail = R"(## A job of one's own program
+constexpr std::string_view kTail = R"(## A job with its own program
 
 ```yaml
 name: mnist
@@ -49,12 +49,13 @@ limits: {gather: 5m, deadline: 4h, stop_grace: 10s}
 outputs: {model: mnist-model}
 ```
 
-Each task finds the others in `SHOAL_CLUSTER` ([cluster description](formats/cluster.md)), itself in
-`SHOAL_ROLE` and `SHOAL_INDEX`, and its ports in `SHOAL_PORT` and `SHOAL_PORT_GRPC`. The servers are
-stopped when the last worker has ended. `TMPDIR`, unless `env` has it, is `$SHOAL_SCRATCH`: an empty directory
-of the attempt, removed after it. So is `HOME` where there is none, or only `/` which the program's user may not write.
+Each task finds the others in `SHOAL_CLUSTER` ([cluster description](formats/cluster.md)), its own role and
+index in `SHOAL_ROLE` and `SHOAL_INDEX`, and its ports in `SHOAL_PORT` and `SHOAL_PORT_GRPC`. The servers are
+stopped when the last worker has ended. `TMPDIR`, unless set in `env`, is `$SHOAL_SCRATCH`: an empty directory
+of the attempt, removed after it. `HOME` is set to it, too, if it is missing or an unwritable `/`.
 
-Programs that read other variables get them under `env`, made of the cluster when all tasks have joined:
+For programs that read other variables, `env` may refer to the cluster, which is known when all tasks have
+joined:
 
 ```yaml
 command: [python, train.py]
@@ -64,14 +65,14 @@ roles:
   worker: 4
 ```
 
-| in a value | becomes |
+| in a value | replaced by |
 | --- | --- |
 | `{{shoal.index}}`, `{{shoal.host}}` | the task's own index and host |
-| `{{shoal.hosts.ROLE}}` | the hosts of a role's tasks in index order, with commas |
-| `{{shoal.addresses.ROLE}}` | likewise with their first ports, `127.0.0.1:4001,127.0.0.1:4002` |
-| `{{shoal.count.ROLE}}` | how many tasks the role has |
+| `{{shoal.hosts.ROLE}}` | the hosts of a role's tasks in index order, separated by commas |
+| `{{shoal.addresses.ROLE}}` | the same with the tasks' first ports, `127.0.0.1:4001,127.0.0.1:4002` |
+| `{{shoal.count.ROLE}}` | the role's number of tasks |
 
-## A job of a built-in trainer
+## A job with a built-in trainer
 
 ```yaml
 name: text8-vectors
@@ -82,8 +83,8 @@ roles: {server: 2, worker: 4}
 outputs: {model: vectors}
 ```
 
-The role `server` holds the model and follows `worker`; both have commands of their own. With a
-single worker and no server the worker holds the model itself.
+The role `server` holds the model and follows `worker`; both have default commands. With a single worker
+and no server the worker holds the model itself.
 )";
 
 std::string ForPeople(std::string_view path) {

@@ -1,7 +1,8 @@
-// The job file's reference page and JSON Schema, made from the table of fields (fields.h).
+// The reference page of the job file and its JSON Schema, generated from the field table
+// (fields.h).
 //
-// docs/job-file.md and docs/job.schema.json hold them; a test fails when they differ, and
-// SHOAL_REGENERATE=1 job_test writes them anew.
+// They are stored in docs/job-file.md and docs/job.schema.json. A test fails if they differ;
+// SHOAL_REGENERATE=1 job_test rewrites them.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@
 
 namespace shoal::job {
 
-// Markdown.
+// In Markdown.
 std::string ReferencePage();
-// Draft 2020-12, for editors. It knows types, ranges and names; references between roles only the
-// parser checks.
+// In draft 2020-12, for editors. It covers types, ranges and names; only the parser checks
+// references between roles.
 json::object JobSchema();
 
 }  // namespace shoal::job

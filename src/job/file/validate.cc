@@ -1,4 +1,4 @@
-// What no single field shows: references between roles, rules of the framework, sums.
+// Checks that involve several fields: references between roles, rules of the framework, sums.
 #include <algorithm>
 #include <set>
 
@@ -21,7 +21,8 @@ class Validator {
     CheckRoles();
     if (clean_) CheckCommands();
     if (clean_) CheckFramework();
-    // A role that is missing for its bad name would be told about again by all that name it.
+    // A role with an invalid name is dropped by the decoder; without this check every reference to
+    // it would add another error.
     if (errors_->At("roles")) return;
     CheckFollows();
     for (const Role& role : job_.roles) {
@@ -51,7 +52,7 @@ class Validator {
   void Wrong(const std::string& path, const std::string& sentence) {
     errors_->Add(draft_.LocationOf(path), path, sentence);
   }
-  // False after an error that names the roles there are.
+  // On failure reports the names of the existing roles and returns false.
   bool CheckRole(const std::string& path, const std::string& name);
   void CheckRoles();
   void CheckRequests(const std::string& path, const Resources& resources);
@@ -72,7 +73,8 @@ class Validator {
   const JobDraft& draft_;
   const Job& job_;
   Errors* const errors_;
-  // No error so far. What seems to be missing may only be misspelt, so it is not told otherwise.
+  // True without errors so far. A role that seems to be missing may only be misspelt, so no second
+  // error is added.
   const bool clean_;
   std::vector<std::string> names_;
 };
@@ -133,8 +135,8 @@ void Validator::CheckFollows() {
     if (role.follows.empty()) continue;
     const std::string path = "roles." + role.name + ".follows";
     if (!CheckRole(path, role.follows)) continue;
-    // Along the chain: each role follows at most one, so coming back to the start is the only cycle
-    // this role can be on.
+    // Walks the chain of `follows`. A role follows at most one other, so the only possible cycle is
+    // a return to the start.
     std::string chain = role.name;
     const Role* next = job_.FindRole(role.follows);
     size_t steps = 0;
@@ -152,7 +154,7 @@ void Validator::CheckFollows() {
   }
 }
 
-// Whether a role's start waits, by any number of steps, for that of `whom`, or for its end.
+// True if the role's start depends, directly or indirectly, on the start or end of `whom`.
 bool Validator::WaitsFor(const Role& role, const std::string& whom) const {
   std::set<std::string> seen;
   std::vector<const Role*> open{&role};
@@ -160,7 +162,7 @@ bool Validator::WaitsFor(const Role& role, const std::string& whom) const {
     const Role* one = open.back();
     open.pop_back();
     std::vector<std::string> next = one->after.roles;
-    // Waiting for the end of a role is waiting for the end of whom that one follows.
+    // Waiting for the end of a role implies waiting for the end of the role it follows.
     if (one->after.when == AfterWhen::kEnded) {
       for (const std::string& name : one->after.roles) {
         const Role* waited = job_.FindRole(name);
@@ -195,7 +197,7 @@ void Validator::CheckAfter(const Role& role) {
   }
 }
 
-// `ready` or `health`: one of `kinds`, and a port that the role has.
+// Checks `ready` or `health`: a kind in `kinds`, and a port that the role has.
 void Validator::CheckProbe(const Role& role, const std::string& section, const std::string& port,
                            const std::vector<std::string>& kinds) {
   const std::string path = "roles." + role.name + "." + section;
@@ -243,7 +245,7 @@ void Validator::CheckSchedule() {
 }
 
 void Validator::CheckCommands() {
-  // Built-in training that only lacks its framework, which CheckFramework says.
+  // Built-in training without its framework is reported by CheckFramework.
   if (!job_.learn.empty() && job_.framework != Framework::kShoal) return;
   for (const Role& role : job_.roles) {
     if (!role.command.empty() || !job_.command.empty()) continue;
@@ -307,7 +309,7 @@ void Validator::CheckSuccess() {
     Wrong("success.of", "got it without count, expected it with count only");
     return;
   }
-  // A default that cannot stand because of another error need not be told.
+  // A default that is invalid because of another error is not reported.
   if (rules.empty() && !errors_->empty()) return;
   const bool count = !rules.empty() && rules[0] == "count";
   CheckCounts(rules.empty() ? "success" : "success." + (count ? "of" : rules[0]));
@@ -317,7 +319,7 @@ void Validator::CheckStall() {
   const auto stall = job_.limits.stall;
   if (stall.count() == 0 || stall >= kLeastStall || errors_->At("limits.stall")) return;
   Wrong("limits.stall", "got " + FormatDuration(stall) +
-                            ", expected 0 for never or at least 5s: programs stand still for "
+                            ", expected 0 for never or at least 5s: programs pause for "
                             "moments all the time");
 }
 

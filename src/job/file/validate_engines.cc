@@ -1,5 +1,5 @@
-// Fields that one engine heeds, whose values it would refuse or act on wrongly when the job has
-// been accepted already.
+// Checks of fields for single engines whose invalid values would otherwise fail, or act wrongly,
+// after the job was accepted.
 #include <algorithm>
 
 #include "job/file/decode.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kShortestPrefix = 3;  // of an option's name that is cut short
 
-// An option of sbatch that a job cannot have, by its full name.
+// An sbatch option that a job must not set, by its full name.
 struct RefusedOption {
   std::string_view name;
   const char* remedy;
@@ -30,14 +30,14 @@ bool IsId(std::string_view text) {
   return digits && number && *number <= kMost;
 }
 
-// UID or UID:GID.
+// True for UID or UID:GID.
 bool IsUser(std::string_view text) {
   const size_t colon = text.find(':');
   return IsId(text.substr(0, colon)) &&
          (colon == std::string_view::npos || IsId(text.substr(colon + 1)));
 }
 
-// What is wrong with an entry of slurm.options; empty if nothing is.
+// Sentence about an invalid entry of slurm.options; empty if it is valid.
 std::string WrongWith(const std::string& option) {
   const std::string got = "got " + PrintableText(option) + ", expected ";
   if (!option.starts_with("--") || option.size() < 3)

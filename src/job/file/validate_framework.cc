@@ -1,5 +1,5 @@
-// What each framework asks of a job's roles, ports and variables, so that a job which could never
-// form its cluster is refused before anything is started.
+// The framework's requirements on roles, ports and variables. They reject jobs whose cluster could
+// never form before anything starts.
 #include <algorithm>
 
 #include "job/file/decode.h"
@@ -91,7 +91,8 @@ class FrameworkValidator {
                                   " with framework " + name_ + ": " + bound.why);
   }
 
-  // Our trainers would train on any other, which is seldom what "validation" means.
+  // The trainers use every other data set for training, which is rarely the intent of a name like
+  // "validation".
   void CheckDataNames() {
     for (const DataSource& data : job_.data) {
       if (data.name == "train" || data.name == "test") continue;

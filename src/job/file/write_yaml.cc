@@ -35,8 +35,8 @@ void AddUnlessEmpty(Node* map, const char* key, Node section) {
   if (!section.items.empty()) AddField(map, key, std::move(section));
 }
 
-// What the parser makes of the job's roles when they say nothing of themselves but, with `follows`,
-// whom they follow: a framework's presets look at that.
+// The roles as the parser completes them when they give nothing but `follows`, on which the
+// framework's presets depend.
 Job Baseline(const Job& job, bool follows) {
   JobDraft draft;
   draft.job.file = job.file;
@@ -190,7 +190,7 @@ Node LogRulesNode(const std::vector<LogRule>& rules) {
   return node;
 }
 
-// What a role and a job both ask Slurm for.
+// Slurm settings common to role and job.
 Node SlurmSettingsNode(const SlurmSettings& slurm) {
   Node node;
   AddUnlessEmpty(&node, "partition", slurm.partition);
@@ -204,14 +204,14 @@ Node SlurmSettingsNode(const SlurmSettings& slurm) {
   return node;
 }
 
-// As the file has them: "NAME=VALUE".
+// In the file's form, "NAME=VALUE".
 std::vector<std::string> Joined(const std::map<std::string, std::string>& pairs) {
   std::vector<std::string> texts;
   for (const auto& [name, value] : pairs) texts.push_back(name + "=" + value);
   return texts;
 }
 
-// What a role and a job both ask Kubernetes for.
+// Kubernetes settings common to role and job.
 void AddPods(const PodSettings& ask, Node* node) {
   const auto add_list = [&](const char* name, const std::vector<std::string>& texts) {
     if (!texts.empty()) AddField(node, name, TextListNode(texts));

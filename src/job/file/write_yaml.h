@@ -1,8 +1,9 @@
-// The way back: a Job as the text of a job file. `shoal import` prints what it makes.
+// Writes a Job as the text of a job file, the inverse of ParseJob. `shoal import` prints the
+// result.
 //
-// Exact: ParseJob(WriteYaml(job)) is the job again, but for `file` and the places of learn values,
-// for every job that ParseJob can make. What the parser would fill in by itself is left out, except
-// the success rule, which is said always.
+// Exact for every job that ParseJob can make: ParseJob(WriteYaml(job)) is the same job, except
+// `file` and the locations of learn values. Omits fields that the parser would fill in with the
+// same value, but always writes the success rule.
 #pragma once
 
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace shoal::job {
 
-// `comments` stand before the fields they name. O(fields). For a Job made by other means than
-// ParseJob the text may be one that ParseJob refuses.
+// Writes `comments` before the fields they name. O(fields). For a Job that ParseJob cannot make,
+// ParseJob may refuse the text.
 std::string WriteYaml(const Job& job, const Comments& comments = {});
 
 }  // namespace shoal::job

@@ -21,7 +21,7 @@ constexpr Kind kKinds[] = {
     {"addresses", ReferenceTo::kAddresses, true},
 };
 
-// What stands between the braces, after "shoal.".
+// Parses the text between the braces after "shoal.".
 Result<ReferencePart> ParseOne(std::string_view inside) {
   const size_t dot = inside.find('.');
   const std::string_view name = inside.substr(0, dot);

@@ -1,9 +1,11 @@
-// References in the values of a job's environment to what is known only when its cluster stands:
+// References to the cluster in the values of a job's environment, resolved when the tasks are
+// placed:
 //
-//   env: {PS_HOSTS: "{{shoal.addresses.ps}}", TASK_INDEX: "{{shoal.index}}"}
+//     env: {PS_HOSTS: "{{shoal.addresses.ps}}", TASK_INDEX: "{{shoal.index}}"}
 //
-// so that programs of launchers that Shoal does not know find the variables that they read.
-// validate.cc checks them with the file, the dialects fill them in (docs/job-file.md tells users).
+// Programs written for other launchers find the variables that they read. validate.cc checks the
+// references with the job file; src/framework resolves them. docs/job-file.md documents the syntax
+// for users.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +18,27 @@
 namespace shoal::job {
 
 enum class ReferenceTo : uint8_t {
-  kText,       // no reference: `text` as it stands
-  kIndex,      // the task's own index
-  kHost,       // the task's own host
-  kHosts,      // a role's hosts, in index order, with commas
-  kAddresses,  // … with their first ports
-  kCount,      // how many tasks a role has
+  kText,       // literal text
+  kIndex,      // index of the task itself
+  kHost,       // host of the task itself
+  kHosts,      // comma-separated hosts of a role, in index order
+  kAddresses,  // comma-separated HOST:PORT of a role; the port is each task's first
+  kCount,      // number of tasks of a role
 };
 
 struct ReferencePart {
   ReferenceTo to = ReferenceTo::kText;
-  std::string text;  // kText: what stands there; kHosts, kAddresses, kCount: the role
+  std::string text;  // kText: the literal text; kHosts, kAddresses, kCount: the role's name
 
   bool operator==(const ReferencePart&) const = default;
 };
 
-// True if there is anything to fill in.
+// True if the value contains a reference.
 bool HasReference(std::string_view value);
 
-// The value cut at its references. InvalidArgument for "{{shoal." that is none, in words for after
-// the variable's name. Roles are not checked. O(length).
+// Splits the value into literal parts and references. InvalidArgument for a malformed "{{shoal."
+// reference; the message continues a sentence that begins with the variable's name. Does not check
+// that roles exist. O(length).
 Result<std::vector<ReferencePart>> ParseReferences(std::string_view value);
 
 }  // namespace shoal::job

@@ -1,5 +1,5 @@
-// How far an elastic role may grow and shrink; for who changes a running job (rendezvous) and one
-// that waits (controller).
+// Limits for resizing an elastic role. The coordinator applies them to a running job, the
+// controller to a job that waits in the queue.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace shoal::job {
 
-// Why a role of that name cannot be resized: the job has none; it names those that there are.
+// Sentence for a role name that the job does not have; lists the roles of the job.
 std::string ExplainMissingRole(const Job& job);
-// Empty if the role may have so many tasks, else why not, for people.
+// Sentence that says why the role cannot have `replicas` tasks; empty if it can.
 std::string ExplainResizeRefusal(const Role& role, int replicas);
 
 }  // namespace shoal::job

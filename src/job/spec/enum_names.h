@@ -1,4 +1,5 @@
-// How the enumerators of a Job are called in job files and in its JSON; for this room's .cc files.
+// Names of the enumerators of a Job, as in job files and in its JSON. Only for .cc files of this
+// room.
 #pragma once
 
 #include <csignal>
@@ -64,7 +65,7 @@ inline constexpr NameEntry<OnStall> kOnStalls[] = {
     {OnStall::kFail, "fail"},
 };
 
-// By number; 0 is none.
+// Key: signal number; 0: none.
 inline constexpr NameEntry<int> kCheckpointSignals[] = {
     {0, "none"}, {SIGUSR1, "SIGUSR1"}, {SIGUSR2, "SIGUSR2"}, {SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"},
 };

@@ -1,7 +1,7 @@
-// What a framework means by the names of roles and of environment variables.
+// Conventions of each framework: names of roles, environment variables and ports.
 //
-// presets.cc fills in by it what a job file leaves out, validate_framework.cc checks by it, and the
-// dialects (src/framework) number a job's tasks by it.
+// presets.cc derives defaults from them, validate_framework.cc checks a job against them, and
+// src/framework numbers a job's tasks by them.
 #pragma once
 
 #include <string>
@@ -12,23 +12,26 @@
 
 namespace shoal::job {
 
-// The roles whose processes the frameworks that count (pytorch, horovod, rabit, jax, paddle) number
-// through, in that order: `master` or `chief`, then `worker`; in a job that has none of these, all
-// roles that follow nobody, in the file's order.
+// Roles whose processes get ranks, in rank order, for the frameworks that assign ranks (pytorch,
+// horovod, rabit, jax, paddle): `master` or `chief`, then `worker`. A job without these roles:
+// every role without `follows`, in the file's order.
 std::vector<std::string> RankedRoles(const Job& job);
 
-// True for frameworks whose processes are numbered through. Those of mpi are too, but by mpirun.
+// True for frameworks whose processes get ranks from Shoal. mpi is not one of them: mpirun assigns
+// its ranks.
 bool CountsRanks(Framework framework);
 
-// True for frameworks whose processes cannot go on when one of them was lost and came back, so that
-// all start again together: those that count ranks, and ps-lite (docs/adr/0051).
+// True for frameworks that cannot continue after one process was replaced, so all processes restart
+// together: those that assign ranks, and ps-lite (docs/adr/0051).
 bool RestartsAllTasks(Framework framework);
 
-// True for a variable that the framework's dialect sets by the cluster, so that a job file may not.
-// Those that are only defaults (OMP_NUM_THREADS, PS_HEARTBEAT_TIMEOUT, …) are not among them.
+// True for a variable that Shoal sets for the framework from the cluster's description; a job file
+// must not set it. Variables with mere defaults (OMP_NUM_THREADS, PS_HEARTBEAT_TIMEOUT, …) are not
+// included.
 bool IsSetByFramework(Framework framework, std::string_view variable);
 
-// The role's port that the framework's own programs listen on; empty if it needs none.
+// Name of the port that the framework's own programs listen on in this role; empty if they need
+// none.
 std::string_view PresetPort(Framework framework, std::string_view role);
 
 }  // namespace shoal::job

@@ -1,8 +1,8 @@
-// The job: one validated description of a distributed training run (design.md §5), whatever file or
-// dialect it came from.
+// The job: one validated description of a distributed training run (design.md §5), read from a job
+// file or imported from the description of another system.
 //
-// parse.h makes it from YAML, plan.h turns it into tasks, policy.h judges its end. Plain data,
-// copyable.
+// parse.h makes it from YAML, plan.h derives its tasks, policy.h decides how it ends. Plain,
+// copyable data.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@
 
 namespace shoal::job {
 
-// Bounds that keep sums over a whole job well inside 64 bits.
-inline constexpr int kMaxTasks = 100'000;  // of one job, over all its roles
+// Bounds that keep sums over all tasks of a job within 64 bits.
+inline constexpr int kMaxTasks = 100'000;  // per job, over all roles
 inline constexpr int kMaxReplicas = kMaxTasks;
 inline constexpr int64_t kMaxMemoryBytes = int64_t{16} << 40;  // of one task
 inline constexpr int kMaxGpus = 1024;                          // of one task
@@ -40,21 +40,21 @@ enum class Framework : uint8_t {
   kGeneric,
 };
 
-// A launcher's exit code which says that its task is to be made again on another host
-// (EndAction::kExcludeHost). All others that say no more than that it is to be made again: 77.
+// Exit code of a launcher whose task must restart on another host (EndAction::kExcludeHost). 77
+// asks for a restart on any host.
 inline constexpr int kExitHostExcluded = 78;
-// Variables that an engine may give launchers: how it calls their host; and a file into which a
-// launcher that is to end with kExitHostExcluded writes that number, to end with 0 then, where all
-// that ends badly would be made again in its place.
+// Environment variables that an engine may set for launchers: the name of their host; and the path
+// of a file into which a launcher writes kExitHostExcluded before it exits with 0, for engines that
+// would restart every failed process in place.
 inline constexpr const char* kNodeVariable = "SHOAL_NODE";
 inline constexpr const char* kExcludedFileVariable = "SHOAL_EXCLUDED_FILE";
 
-// What one task may use. 0 means no limit was asked for.
+// Resources of one task. 0: no limit.
 struct Resources {
   double cpu = 0;            // cores
   int64_t memory_bytes = 0;  // of the task's whole process tree
   int gpu = 0;               // whole devices
-  // What is set aside for it, where that is not the limit (Kubernetes' requests); 0: the limit.
+  // Reservation if it differs from the limit (Kubernetes' requests); 0: equal to the limit.
   double cpu_request = 0;
   int64_t memory_request = 0;
 
@@ -68,7 +68,7 @@ enum class RestartScope : uint8_t { kTask, kRole, kJob };
 
 struct Restart {
   RestartWhen when = RestartWhen::kTransient;
-  int limit = 3;  // restarts of one task (scope task) or of the scope, over the life of the job
+  int limit = 3;  // per task (scope task) or per scope, over the lifetime of the job
   RestartScope scope = RestartScope::kTask;
   std::chrono::milliseconds backoff{500};  // before the first restart; doubles up to backoff_max
   std::chrono::milliseconds backoff_max{30'000};
@@ -76,8 +76,8 @@ struct Restart {
   bool operator==(const Restart&) const = default;
 };
 
-// A port the launcher leases for a task. `plain`: the program sets neither SO_REUSEADDR nor
-// SO_REUSEPORT, so the lease is let go at exec.
+// A port that the launcher leases for a task. `plain`: the program sets neither SO_REUSEADDR nor
+// SO_REUSEPORT, so the launcher releases the lease just before exec.
 struct Port {
   std::string name;
   bool plain = false;
@@ -85,12 +85,12 @@ struct Port {
   bool operator==(const Port&) const = default;
 };
 
-// What an end, or a line of output, leads to, instead of what Restart says.
-// kExcludeHost is a retry, and the role's programs are started on that host no more.
+// Reaction to the end of a task or to a line of its output; takes precedence over Restart.
+// kExcludeHost restarts the task and starts no more programs of its role on that host.
 enum class EndAction : uint8_t { kRetry, kFail, kIgnore, kRestartJob, kExcludeHost };
 
 struct ExitRule {
-  std::string code;  // policy.h, ParseExitMatch
+  std::string code;  // syntax: ParseExitMatch in policy.h
   EndAction action = EndAction::kRetry;
 
   bool operator==(const ExitRule&) const = default;
@@ -106,28 +106,29 @@ struct LogRule {
 struct Role {
   std::string name;
   int replicas = 1;
-  std::optional<int> min_replicas;  // elastic lower bound; none: replicas
-  std::optional<int> max_replicas;  // `shoal scale` goes so far; none: replicas
-  int processes = 1;                // a task starts this many
+  std::optional<int> min_replicas;  // lower bound of an elastic role; none: replicas
+  std::optional<int> max_replicas;  // upper bound for `shoal scale`; none: replicas
+  int processes = 1;                // number of processes per task
   Resources resources;
   std::vector<std::string> command;  // empty: the job's, else the image's own entry point
-  std::vector<std::string> args;     // behind the command; of an entry point instead of the image's
+  std::vector<std::string>
+      args;  // appended to the command; they replace the arguments of an image's entry point
   std::map<std::string, std::string> env;
   std::vector<Port> ports;
-  std::string follows;  // role name: stopped when that role has ended; empty for none
+  std::string follows;  // role after whose end this role is stopped; empty: none
   Restart restart;
   After after;
   Ready ready;
   Health health;
-  std::vector<ExitRule> on_exit;  // the first that matches counts
+  std::vector<ExitRule> on_exit;  // the first matching rule applies
   std::vector<LogRule> on_log;
-  int checkpoint_signal = 0;  // before SIGTERM when the job is suspended; 0: none
-  SlurmSettings slurm;        // where it wants other nodes than the job's `slurm` does
-  PodSettings kubernetes;  // where its pods ask for other things than the job's `kubernetes` does
+  int checkpoint_signal = 0;  // sent before SIGTERM on suspension; 0: none
+  SlurmSettings slurm;        // overrides of the job's `slurm`
+  PodSettings kubernetes;     // overrides of the job's `kubernetes`
 
   int least() const { return min_replicas.value_or(replicas); }
   int most() const { return max_replicas.value_or(replicas); }
-  // It may go on with fewer tasks, or become larger.
+  // True if its number of tasks may change while the job runs.
   bool elastic() const { return least() < most(); }
   bool operator==(const Role&) const = default;
 };
@@ -136,17 +137,18 @@ enum class SuccessRule : uint8_t { kAll, kAny, kFirst, kCount };
 
 struct Success {
   SuccessRule rule = SuccessRule::kAll;
-  std::vector<std::string> roles;  // whose tasks count; for kFirst the role whose task 0 decides
-  int count = 0;                   // for kCount
+  std::vector<std::string>
+      roles;      // roles that the rule evaluates; for kFirst the role whose task 0 decides
+  int count = 0;  // for kCount
 
   bool operator==(const Success&) const = default;
 };
 
 struct DataSource {
   std::string name;
-  std::vector<std::string> sources;  // paths or URLs, in the order in which they make up the data
+  std::vector<std::string> sources;  // paths or URLs; their concatenation in this order is the data
   std::string format = "text";
-  std::string shard_by;  // role among whose tasks the data is split
+  std::string shard_by;  // role whose tasks each read one part of the data
 
   bool operator==(const DataSource&) const = default;
 };
@@ -158,10 +160,10 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
-// What is done about a job that stands still.
+// Reaction to a stalled job.
 enum class OnStall : uint8_t { kReport, kRestart, kFail };
 
-// A shorter stall than this would be said of every program that waits for a moment.
+// Lower bound of `stall`: programs regularly pause for shorter times.
 inline constexpr std::chrono::milliseconds kLeastStall{5'000};
 
 struct Limits {
@@ -170,17 +172,19 @@ struct Limits {
   std::chrono::milliseconds stall{600'000};  // 0, or at least kLeastStall
   std::chrono::milliseconds stop_grace{10'000};
   std::chrono::milliseconds coordinator_timeout{30'000};
-  std::optional<int> restarts;  // counted ones of all tasks together, over the life of the job
+  std::optional<int>
+      restarts;  // limit for counted restarts of all tasks together, over the lifetime of the job
   OnStall on_stall = OnStall::kReport;
-  std::chrono::milliseconds keep_records{0};  // after the end; 0: until somebody removes them
+  std::chrono::milliseconds keep_records{
+      0};  // after the job's end; 0: until they are removed by hand
 
   bool operator==(const Limits&) const = default;
 };
 
 enum class OnControllerLoss : uint8_t { kStop, kKeep };
 
-// A value of the job file's `learn` section with the place where it stood, so that the algorithm,
-// which alone knows its parameters, can complain as well as the parser does.
+// A value of the job file's `learn` section with its location, so that an algorithm, which defines
+// its own parameters, reports errors with line and column.
 struct LearnValue {
   std::string text;  // the scalar as written
   int line = 0;      // 1-based; 0: from --set or from a command line
@@ -189,44 +193,44 @@ struct LearnValue {
   bool operator==(const LearnValue&) const = default;
 };
 
-// What a container of the job's tasks is made with beside its image; for engines that have
-// containers (docs/engines/docker.md).
+// Settings of the job's containers besides the image, for engines that run containers
+// (docs/engines/docker.md).
 struct Container {
   std::vector<std::string> volumes;  // "SOURCE:TARGET" or "SOURCE:TARGET:ro"
   std::string work_dir;              // empty: the image's own
-  std::string user;                  // "UID:GID"; empty: of who runs the job
-  int64_t pids = 0;                  // most processes and threads of a task; 0: no limit
+  std::string user;                  // "UID:GID"; empty: the user who runs the job
+  int64_t pids = 0;                  // limit for processes and threads per task; 0: none
   int64_t shm_bytes = 0;             // of /dev/shm; 0: the engine's default
-  bool own_network = false;          // instead of the machine's
+  bool own_network = false;          // in place of the host's network
 
   bool operator==(const Container&) const = default;
 };
 
-// One entry of Container::volumes, taken apart.
+// A parsed entry of Container::volumes.
 struct Volume {
   std::string source;
   std::string target;
   bool read_only = false;
 };
 
-// What a job asks of Marathon beyond its tasks' resources (docs/engines/marathon.md). Other engines
-// ignore it.
+// Marathon settings of a job besides its tasks' resources (docs/engines/marathon.md). Other engines
+// ignore them.
 struct Marathon {
   std::string url;               // empty: SHOAL_MARATHON_URL
-  std::string group = "/shoal";  // above the job's own
-  std::string authorities;       // PEM file; empty: the machine's
+  std::string group = "/shoal";  // parent of the job's group
+  std::string authorities;       // PEM file with certificate authorities; empty: the system's
   std::string containerizer;     // "", "docker" or "mesos"
-  std::string program;           // shoal, as agents find it; empty: at this program's own path
-  std::string user;              // of the agents; empty: Marathon's default
+  std::string program;           // path of shoal on the agents; empty: the path of this program
+  std::string user;              // user on the agents; empty: Marathon's default
   std::vector<std::string> constraints;  // "FIELD:OPERATOR[:VALUE]"
   std::vector<std::string> fetch;        // URIs
   std::vector<std::string> accepted_roles;
-  std::vector<std::string> parameters;         // of docker run: "KEY=VALUE"
+  std::vector<std::string> parameters;         // docker run parameters, "KEY=VALUE"
   std::map<std::string, std::string> secrets;  // variable → where the secret store has it
-  std::chrono::milliseconds backoff{1'000};    // before a lost Mesos task is made again
+  std::chrono::milliseconds backoff{1'000};    // delay before a lost Mesos task is replaced
   std::chrono::milliseconds longest_backoff{60'000};
-  std::chrono::milliseconds unreachable{0};  // how long an agent may be away; 0: no time at all
-  int port = 0;                              // of the coordinator; 0: any that is offered
+  std::chrono::milliseconds unreachable{0};  // tolerated absence of an agent; 0: none
+  int port = 0;                              // port of the coordinator; 0: any offered port
   bool privileged = false;
   bool force_pull = false;
 
@@ -234,22 +238,22 @@ struct Marathon {
 };
 
 struct Job {
-  std::string file;  // where it was read, for messages; empty if made by a command
+  std::string file;  // source file, for messages; empty: made by a command
   std::string name;
   Framework framework = Framework::kGeneric;
   std::string queue = "default";
   int priority = 0;
   std::string image;
   Container container;
-  std::string files;  // directory to ship; empty for none
+  std::string files;  // directory to copy to the tasks; empty: none
   std::vector<std::string> command;
   std::map<std::string, std::string> env;
   std::map<std::string, LearnValue> learn;  // framework shoal: algorithm and its parameters
   std::vector<DataSource> data;
-  std::vector<Role> roles;  // in the file's order
+  std::vector<Role> roles;  // in the order of the file
   Success success;
   Checkpoint checkpoint;
-  std::string store;  // file:///…; empty: the embedded one
+  std::string store;  // file:///…; empty: the embedded store
   Limits limits;
   std::optional<OnControllerLoss> on_controller_loss;
   std::map<std::string, std::string> outputs;  // "model" → directory
@@ -259,7 +263,8 @@ struct Job {
   Schedule schedule;
 
   const Role* FindRole(const std::string& role) const;
-  // The role's or the job's, with the role's args; empty: the image's own entry point.
+  // Command of the role, or of the job, with the role's arguments; empty: the image's own entry
+  // point.
   std::vector<std::string> CommandOf(const Role& role) const;
   bool operator==(const Job&) const = default;
 };

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kMaxJsonBytes = size_t{16} << 20;
 
-// The shortest text that reads back as the same double: Boost.JSON's own reading of numbers may be
-// off by one unit in the last place.
+// The shortest text that reads back as the same double. Boost.JSON's number parser may be off by
+// one unit in the last place.
 std::string Exact(double value) {
   char buffer[64];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
@@ -64,7 +64,7 @@ json::array Rules(const std::vector<Rule>& rules, const char* field, std::string
   return array;
 }
 
-// What a role and a job both ask Slurm for.
+// Slurm settings common to role and job.
 json::object EncodeSlurmSettings(const SlurmSettings& slurm) {
   return {{"partition", slurm.partition},
           {"account", slurm.account},
@@ -76,7 +76,7 @@ json::object EncodeSlurmSettings(const SlurmSettings& slurm) {
           {"options", Texts(slurm.options)}};
 }
 
-// Likewise of Kubernetes.
+// Kubernetes settings common to role and job.
 json::object EncodePodSettings(const PodSettings& ask) {
   json::object object{{"labels", TextMap(ask.labels)},
                       {"annotations", TextMap(ask.annotations)},
@@ -235,7 +235,7 @@ Status DecodeRules(const json::object& object, std::string_view list, const char
   return Status::Ok();
 }
 
-// What a job has that was stored before there were these fields is what their absence means.
+// A job stored by a version without these fields has their neutral values.
 Status DecodeOrder(const json::object& object, Role* role) {
   if (!object.contains("after")) return Status::Ok();
   TRY_ASSIGN(const json::object* after, GetObject(object, "after"));
@@ -276,7 +276,7 @@ Status DecodePodSettings(const json::object& fields, PodSettings* ask) {
   if (fields.contains("host_network")) {
     TRY_ASSIGN(ask->host_network, GetBool(fields, "host_network"));
   }
-  // Jobs of earlier versions have not all of these.
+  // Jobs stored by earlier versions lack some of these.
   ask->runtime_class = GetStringOr(fields, "runtime_class", "");
   ask->affinity = GetStringOr(fields, "affinity", "");
   ask->topology_spread = GetStringOr(fields, "topology_spread", "");

@@ -1,5 +1,5 @@
-// The Job as JSON: how the controller hands it to the coordinator (job.json) and keeps it in its
-// store. Exact: FromJson(ToJson(job)) == job.
+// The Job as JSON, in which the controller stores it and hands it to the coordinator (job.json).
+// The round trip is exact: FromJson(ToJson(job)) == job.
 #pragma once
 
 #include <string>
@@ -11,14 +11,15 @@
 
 namespace shoal::job {
 
-// Every field, also those at their defaults: a job that was stored means the same under a later
-// version with other defaults. Times in milliseconds, memory in bytes, enumerations by name.
+// Writes every field, including those with default values, so that a stored job keeps its meaning
+// under a later version with other defaults. Times in milliseconds, memory in bytes, enumerations
+// by name.
 json::object ToJson(const Job& job);
-// InvalidArgument names the field that is missing, of another type or out of its range.
+// InvalidArgument names a field that is missing, has the wrong type or is out of range.
 Result<Job> FromJson(const json::object& object);
 
 std::string ToJsonText(const Job& job);
-// At most 16 MiB.
+// InvalidArgument beyond 16 MiB.
 Result<Job> FromJsonText(std::string_view text);
 
 }  // namespace shoal::job

@@ -1,5 +1,5 @@
-// Fields of a JSON object, each of one type and in bounds; what json.cc and its parts are read
-// with. InvalidArgument names the field and what was expected.
+// Typed and bounded access to the fields of a JSON object, for json.cc and its parts.
+// InvalidArgument names the field and the expected value.
 #pragma once
 
 #include <chrono>
@@ -63,7 +63,7 @@ Status GetIn(const json::object& object, std::string_view field, int64_t least, 
   return Status::Ok();
 }
 
-// From 0 on; may be missing.
+// An integer from 0 to `most`, or nothing if the field is missing.
 inline Status GetOptional(const json::object& object, std::string_view field, int most,
                           std::optional<int>* out) {
   if (!object.contains(field)) return Status::Ok();
@@ -76,7 +76,7 @@ inline Status GetOptional(const json::object& object, std::string_view field, in
 inline Status GetMs(const json::object& object, std::string_view field,
                     std::chrono::milliseconds* out) {
   int64_t ms = 0;
-  // A thousand years: sums of a few of them never overflow nanoseconds' 292 years where it matters.
+  // At most a thousand years. Nanoseconds overflow after 292 years, so callers sum milliseconds.
   TRY(GetIn(object, field, 0, int64_t{1000} * 366 * 86'400'000, &ms));
   *out = std::chrono::milliseconds(ms);
   return Status::Ok();

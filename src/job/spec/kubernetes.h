@@ -1,4 +1,4 @@
-// The part of a job that only a Kubernetes cluster looks at.
+// Settings of a job for Kubernetes clusters.
 #pragma once
 
 #include <map>
@@ -8,43 +8,43 @@
 
 namespace shoal::job {
 
-// What pods ask of the cluster beyond their resources. Of a role: in place of what the job's
-// `kubernetes` has, each where it says something; its labels and annotations stand beside the
-// job's.
+// Pod settings besides resources. Settings of a role replace the job's settings field by field; its
+// labels and annotations are merged with the job's.
 struct PodSettings {
-  std::map<std::string, std::string> labels;  // of Jobs and pods, as queues above Kubernetes want
-  std::map<std::string, std::string> annotations;  // likewise
+  std::map<std::string, std::string> labels;       // on Jobs and pods, as queueing systems require
+  std::map<std::string, std::string> annotations;  // on Jobs and pods
   std::map<std::string, std::string> node_selector;
-  std::vector<std::string> tolerations;  // "KEY", "KEY=VALUE", each with ":EFFECT" behind it or not
+  std::vector<std::string> tolerations;  // "KEY" or "KEY=VALUE", optionally followed by ":EFFECT"
   std::string service_account;
   std::vector<std::string> image_pull_secrets;
   std::string priority_class;
   std::string runtime_class;
   std::vector<std::string> volumes;  // "pvc:CLAIM:/TARGET" …, see engine/kubernetes/pod_volumes.h
-  std::optional<bool> host_network;  // none: false, or what the job says
-  // In Kubernetes' own words, as JSON (pod_fields.h); empty: nothing.
+  std::optional<bool> host_network;  // none: the job's value, else false
+  // In the schema of the Kubernetes API, as JSON (pod_fields.h); empty: not set.
   std::string affinity;
   std::string topology_spread;             // a list of TopologySpreadConstraint
   std::string security_context;            // PodSecurityContext
-  std::string container_security_context;  // SecurityContext, of each container
+  std::string container_security_context;  // SecurityContext of each container
 
   bool operator==(const PodSettings&) const = default;
 };
 
-// What a job asks of Kubernetes beyond its tasks' resources (docs/engines/kubernetes.md), of all
-// its pods. Other engines ignore it.
+// Kubernetes settings of a job besides its tasks' resources (docs/engines/kubernetes.md), for all
+// its pods. Other engines ignore them.
 struct Kubernetes : PodSettings {
-  std::string context;     // of the kubeconfig; empty: its current one
+  std::string context;     // context of the kubeconfig; empty: the current one
   std::string name_space;  // empty: the context's
   std::string launcher;    // image that holds /shoal-task; empty: the engine's default
   std::string gpu_resource = "nvidia.com/gpu";
-  // Of every task but the coordinator: "rdma/hca=1"; of one role's: "worker:rdma/hca=1".
+  // Extended resources of every task except the coordinator, "rdma/hca=1", or of one role's tasks,
+  // "worker:rdma/hca=1".
   std::vector<std::string> resources;
 
   bool operator==(const Kubernetes&) const = default;
 };
 
-// What the pods of a role ask, of a job that asks `ask`.
+// The settings of a role's pods: those of the job, overridden by those of the role.
 PodSettings MergePodSettings(PodSettings ask, const PodSettings& role);
 
 }  // namespace shoal::job

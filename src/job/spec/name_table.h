@@ -1,4 +1,4 @@
-// Tables between enumerators and their names, for this room's .cc files.
+// Lookup tables between enumerators and their names. Only for .cc files of this room.
 #pragma once
 
 #include <cstddef>

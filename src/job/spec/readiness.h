@@ -1,4 +1,4 @@
-// What a role's programs wait for, and how it is seen that they serve: parts of job.h's Role.
+// Start conditions, readiness and health checks of a role; parts of Role in job.h.
 #pragma once
 
 #include <chrono>
@@ -8,41 +8,41 @@
 
 namespace shoal::job {
 
-// What a role waits for before its programs start.
+// Condition on other roles that holds back the start of a role's programs.
 enum class AfterWhen : uint8_t { kStarted, kReady, kEnded };
 
 struct After {
-  std::vector<std::string> roles;  // empty: nobody
+  std::vector<std::string> roles;  // empty: no condition
   AfterWhen when = AfterWhen::kReady;
 
   bool operator==(const After&) const = default;
 };
 
-// How it is seen that a task's program is ready to serve others; and, in part, that it is well.
+// Kind of check that shows a program ready to serve, and partly also healthy.
 enum class ReadyBy : uint8_t { kStart, kTcp, kHttp, kCommand, kLog };
 
 struct Ready {
-  ReadyBy by = ReadyBy::kStart;      // kStart: as soon as it runs
+  ReadyBy by = ReadyBy::kStart;      // kStart: ready as soon as it runs
   std::string port;                  // kTcp, kHttp: one of the role's
   std::string path = "/";            // kHttp
   std::vector<std::string> command;  // kCommand: exits with 0
-  std::string line;                  // kLog: a line of its output matches (policy.h, LineMatches)
+  std::string line;  // kLog: pattern of a line of its output (LineMatches in policy.h)
   std::chrono::milliseconds every{250};
-  std::chrono::milliseconds timeout{300'000};  // then it is killed; 0: never
+  std::chrono::milliseconds timeout{300'000};  // the program is killed after this time; 0: never
 
   bool operator==(const Ready&) const = default;
 };
 
-// How Marathon sees that a running program is well. kStart: it is not asked; never kLog.
+// Marathon's health check of a running program. kStart: no check; kLog is not supported.
 struct Health {
   ReadyBy by = ReadyBy::kStart;
   std::string port;                          // kTcp, kHttp: one of the role's
   std::string path = "/";                    // kHttp
   std::vector<std::string> command;          // kCommand: exits with 0
-  std::chrono::milliseconds grace{300'000};  // after each start of the program
+  std::chrono::milliseconds grace{300'000};  // ignored failures after each start of the program
   std::chrono::milliseconds every{60'000};
   std::chrono::milliseconds timeout{20'000};
-  int failures = 3;  // in a row
+  int failures = 3;  // consecutive failures before the program is killed
 
   bool operator==(const Health&) const = default;
 };

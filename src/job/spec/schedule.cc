@@ -72,7 +72,8 @@ std::optional<int> Number(const CronField& field, const std::string& word) {
   return number;
 }
 
-// One entry of a list: "*", "5", "1-5", each of "*" and ranges with "/STEP". Gives the least of it.
+// Checks one entry of a list: "*", "5", "1-5", with "/STEP" after "*" or a range. Returns its
+// lowest number.
 Result<int> CheckEntry(const CronField& field, const std::string& entry) {
   const std::vector<std::string> halves = Split(entry, '/');
   const std::vector<std::string> ends = Split(halves[0], '-');
@@ -100,7 +101,7 @@ Result<int> CheckEntry(const CronField& field, const std::string& entry) {
   return first;
 }
 
-// The least number that the field names.
+// The lowest number in the field.
 Result<int> CheckField(const CronField& field, const std::string& text) {
   int least = field.most;
   for (const std::string& entry : Split(text, ',')) {

@@ -1,4 +1,4 @@
-// A job's schedule as JSON; a part of json.h's, which calls it.
+// JSON of a job's schedule; called by json.cc.
 #pragma once
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-// The part of a job that only Slurm looks at.
+// Settings of a job for Slurm.
 #pragma once
 
 #include <chrono>
@@ -7,9 +7,8 @@
 
 namespace shoal::job {
 
-// Which nodes are asked for. Of a role: in place of what the job's Slurm has, each where it says
-// something; roles that ask for other things than others are components of their own of one
-// heterogeneous allocation (docs/engines/slurm.md).
+// Node selection. Settings of a role replace the job's settings field by field; roles with
+// different settings become components of one heterogeneous allocation (docs/engines/slurm.md).
 struct SlurmSettings {
   std::string partition;
   std::string account;
@@ -17,18 +16,18 @@ struct SlurmSettings {
   std::string constraint;
   std::string reservation;
   std::string gpu_type;
-  int nodes = 0;                     // 0: as Slurm likes; a role's are its component's
-  std::vector<std::string> options;  // of sbatch, as they are
+  int nodes = 0;                     // 0: chosen by Slurm; for a role: of its component
+  std::vector<std::string> options;  // passed to sbatch unchanged
 
   bool operator==(const SlurmSettings&) const = default;
 };
 
-// What a job asks of Slurm beyond its tasks' resources (docs/engines/slurm.md). Other engines
-// ignore it.
+// Slurm settings of a job besides its tasks' resources (docs/engines/slurm.md). Other engines
+// ignore them.
 struct Slurm : SlurmSettings {
-  std::chrono::milliseconds time{0};               // of the allocation; 0: the partition's
-  std::chrono::milliseconds save_before{120'000};  // before that time is over
-  bool requeue = true;  // after the loss of a node or the end of the time the job starts again
+  std::chrono::milliseconds time{0};  // time limit of the allocation; 0: the partition's default
+  std::chrono::milliseconds save_before{120'000};  // time before the limit at which the tasks save
+  bool requeue = true;  // restart the job after the loss of a node or the end of its time
   bool exclusive = false;
 
   bool operator==(const Slurm&) const = default;

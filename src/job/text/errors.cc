@@ -29,7 +29,7 @@ std::string Lower(std::string_view word) {
   return out;
 }
 
-// Optimal string alignment distance.
+// Edit distance with transpositions (optimal string alignment).
 size_t Distance(const std::string& a, const std::string& b) {
   std::vector<size_t> before(b.size() + 1);
   std::vector<size_t> last(b.size() + 1);
@@ -102,14 +102,15 @@ Status Errors::ToStatus() const {
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kLongestWord) return {};
   const std::string lower = Lower(word);
-  // A third of the letters may be wrong, but never all of a short word.
+  // Allows one wrong letter in three, but not every letter of a short word.
   size_t best = std::max<size_t>(1, (word.size() + 1) / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestWord) continue;
     const std::string other = Lower(candidate);
     size_t distance = Distance(lower, other);
-    // A missing or surplus ending ("mem" for "memory") is nearer than as many wrong letters.
+    // A missing or extra ending ("mem" for "memory") counts less than the same number of wrong
+    // letters.
     const bool prefix = lower.size() >= 3 && other.size() >= 3 &&
                         (other.starts_with(lower) || lower.starts_with(other));
     if (prefix) distance = std::min<size_t>(distance, 1);

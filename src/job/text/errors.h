@@ -1,5 +1,5 @@
-// The errors of one job file: collected, sorted by place, told together; and guesses at what was
-// meant.
+// Errors of one job file, collected, sorted by location and reported together; and suggestions for
+// misspelt names.
 #pragma once
 
 #include <string>
@@ -10,31 +10,30 @@
 
 namespace shoal::job {
 
-// Where something stood: in the file (1-based; line 0: nowhere in particular) or in the --set
-// argument number `set`.
+// A location in the job file (1-based; line 0: unknown) or in the --set argument number `set`.
 struct SourceLocation {
   int line = 0;
   int column = 0;
   int set = -1;
 };
 
-// "FILE:LINE:COL", or the --set argument that it came from. `set`: Errors::overrides.
+// "FILE:LINE:COL", or the text of the --set argument. `set`: Errors::overrides.
 std::string FormatLocation(const std::string& file, const std::vector<std::string>& set,
                            const SourceLocation& place);
 
 class Errors {
  public:
-  // `overrides` as given to ParseJob, for messages; the values of env.… among them are not shown.
+  // `overrides`: the arguments of ParseJob, for messages; values of env.… are hidden.
   Errors(std::string file, const std::vector<std::string>& overrides);
 
-  // "FILE:LINE:COL: path: sentence"; an empty path is left out.
+  // Adds "FILE:LINE:COL: path: sentence"; an empty path is omitted.
   void Add(const SourceLocation& place, const std::string& path, const std::string& sentence);
   bool empty() const { return count_ == 0; }
-  // The --set arguments as messages show them.
+  // The --set arguments as shown in messages.
   const std::vector<std::string>& overrides() const { return overrides_; }
-  // True if there is one at exactly this path.
+  // True if an error was added for exactly this path.
   bool At(const std::string& path) const;
-  // InvalidArgument with the first ten, one a line; OK if there are none.
+  // OK without errors, else InvalidArgument with the first ten, one per line.
   Status ToStatus() const;
 
  private:
@@ -49,10 +48,10 @@ class Errors {
   size_t count_ = 0;
 };
 
-// The candidate nearest to `word` by edit distance, a swap of neighbours counting as one; empty if
-// none is near enough to be what was meant. O(candidates · length²).
+// The candidate with the smallest edit distance to `word` (a transposition counts as one edit);
+// empty if none is close enough to be a misspelling. O(candidates · length²).
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates);
-// "; did you mean 'replicas'?", or nothing.
+// "; did you mean 'replicas'?", or an empty text.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace shoal::job

@@ -1,6 +1,6 @@
-// Where the fields of a job stood in its file, for checks that come after the parser (an
-// algorithm's, an engine's) and for paths, which are seen from where they were written. Made by
-// ParseJob, used by src/cli.
+// Locations of a job's fields in its file. Checks after the parser (of an algorithm, of an engine)
+// report errors with them, and relative paths are resolved from the place where they were written.
+// Filled in by ParseJob, used by src/cli.
 #pragma once
 
 #include <map>
@@ -11,16 +11,18 @@
 
 namespace shoal::job {
 
-// Only what was given. None for a job that does not come from a file.
+// Contains only fields that the file or --set gives. Empty for a job that does not come from a
+// file.
 struct FieldLocations {
-  std::map<std::string, SourceLocation> at;  // "roles.worker.replicas" → where
-  std::vector<std::string> set;              // the --set arguments as messages show them
+  std::map<std::string, SourceLocation> at;  // path, such as "roles.worker.replicas" → location
+  std::vector<std::string> set;              // the --set arguments as shown in messages
 
   bool Has(const std::string& path) const { return at.contains(path); }
-  // Of the field, or of the innermost section around it that was given; the file's beginning if
-  // there is none.
+  // Location of the field, or of the innermost enclosing section that was given; the beginning of
+  // the file if there is none.
   SourceLocation Of(const std::string& path) const;
-  // "job.yaml:3:5: ", or "--set outputs.model=x: "; empty without places.
+  // "job.yaml:3:5: " or "--set outputs.model=x: ", the beginning of a message; empty without
+  // locations.
   std::string Prefix(const std::string& file, const std::string& path) const;
 };
 

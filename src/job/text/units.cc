@@ -9,7 +9,7 @@
 namespace shoal::job {
 namespace {
 
-// The length of the number that `text` begins with: digits, with a point or not.
+// Length of the number at the beginning of `text`: digits with an optional point.
 size_t NumberLength(std::string_view text) {
   size_t end = 0;
   bool point = false;
@@ -22,7 +22,7 @@ size_t NumberLength(std::string_view text) {
   return end;
 }
 
-// Whole numbers exactly, others rounded to the next unit. Nothing beyond `most`.
+// Exact for whole numbers, otherwise rounded to the nearest unit. Nothing beyond `most`.
 std::optional<int64_t> Scale(std::string_view number, int64_t factor, int64_t most) {
   if (const auto whole = ParseInteger(number)) {
     if (*whole < 0 || *whole > most / factor) return std::nullopt;

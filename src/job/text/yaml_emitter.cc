@@ -13,7 +13,7 @@ constexpr size_t kIndent = 2;
 
 bool IsAlnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-// What some reader of YAML takes for something else than a text.
+// True for texts that some YAML reader interprets as another type.
 bool LooksLikeNoText(const std::string& text) {
   std::string lower;
   for (const char c : text) {
@@ -23,7 +23,7 @@ bool LooksLikeNoText(const std::string& text) {
        {"null", "~", "true", "false", "yes", "no", "on", "off", "y", "n", "=", ".inf", ".nan"}) {
     if (lower == word) return true;
   }
-  // Numbers of any kind and dates: a digit first, perhaps behind a sign or a point.
+  // Numbers and dates: a digit first, optionally after a sign or a point.
   const size_t first = lower.find_first_not_of("+-.");
   if (first == std::string::npos) return true;
   if (std::isdigit(static_cast<unsigned char>(lower[first])) == 0) {
@@ -78,7 +78,7 @@ std::string KeyText(const std::string& key) {
   return IsPlainSafe(key) && !LooksLikeNoText(key) ? key : InQuotes(key);
 }
 
-// TextScalar of several lines that a literal block keeps as it is.
+// True for a text of several lines that a literal block preserves.
 bool FitsLiteral(const Node& node) {
   if (node.kind != Node::Kind::kScalar || !node.quoted) return false;
   const std::string& text = node.text;
@@ -107,7 +107,7 @@ class Emitter {
   }
 
  private:
-  // Finds for each comment the innermost field on its path that exists.
+  // Assigns each comment to the innermost existing field on its path.
   void PlaceComments(const Node& root);
   void Comment(const std::string& path, size_t indent);
   bool HasCommentBelow(const std::string& path) const;
@@ -178,14 +178,14 @@ void Emitter::Fields(const Node& map, const std::string& path, size_t indent) {
   }
 }
 
-// What stands behind "key:", with the end of the line.
+// Writes the value after "key:" and the end of the line.
 void Emitter::Value(const Node& node, const std::string& path, size_t indent) {
   if (node.kind == Node::Kind::kNull || node.kind == Node::Kind::kScalar) {
     if (FitsLiteral(node)) return Literal(node, indent + kIndent);
     out_ += " " + ScalarText(node) + "\n";
     return;
   }
-  // Sections of sections are blocks, as people write them.
+  // Sections that contain sections use block style.
   const bool sections = node.kind == Node::Kind::kMap &&
                         std::any_of(node.items.begin(), node.items.end(), [](const Node& item) {
                           return item.kind == Node::Kind::kMap && !item.items.empty();
@@ -228,7 +228,7 @@ void Emitter::Literal(const Node& node, size_t indent) {
   }
 }
 
-// The node on one line; false if a text in it wants lines of its own.
+// Writes the node on one line; false if one of its texts needs several lines.
 bool Emitter::Flow(const Node& node, std::string* out) {
   if (FitsLiteral(node)) return false;
   if (node.kind == Node::Kind::kNull || node.kind == Node::Kind::kScalar) {

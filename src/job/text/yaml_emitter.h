@@ -1,6 +1,6 @@
-// A tree of nodes as the YAML that people would have written: block style above, flow style for
-// what fits a line, literal blocks for scripts, comments where they belong. The counterpart of
-// yaml_tree.h; write.h uses it for jobs.
+// Writes a tree of nodes as YAML in the style of a handwritten file: block style for sections, flow
+// style for values that fit on a line, literal blocks for scripts, and comments before the fields
+// they describe. The counterpart of yaml_tree.h; write_yaml.h uses it for jobs.
 #pragma once
 
 #include <map>
@@ -13,23 +13,23 @@
 
 namespace shoal::job {
 
-// Sentences that stand as comments before a field, by its path ("roles.worker.restart"); "" is the
-// top of the file. One whose field is not in the tree stands before the innermost section that is.
+// Comments by the path of the field they precede ("roles.worker.restart"); "" is the top of the
+// file. A comment whose field is not in the tree goes before the innermost section that is.
 using Comments = std::map<std::string, std::vector<std::string>>;
 
-// Scalars with `quoted` are texts: put in quotes where a reader of YAML might take them for a
-// number, a flag or nothing. ParseYaml gives the same tree back, places aside. `root` is a map.
-// O(nodes).
+// Scalars with `quoted` are texts, quoted where a YAML reader could take them for a number, a flag
+// or null. ParseYaml restores the same tree, except its locations. `root` is a map. O(nodes).
 std::string EmitYaml(const Node& root, const Comments& comments);
 
-// Makers of nodes without a place.
+// Constructors of nodes without a location.
 Node PlainScalar(std::string text);  // numbers, flags, enumerators
 Node TextScalar(std::string text);
 Node TextListNode(const std::vector<std::string>& texts);
 Node NullNode();
-// A value of JSON as it would stand in a file.
+// Converts a JSON value to the node that a file would have for it.
 Node FromJson(const json::value& value);
-// Adds a field to a map (or to a null node, which becomes one).
+// Appends a field to a map; a null node becomes a map. Returns the field's node, valid until the
+// next field is added to the same map.
 Node* AddField(Node* map, std::string key, Node value);
 
 }  // namespace shoal::job

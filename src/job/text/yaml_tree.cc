@@ -75,7 +75,7 @@ class Builder final : public YAML::EventHandler {
   }
   void OnMapEnd() override { Close(); }
 
-  // The document that was read last.
+  // The most recently completed document.
   Node TakeRoot() { return std::exchange(root_, Node{}); }
   bool failed() const { return failed_; }
 
@@ -192,7 +192,7 @@ void Builder::Attach(Node node, YAML::anchor_t anchor) {
   } else if (!top.key) {
     TakeKey(std::move(node));
   } else {
-    // The parser says that nothing stands where the next thing does.
+    // The parser reports an empty node at the location of the next token.
     if (node.kind == Node::Kind::kNull) node.place = top.key->place;
     if (!top.skip) {
       top.node.keys.push_back(std::move(*top.key));
@@ -202,7 +202,7 @@ void Builder::Attach(Node node, YAML::anchor_t anchor) {
   }
 }
 
-// The map's own fields come first, then those of earlier maps of a list.
+// The map's own fields take precedence, then those of earlier maps in the list.
 void Builder::Merge(Node* map) {
   const auto at = std::find_if(map->keys.begin(), map->keys.end(),
                                [](const Key& key) { return key.text == "<<"; });
@@ -255,7 +255,7 @@ void Builder::TakeKey(Node node) {
   top.key = Key{std::move(node.text), node.place};
 }
 
-// Reads from the text where it lies.
+// A stream buffer over the text, without copying it.
 class ViewBuffer final : public std::streambuf {
  public:
   explicit ViewBuffer(std::string_view text) {
@@ -264,7 +264,7 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
-// True if the text can be a job file's at all.
+// Checks bytes and encoding before parsing.
 bool CheckBytes(std::string_view text, int set, Errors* errors) {
   SourceLocation place{1, 1, set};
   for (size_t i = 0; i < text.size();) {
@@ -289,7 +289,7 @@ bool CheckBytes(std::string_view text, int set, Errors* errors) {
   return true;
 }
 
-// The first line up to `last` (1-based) that is indented by a tab; column 0 if there is none.
+// First line up to `last` (1-based) indented by a tab; column 0 if there is none.
 SourceLocation FindTab(std::string_view text, int last, int set) {
   int line = 1;
   size_t begin = 0;
@@ -319,7 +319,7 @@ void AddSyntaxError(std::string_view text, const YAML::Exception& error, int set
           "); check the indentation here and above, and that brackets and quotes are closed");
 }
 
-// At most `most` documents; nothing after an error.
+// Parses at most `most` documents; an empty list after an error.
 std::vector<Node> Parse(std::string_view text, int set, size_t most, Errors* errors) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     errors->Add({1, 1, set}, "", "got UTF-16 text, expected UTF-8; save the file as UTF-8");

@@ -1,7 +1,7 @@
-// The text of a job file as a tree of nodes that know where they stood. The only place that touches
-// the YAML library; bounds and clear sentences for everything that is not a job file at all.
+// Parses the text of a job file into a tree of nodes with source locations. The only file that uses
+// the YAML library. It enforces bounds and gives clear errors for input that is not a job file.
 //
-// parse.cc builds it, overrides.cc changes it, decode.cc reads it.
+// parse.cc builds the tree, overrides.cc changes it, decode.cc reads it.
 #pragma once
 
 #include <cstdint>
@@ -21,35 +21,36 @@ struct Key {
 struct Node {
   enum class Kind : uint8_t { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  std::string text;     // of a scalar
-  bool quoted = false;  // a scalar in quotes or a block: a text, never a number or flag
+  std::string text;     // text of a scalar
+  bool quoted = false;  // quoted or block scalar: always a text, never a number or flag
   SourceLocation place;
-  std::vector<Key> keys;    // of a map, parallel to items; each once
-  std::vector<Node> items;  // of a list or a map
+  std::vector<Key> keys;    // keys of a map, parallel to items, without duplicates
+  std::vector<Node> items;  // items of a list or values of a map
 
   Node* Find(std::string_view key);
   const Node* Find(std::string_view key) const;
 };
 
-// Bounds of one file, aliases expanded.
+// Bounds of one file, after the expansion of aliases.
 inline constexpr int kMaxDepth = 32;
 inline constexpr int kMaxNodes = 200'000;
-inline constexpr size_t kMaxTreeBytes = size_t{8} << 20;  // of texts and names of fields
+inline constexpr size_t kMaxTreeBytes = size_t{8} << 20;  // total of texts and field names
 
-// The one document in `text`; a null node if it is empty. What is wrong goes to `errors`. For a
-// value of --set, `set` is its number and its nodes stand there instead of in the file.
+// Parses a single document; a null node if it is empty. Problems go to `errors`. For a value of
+// --set, `set` is the number of the argument, which the nodes' locations refer to in place of the
+// file.
 Node ParseYaml(std::string_view text, int set, Errors* errors);
 
-// Every document in `text`, in order; empty ones are null nodes. The bounds are for their sum. For
-// files of other systems: the merge key "<<" gives a map the fields of another that it lacks.
+// Parses all documents in order; empty ones are null nodes. The bounds apply to their sum. Intended
+// for files of other systems: the merge key "<<" copies missing fields from another map.
 std::vector<Node> ParseYamlDocuments(std::string_view text, Errors* errors);
 
-// True if it is UTF-8 without NUL: what a scalar of a job may be.
+// True if the text is UTF-8 without NUL, as every scalar of a job must be.
 bool IsText(std::string_view text);
 
-// For messages: "'abc'" cut and made printable, "a list", "fields", "nothing".
+// Short description for messages: "'abc'" (shortened and printable), "a list", "fields", "nothing".
 std::string DescribeNode(const Node& node);
-// Likewise for any text from outside.
+// The text in quotes, shortened and printable, for messages about untrusted input.
 std::string PrintableText(std::string_view text);
 
 }  // namespace shoal::job

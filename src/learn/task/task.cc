@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "host/process/process_usage.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::learn {
 namespace {
@@ -241,7 +242,8 @@ Status Task::ReadDescriptions(const Environment& env) {
   checkpoint_every = std::chrono::milliseconds(GetIntOr(checkpoint_json, "every_ms", 0));
   checkpoint_keep = static_cast<int>(GetIntOr(checkpoint_json, "keep", 2));
   checkpoint_dir = GetStringOr(checkpoint_json, "directory", "");
-  if (checkpoint_dir.empty() && !job_dir.empty()) checkpoint_dir = job_dir / "checkpoints";
+  if (checkpoint_dir.empty() && !job_dir.empty())
+    checkpoint_dir = job::JobDir(job_dir).checkpoints();
   if (checkpoint_every.count() <= 0) checkpoint_dir.clear();
   return Status::Ok();
 }

@@ -1,6 +1,7 @@
 #include "rendezvous/bootstrap/bootstrap_files.h"
 
 #include "base/file.h"
+#include "job/execution/job_dir.h"
 #include "net/address.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 
@@ -11,8 +12,10 @@ struct BootstrapFile {
   const char* name;
   bool always;
 };
-constexpr BootstrapFile kFiles[] = {
-    {"job.json", true}, {"token", true}, {"id", true}, {"resumes", false}};
+constexpr BootstrapFile kFiles[] = {{job::JobDir::kJob, true},
+                                    {job::JobDir::kToken, true},
+                                    {job::JobDir::kId, true},
+                                    {job::JobDir::kResumes, false}};
 constexpr size_t kMaxFile = 16 << 20;
 
 // A missing optional file reads as empty.

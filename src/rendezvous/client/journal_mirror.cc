@@ -5,15 +5,16 @@
 
 #include <cerrno>
 
+#include "job/execution/job_dir.h"
 #include "rendezvous/journal/journal.h"
 
 namespace shoal::rendezvous {
 
 Result<JournalMirror> JournalMirror::Open(const std::filesystem::path& job_dir) {
-  TRY(MakeDirectories(job_dir / "logs", 0700));
-  const std::filesystem::path path = job_dir / "journal";
+  TRY(MakeDirectories(job::JobDir(job_dir).logs(), 0700));
+  const std::filesystem::path path = job::JobDir(job_dir).journal();
   TRY_ASSIGN(UniqueFd fd, OpenFile(path, O_RDWR | O_CREAT, 0600));
-  JournalMirror mirror(job_dir / "logs", std::move(fd));
+  JournalMirror mirror(job::JobDir(job_dir).logs(), std::move(fd));
   TRY(mirror.TruncateTornTail().With(path.string()));
   for (const auto& entry : std::filesystem::directory_iterator(mirror.logs_)) {
     const auto key = ParseLogFileName(entry.path().filename().string());

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "job/execution/job_dir.h"
 #include "net/websocket.h"
 #include "rendezvous/bootstrap/job_files.h"
 #include "rendezvous/coordinator/cluster_broadcast.h"
@@ -50,13 +51,13 @@ class SocketCoordinator final : public Coordinator {
         id_(std::move(files.id)),
         token_(std::move(files.token)),
         resumes_(files.resumes),
-        logs_dir_(std::filesystem::path(options_.job_dir) / "logs"),
+        logs_dir_(job::JobDir(options_.job_dir).logs()),
         on_end_(std::move(on_end)),
         core_(std::move(files.job), options_.limits),
         publisher_(logs_dir_),
         transfers_(options_.job_dir, id_, options_.no_shared_filesystem,
                    [this](const std::string& text) { Note(text); }),
-        replication_(std::filesystem::path(options_.job_dir) / "journal"),
+        replication_(job::JobDir(options_.job_dir).journal()),
         task_logs_(logs_dir_, [this](const LogKey& key, const Status& why) {
           Note("log lines of " + key.role + " " + std::to_string(key.index) +
                " are lost: " + why.message());
@@ -173,7 +174,7 @@ class SocketCoordinator final : public Coordinator {
   }
 
   Status Restore(const std::vector<JournalRecord>& records) {
-    TRY(core_.Restore(records).With(options_.job_dir + "/journal"));
+    TRY(core_.Restore(records).With(job::JobDir(options_.job_dir).journal().string()));
     if (records.empty()) return Status::Ok();
     // The job's time goes on from where the journal stands.
     clock_.ResumeFrom(records.back().at);
@@ -504,8 +505,8 @@ class SocketCoordinator final : public Coordinator {
   void WriteVerdict() {
     const std::string text = ToPrettyText(VerdictToJson(*core_.verdict())) + "\n";
     // Not synced: the journal, which is synced, has the verdict too.
-    const std::string path = options_.job_dir + "/verdict.json";
-    const Status status = WriteFileAtomically(path, text, 0600, false);
+    const Status status =
+        WriteFileAtomically(job::JobDir(options_.job_dir).verdict(), text, 0600, false);
     if (!status.ok()) Note("the verdict is in the journal alone: " + status.message());
   }
 

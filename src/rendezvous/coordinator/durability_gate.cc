@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/journal/group_committer.h"
 #include "rendezvous/journal/journal.h"
 
@@ -203,7 +204,7 @@ class JournalDurabilityGate final : public DurabilityGate {
 Result<DurabilityGate::Opened> DurabilityGate::Open(net::Loop* loop, const std::string& job_dir,
                                                     Duration commit_delay,
                                                     DurabilityGateCallbacks callbacks) {
-  TRY_ASSIGN(Journal::Opened opened, Journal::Open(job_dir + "/journal"));
+  TRY_ASSIGN(Journal::Opened opened, Journal::Open(job::JobDir(job_dir).journal().string()));
   if (opened.cut_bytes > 0) {
     LogWarning("cut {} torn bytes off the end of the journal", opened.cut_bytes);
   }

@@ -18,6 +18,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/logs/log_segment.h"
 #include "rendezvous/protocol/connection.h"
 #include "rendezvous/protocol/job_event.h"
@@ -28,7 +29,7 @@ namespace shoal::rendezvous {
 class EventPublisher {
  public:
   explicit EventPublisher(std::filesystem::path logs)
-      : logs_(std::move(logs)), journal_(logs_.parent_path() / "journal") {}
+      : logs_(std::move(logs)), journal_(job::JobDir(logs_.parent_path()).journal()) {}
 
   // An event with a seq; published once Release reached it.
   void Add(const JobEvent& event) { Add(event.seq, &event, 0); }

@@ -1,6 +1,7 @@
 #include "rendezvous/coordinator/launcher_commands.h"
 
 #include "framework/framework_environment.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::rendezvous {
 
@@ -74,7 +75,8 @@ Result<StartMessage> MakeStartMessage(const CoordinatorCore& core,
   context.role = role.name;
   context.index = core.index_of(task);
   context.attempt = attempt;
-  if (!location.no_shared_filesystem) context.checkpoint_dir = location.dir + "/checkpoints";
+  if (!location.no_shared_filesystem)
+    context.checkpoint_dir = job::JobDir(location.dir).checkpoints().string();
   auto env = location.no_shared_filesystem && !core.job().outputs.empty()
                  ? framework::RenderEnvironment(WithOwnOutputs(core.job()), cluster, context)
                  : framework::RenderEnvironment(core.job(), cluster, context);

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/id.h"
+#include "job/execution/job_dir.h"
 #include "job/spec/json.h"
 #include "net/event_loop.h"
 #include "net/websocket.h"
@@ -40,9 +41,9 @@ Status Coordinate(int tasks, const std::string& dir) {
   job.roles[0].ports = {{"grpc", false}};
   job.success.roles = {"worker"};
   job.on_controller_loss = job::OnControllerLoss::kKeep;
-  TRY(WriteFileAtomically(dir + "/job.json", job::ToJsonText(job), 0600, false));
-  TRY(WriteFileAtomically(dir + "/token", NewToken(), 0600, false));
-  TRY(WriteFileAtomically(dir + "/id", NewJobId("crowd") + "\n", 0600, false));
+  TRY(WriteFileAtomically(job::JobDir(dir).job(), job::ToJsonText(job), 0600, false));
+  TRY(WriteFileAtomically(job::JobDir(dir).token(), NewToken(), 0600, false));
+  TRY(WriteFileAtomically(job::JobDir(dir).id(), NewJobId("crowd") + "\n", 0600, false));
   CoordinatorOptions options;
   options.job_dir = dir;
   return RunCoordinator(std::move(options));
@@ -187,7 +188,7 @@ Status Run(int tasks, const std::string& dir) {
   ::setrlimit(RLIMIT_NOFILE, &files);
   TRY_ASSIGN(const std::string token, ReadTokenFile(dir));
   TRY_ASSIGN(const CoordinatorAddress at, ReadCoordinatorFile(dir));
-  TRY_ASSIGN(const std::string text, ReadFile(dir + "/coordinator.json", 65'536));
+  TRY_ASSIGN(const std::string text, ReadFile(job::JobDir(dir).coordinator(), 65'536));
   TRY_ASSIGN(const json::object object, ParseJsonObject(text));
   net::Loop loop;
   LauncherLoadTest crowd(&loop, tasks, at, token, GetIntOr(object, "pid", 0));

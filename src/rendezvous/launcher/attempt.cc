@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "host/process/process_activity.h"
+#include "job/execution/job_dir.h"
 #include "job/execution/state.h"
 #include "rendezvous/launcher/activity_tracker.h"
 #include "rendezvous/launcher/port_conflict_watcher.h"
@@ -124,13 +125,14 @@ class TaskAttempt final : public Attempt {
   // ---- The start ----
 
   std::string PathOf(const std::string& suffix) const {
-    return spec_.job_dir + "/scratch/" + spec_.role + "-" + std::to_string(spec_.index) + suffix;
+    return job::JobDir(spec_.job_dir).scratch().string() + "/" + spec_.role + "-" +
+           std::to_string(spec_.index) + suffix;
   }
   std::string ScratchDir() const { return PathOf("." + std::to_string(spec_.start.attempt)); }
   std::string ClusterFile() const { return PathOf(".cluster.json"); }
   AttemptPaths Paths() const {
     return {spec_.job_dir, ScratchDir(), ClusterFile(), spec_.cluster,
-            spec_.job_dir + "/outputs/" + Name()};
+            job::JobDir(spec_.job_dir).outputs().string() + "/" + Name()};
   }
   std::string Name() const {
     return spec_.role + "-" + std::to_string(spec_.index) + "." +

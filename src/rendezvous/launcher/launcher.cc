@@ -19,6 +19,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "host/network/port_lease.h"
+#include "job/execution/job_dir.h"
 #include "net/address.h"
 #include "rendezvous/bootstrap/coordinator_lookup.h"
 #include "rendezvous/bootstrap/job_files.h"
@@ -348,7 +349,7 @@ class TaskLauncher final : public Launcher {
 
   // ---- A log that is written here ----
 
-  std::filesystem::path LogsDir() const { return std::filesystem::path(options_.job_dir) / "logs"; }
+  std::filesystem::path LogsDir() const { return job::JobDir(options_.job_dir).logs(); }
 
   // `place` is the coordinator's: a file is made with the first line.
   void BeginLog(const std::string& place) {
@@ -439,8 +440,8 @@ class TaskLauncher final : public Launcher {
 
   void StoreOutputs() {
     const LogKey key{role_, index_, attempt_};
-    const std::filesystem::path directory = std::filesystem::path(options_.job_dir) / "outputs" /
-                                            std::filesystem::path(LogFileName(key)).stem();
+    const std::filesystem::path directory =
+        job::JobDir(options_.job_dir).outputs() / std::filesystem::path(LogFileName(key)).stem();
     std::error_code error;  // an empty one was removed
     if (shares_ || gone_ || !std::filesystem::exists(directory, error)) return;
     ended_.back().storing = true;

@@ -11,6 +11,7 @@
 #include "host/files/blob_cache.h"
 #include "host/files/materialize_files.h"
 #include "host/files/python_env.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/protocol/coordinator_connection.h"
 #include "rendezvous/transfer/file_fetch.h"
 
@@ -36,8 +37,8 @@ Result<FetchOptions> Source(const StageFilesOptions& options) {
 }
 
 Result<std::string> ManifestText(const StageFilesOptions& options) {
-  auto here =
-      ReadFile(fs::path(options.job_dir) / "files" / "manifest.json", host::kMaxManifestBytes);
+  auto here = ReadFile(job::StagedFilesDir(job::JobDir(options.job_dir).files()).manifest(),
+                       host::kMaxManifestBytes);
   if (here.ok() || here.status().code() != Code::kNotFound) return here;
   TRY_ASSIGN(const FetchOptions source, Source(options));
   return FetchManifest(source);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "framework/framework_environment.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/launcher/program.h"
 
 namespace shoal::rendezvous {
@@ -46,7 +47,7 @@ TaskEnvironment& TaskEnvironment::AddVariables(
 }
 
 TaskEnvironment& TaskEnvironment::AddAttempt() {
-  variables_["SHOAL_TOKEN_FILE"] = paths_.job_dir + "/token";
+  variables_["SHOAL_TOKEN_FILE"] = job::JobDir(paths_.job_dir).token().string();
   variables_["SHOAL_JOB_DIR"] = paths_.job_dir;
   variables_["SHOAL_SCRATCH"] = paths_.scratch;
   SetHome();

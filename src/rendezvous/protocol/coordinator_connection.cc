@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/id.h"
+#include "job/execution/job_dir.h"
 #include "net/websocket.h"
 #include "rendezvous/protocol/messages.h"
 #include "rendezvous/protocol/pausable_clock.h"
@@ -244,7 +245,7 @@ class SocketCoordinatorConnection final : public CoordinatorConnection {
 }  // namespace
 
 Result<CoordinatorAddress> ReadCoordinatorFile(const std::string& job_dir) {
-  const std::string path = job_dir + "/coordinator.json";
+  const std::string path = job::JobDir(job_dir).coordinator().string();
   auto text = ReadFile(path, 65'536);
   if (!text.ok())
     return Unavailable("the coordinator has not come up yet: " + text.status().message());
@@ -264,11 +265,11 @@ Status WriteCoordinatorFile(const std::string& job_dir, const CoordinatorAddress
                            {"port", address.port},
                            {"pid", ::getpid()},
                            {"started", FormatWall(started)}};
-  return WriteFileAtomically(job_dir + "/coordinator.json", ToText(where) + "\n", 0600, false);
+  return WriteFileAtomically(job::JobDir(job_dir).coordinator(), ToText(where) + "\n", 0600, false);
 }
 
 Result<std::string> ReadTokenFile(const std::string& job_dir) {
-  TRY_ASSIGN(std::string token, ReadFile(job_dir + "/token", 4096));
+  TRY_ASSIGN(std::string token, ReadFile(job::JobDir(job_dir).token(), 4096));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   if (token.empty()) return FailedPrecondition(job_dir + "/token is empty");
   return token;

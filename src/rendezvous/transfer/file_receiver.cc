@@ -5,12 +5,13 @@
 
 #include "base/file.h"
 #include "host/files/manifest.h"
+#include "job/execution/job_dir.h"
 
 namespace shoal::rendezvous {
 
 bool FileReceiver::whole() const {
   std::error_code error;
-  return std::filesystem::exists(directory_ / "manifest.json", error);
+  return std::filesystem::exists(job::StagedFilesDir(directory_).manifest(), error);
 }
 
 FetchQueue::Send FileReceiver::Sender() {
@@ -63,7 +64,7 @@ Status FileReceiver::After(const Status& status) {
 
 Status FileReceiver::AskForBlobs() {
   TRY_ASSIGN(const host::Manifest manifest, host::ParseManifest(manifest_));
-  TRY(MakeDirectories(directory_ / "blobs", 0700));
+  TRY(MakeDirectories(job::StagedFilesDir(directory_).blobs(), 0700));
   TRY_ASSIGN(host::BlobCache cache, host::BlobCache::Open(directory_ / "cache"));
   cache_.emplace(std::move(cache));
   blobs_.clear();
@@ -73,7 +74,8 @@ Status FileReceiver::AskForBlobs() {
   for (const host::ManifestEntry& entry : manifest.entries) {
     if (entry.kind != host::ManifestEntry::Kind::kFile || !named.insert(entry.sha256).second)
       continue;
-    if (std::filesystem::exists(directory_ / "blobs" / entry.sha256, error)) continue;
+    if (std::filesystem::exists(job::StagedFilesDir(directory_).blobs() / entry.sha256, error))
+      continue;
     blobs_.push_back({entry.sha256, entry.size});
     targets.push_back({"get_blob", {{"sha256", entry.sha256}}, entry.size, true});
   }
@@ -95,14 +97,14 @@ FetchQueue::Sink FileReceiver::BlobSink() {
     const host::Blob& blob = blobs_[number];
     TRY_ASSIGN(const host::Blob stored, cache_->Commit(std::move(*writer_), &blob));
     writer_.reset();
-    return cache_->Pin(stored, directory_ / "blobs" / blob.sha256);
+    return cache_->Pin(stored, job::StagedFilesDir(directory_).blobs() / blob.sha256);
   };
   return sink;
 }
 
 // The manifest is written last: where it exists, all files exist.
 Status FileReceiver::Finish() {
-  TRY(WriteFileAtomically(directory_ / "manifest.json", manifest_, 0600, false));
+  TRY(WriteFileAtomically(job::StagedFilesDir(directory_).manifest(), manifest_, 0600, false));
   cache_.reset();
   queue_.reset();
   on_whole_();

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "job/execution/job_dir.h"
 #include "rendezvous/protocol/messages.h"
 
 namespace shoal::rendezvous {
@@ -32,12 +33,12 @@ Status FileServer::Received(Connection* connection, const std::string& type,
                             const json::object& message) {
   const auto reader = readers_.find(connection);
   if (reader == readers_.end() || type == "heartbeat") return Status::Ok();
-  std::filesystem::path path = directory_ / "manifest.json";
+  std::filesystem::path path = job::StagedFilesDir(directory_).manifest();
   if (type == "get_blob") {
     TRY_ASSIGN(const std::string sha256, GetString(message, "sha256"));
     if (!IsHex64(sha256))
       return InvalidArgument("field 'sha256': expected 64 lower-case hex digits");
-    path = directory_ / "blobs" / sha256;
+    path = job::StagedFilesDir(directory_).blobs() / sha256;
   } else if (type != "get_manifest") {
     return InvalidArgument("this type of message is unknown");
   }

@@ -2,22 +2,25 @@
 
 #include <utility>
 
+#include "job/execution/job_dir.h"
+
 namespace shoal::rendezvous {
 
 Transfers::Transfers(const std::filesystem::path& job_dir, const std::string& job_id,
                      bool no_shared_filesystem, std::function<void(const std::string&)> on_note)
     : no_shared_filesystem_(no_shared_filesystem),
       on_note_(std::move(on_note)),
-      files_(job_dir / "files"),
-      file_receiver_(job_dir / "files", [this] { files_.Release(); }),
-      relay_(job_dir / "outputs", job_id,
+      files_(job::JobDir(job_dir).files()),
+      file_receiver_(job::JobDir(job_dir).files(), [this] { files_.Release(); }),
+      relay_(job::JobDir(job_dir).outputs(), job_id,
              {[this](const LogKey& key) { outputs_.OnForwarded(key); },
               [this](const LogKey& key, const Status& why) {
                 on_note_("outputs of " + key.role + " " + std::to_string(key.index) +
                          " did not come to the controller: " + why.message());
                 outputs_.OnForwarded(key);
               }}),
-      outputs_(job_dir / "outputs", [this](const LogKey& key) { return relay_.Offer(key); }) {}
+      outputs_(job::JobDir(job_dir).outputs(),
+               [this](const LogKey& key) { return relay_.Offer(key); }) {}
 
 void Transfers::ExpectFiles() {
   if (no_shared_filesystem_ && !file_receiver_.whole()) files_.Hold();

@@ -35,7 +35,7 @@ def check_tables(home, shown):
     row = json.loads(tables(home, "embedding", "emb", "--row", "0", "--json").stdout)
     assert row["row"] == 0 and len(row["values"]) == 16 and any(row["values"]), row
     text = tables(home, "embedding", "emb").stdout
-    assert re.search(r"keys +sparse", text) and "MOST ASKED FOR" in text, text
+    assert re.search(r"keys +sparse", text) and "MOST REQUESTED" in text, text
     wrong = tables(home, "embedding", "emv")
     assert wrong.returncode == 4 and "did you mean emb?" in wrong.stderr, wrong
     wrong = tables(home, "embedding", "dense", "--row", "1")
@@ -62,7 +62,7 @@ def main():
         losses = [float(loss) for loss in re.findall(r"worker \d: .* loss ([0-9.]+)", said)]
         assert len(losses) == 2 and max(losses) < 0.60, said
         over = tables(home, "embedding")
-        assert over.returncode == 1 and "can be looked at while a job runs" in over.stderr, over
+        assert over.returncode == 1 and "can be inspected only while a job runs" in over.stderr, over
         assert tables(home, "nonsense").returncode == 4
         print(f"embedding_test: ok, losses {losses}")
 

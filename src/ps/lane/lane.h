@@ -1,8 +1,9 @@
-// One of a server's threads' share: the rows of some shards, and what each client has sent to them.
+// One thread's share of a server: the rows of some shards, and the state of each client's requests.
 //
-// Everything below is covered by the lane's lock, which its own thread (tcp_server.cc), in-process
-// clients (in_process_transport.cc) and the checkpoint's writer take; with TCP alone it is never
-// contended except by the writer, for microseconds. Lanes share no rows.
+// Lane::Guard takes the lane's lock, which covers everything below. The lane's own thread
+// (tcp_server.cc), in-process clients (in_process_transport.cc), the checkpoint's writer and the
+// shard mover take it; over TCP the lane's thread is nearly always alone, and the others hold it
+// for microseconds. Lanes share no rows.
 #pragma once
 
 #include <atomic>
@@ -16,9 +17,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ps/replication/replica_entry.h"
-#include "ps/replication/replica_log.h"
-#include "ps/server/hot_keys.h"
+#include "ps/lane/hot_keys.h"
+#include "ps/lane/replica_entry.h"
+#include "ps/lane/replica_log.h"
 #include "ps/shard_map.h"
 #include "ps/storage/row_request.h"
 #include "ps/storage/table.h"
@@ -28,40 +29,43 @@
 
 namespace shoal::ps {
 
-// One client's stream to this lane. `id` names it over reconnections.
+// A lane's state of one client. It outlives the client's connections; `id` identifies it.
 struct Session {
   uint64_t id = 0;
   int client = -1;
-  uint64_t last_seq = 0;  // what was applied; the next must follow without a gap
+  uint64_t last_seq = 0;  // the last applied request; the next must follow without a gap
   int64_t marked = -1;    // the checkpoint whose marker came last
-  int64_t settled = -1;   // the last one that it is done with; says so to the leader alone
+  int64_t settled = -1;   // leader: the last one whose markers are all answered
   bool left = false;
-  bool dead = false;  // presumed; until it connects again
+  bool dead = false;  // presumed dead, until it connects again
   TimePoint lost{};   // an observer's: when it was first seen without a connection
   std::weak_ptr<ServerConnection> peer;
   KeyCache key_cache;  // of the present connection
-  // Requests that were not applied because rows had moved, newest last: sent again, they are
-  // refused again. As many as can be unanswered.
+  // Requests that were refused because rows had moved, newest last: sent again, they are refused
+  // again. As many as can be unanswered.
   std::deque<uint64_t> moved;
 };
 
-// A stretch between two cuts of a lane, to compare what was written before and after: numbers of
-// another generation mean nothing.
+// The interval between two cuts of a lane, which rows are marked with when they change. Numbers of
+// different generations are not comparable.
 struct CutInterval {
   uint32_t generation = 0;
   uint8_t number = 0;  // 0: changes are not tracked
 };
 
+// Owned by ServerContext for the life of the server. Everything but the constructor and Guard is
+// called under a Guard of this lane. At most one snapshot is open at a time (Marker,
+// BeginCheckpoint, EndCheckpoint), and at most one shard departs.
 class Lane {
  public:
-  // What is pointed to must outlive the lane; no functions: null.
+  // All that is pointed to must outlive the lane. `functions`: null for none.
   Lane(const Partition* partition, Owner self, const Functions* functions);
 
   // Dense tables that need more are refused. Before the first table.
   void LimitMemory(uint64_t bytes) { memory_limit_ = bytes; }
 
-  // Takes the lock; lets go of it and then sends what was queued meanwhile, or leaves that to
-  // whoever owns `sink`.
+  // Takes the lock. At the end releases it, then flushes the connections that were queued
+  // meanwhile, or appends them to `sink` for its owner to flush.
   class Guard {
    public:
     explicit Guard(Lane& lane, std::vector<std::shared_ptr<ServerConnection>>* sink = nullptr)
@@ -76,25 +80,25 @@ class Lane {
     std::unique_lock<std::mutex> lock_;
   };
 
-  // All below: under a Guard.
+  // --- Sessions ---
 
   // The session of a new connection. A session that another one of the same worker has replaced is
   // refused with FailedPrecondition.
   Result<Session*> Join(const Hello& hello, const std::shared_ptr<ServerConnection>& peer);
-  // Null if unknown.
-  // Forgets observers that are gone: they said good-bye, or had time enough to come back.
+  // Drops the sessions of observers that have left, or have been disconnected for long enough.
   void ForgetObservers(TimePoint now);
+  // Null if unknown.
   Session* FindSession(uint64_t id);
   const std::map<uint64_t, Session>& sessions() const { return sessions_; }
   const std::map<int, uint64_t>& current() const { return current_; }
   const std::set<uint64_t>& replaced() const { return replaced_; }
-  // Has a reply of this peer sent when the Guard ends.
+  // Flushes the peer's replies when the Guard ends.
   void QueueFlush(std::shared_ptr<ServerConnection> peer) { to_flush_.push_back(std::move(peer)); }
   std::vector<std::shared_ptr<ServerConnection>>* to_flush() { return &to_flush_; }
 
-  // Rows remember from now on in which epoch they were pushed to last. Before there are tables.
+  // From now on rows record the interval in which they were last pushed to. Before the first table.
   void TrackChanges() { cut_interval_ = {1, 1}; }
-  // While a snapshot is open, the one that its cut ends.
+  // The present interval; while a snapshot is open, the one that its cut ends.
   CutInterval cut_interval() const { return cut_interval_; }
   size_t memory_bytes() const { return arena_.bytes(); }
 
@@ -110,16 +114,16 @@ class Lane {
                       bool* order);
   // Of the last RowOperation, if it was refused: FrameHeader::flags of the refusal.
   uint8_t refusal() const { return refusal_; }
-  // The session's marker of a checkpoint came.
+  // The session's marker of a checkpoint has arrived.
   Status Marker(Session* session, const FrameHeader& head);
   // All that the session had sent before its markers is answered, everywhere.
   Status Settled(Session* session, const FrameHeader& head);
   void Leave(Session* session);
 
-  // Opens the snapshot (if a marker has not yet) and says whose markers it needs. `frozen` is
-  // answered when all are in, with the shards that it holds, a bit each; with nothing if rows moved
-  // between markers, so that it is no cut; or with Aborted. `settles`: it also waits until they all
-  // have settled.
+  // Opens the snapshot, unless a marker has, and sets the sessions whose markers it needs. `frozen`
+  // is answered when all have arrived: with the shards that the snapshot holds, one bit each; with
+  // nothing if rows moved between markers, so that it is no consistent cut; or with Aborted.
+  // `settles`: also waits until all of them have settled.
   void BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen);
   // Ends snapshot `id`, or any if -1; a waiting Begin is answered with `why`.
   void EndCheckpoint(int64_t id, const Status& why);
@@ -128,32 +132,31 @@ class Lane {
 
   // --- Shards that move: lane_shards.cc. See docs/design/partition.md ---
   ShardState state(uint32_t shard) const { return states_[shard]; }
-  // What it owns becomes what the map says, but for a shard that arrives under a later epoch than
+  // Owns from now on what the map says, except for a shard that arrives under a later epoch than
   // the map's. True: something changed.
-  bool Adopt(const ShardMap& map);
-  // The owner's end. From now on it is remembered which of the shard's rows change. One at a time.
+  bool ApplyShardMap(const ShardMap& map);
+  // The owner's end: records from now on which of the shard's rows change. One shard at a time.
   Status BeginDeparture(uint32_t shard);
   // The keys that changed, by table, and forgets them.
   std::map<uint32_t, std::vector<Key>> TakeDirty();
   size_t dirty_rows() const;
-  // Serves the shard no more, so that its rows stay as they are; or does again. False: a checkpoint
-  // is being cut. A cut of which only a marker has come, and no beginning for as long as it is
-  // asked kMaxBlockedDepartures times, is not taken any more: its driver goes by owners that it
-  // knew before.
+  // Stops serving the departing shard, so that its rows do not change; Unfreeze serves it again.
+  // False: a checkpoint is being cut. A cut with a marker but without BeginCheckpoint after
+  // kMaxBlockedDepartures attempts is dropped: its driver uses an outdated map of owners.
   bool Freeze();
   void Unfreeze();
   // Whether the frozen shard may be given away now: no snapshot holds it.
   bool MayDepart() const { return snapshot_.id < 0; }
   void EndDeparture();
-  // The next owner's end: makes room, without what may have come in an attempt before.
-  Status Expect(uint32_t shard, uint32_t epoch, uint64_t move);
-  // Of the shards that arrive: under which epoch they will be here, and in which attempt they come.
+  // The next owner's end: makes room for the shard, and drops rows of an earlier attempt.
+  Status PrepareArrival(uint32_t shard, uint32_t epoch, uint64_t move);
+  // An arriving shard: the epoch under which it will be owned here, and the attempt to move it.
   struct Arrival {
     uint32_t epoch = 0;
     uint64_t move = 0;
   };
   const std::map<uint32_t, Arrival>& arriving() const { return arriving_; }
-  // Drops what has come of a shard that arrives. Only when it is known that its owner keeps it.
+  // Drops the rows of an arriving shard. Only when it is known that its owner keeps it.
   void ForgetArrival(uint32_t shard) {
     if (arriving_.contains(shard)) Drop(shard);
   }
@@ -161,32 +164,37 @@ class Lane {
   // Of a backup: the session's request was refused because rows had moved.
   void RecordMoved(Session* session, uint64_t seq);
 
-  // Its tables, its most wanted keys, its counters.
+  // The lane's tables, its most requested keys, its counters.
   ServerReport Describe() const;
-  // Answers a request: at once, or when the backup has all that the answer could have seen.
+  // --- Answers and the log for the backup ---
+  // Answers a request: at once, or when the backup has everything that the answer could have seen.
   void Respond(const std::shared_ptr<ServerConnection>& peer, const FrameHeader& head,
                std::string_view body);
-  // Tells the backup; nothing without one.
+  // Appends an entry for the backup; does nothing without one.
   void Log(std::string entry);
-  // The backup has it up to here: what waited for that goes out.
+  // The backup has all entries up to `position`: sends the answers that waited for that.
   void Confirm(uint64_t position);
-  // The backup is there again, or there is none any more.
+  // Sends the answers that may go out now: the backup is connected again, or there is none any
+  // more.
   void SendReady();
   // For a peer that is not read while the log is full: it is flushed when there is room.
   void AwaitRoom(std::shared_ptr<ServerConnection> peer) { await_room_.push_back(std::move(peer)); }
 
-  // The lane as a backup has it.
+  // --- The backup's end ---
   // A session of the primary's, made if it is new here.
   Session* ReplicatedSession(uint64_t id, int client);
   void MarkSessionReplaced(uint64_t id) { replaced_.insert(id); }
-  // A cut that this marker belongs to cannot be taken here.
+  // Sets rows as a kCopyRows entry holds them. With `move` only rows of shards that arrive in this
+  // attempt (FailedPrecondition otherwise); 0: any. InvalidArgument: not such an entry.
+  Status ApplyCopiedRows(std::string_view content, uint64_t move);
+  // A marker in the primary's log: its cut cannot be taken here any more.
   void ApplyMarkerOfPrimary(Session* session, uint64_t seq, int64_t checkpoint);
 
   Counters counters;
   HotKeys hot_keys;
   ReplicaLog log;
   uint64_t copied = 0;  // position of the last entry from the primary
-  bool whole = false;   // all that the primary had is here
+  bool whole = false;   // all rows that the primary had are here
   std::weak_ptr<ServerConnection> primary_connection;  // the primary's connection
 
  private:
@@ -197,7 +205,7 @@ class Lane {
     bool frozen = false;
     bool settles = false;         // sessions must have settled, too
     bool torn = false;            // rows moved between markers
-    bool empty = false;           // no shard was here: who never came here need not mark
+    bool empty = false;           // no shard was here: sessions that never came here need no marker
     std::set<uint64_t> required;  // sessions
     std::string shards;           // that were here when it opened, a bit each
     Answer on_frozen;

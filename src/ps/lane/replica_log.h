@@ -1,10 +1,10 @@
-// One lane's copy on another server, as its primary sees it: what the backup has not yet confirmed,
-// and the answers that wait for that (docs/design/replication.md).
+// The log of one lane for its backup: the entries that the backup has not confirmed, and the
+// answers that wait for a confirmation (docs/design/replication.md).
 //
-// Everything that changes a lane is put into the log in the order in which it was applied; the
-// stream carries it to the backup, which applies it in the same order and confirms it. While the
-// two are a pair, an answer leaves only when the backup has all that the answer could have seen.
-// Covered by the lane's lock, but for ReplicaConnection's ends.
+// Everything that changes a lane is appended in the order in which it was applied; the connection
+// carries it to the backup, which applies it in the same order and confirms it. While replication
+// is synchronous, an answer leaves only when the backup has everything that the answer could have
+// seen. Guarded by the lane's lock, except for the ends of ReplicaConnection.
 #pragma once
 
 #include <deque>
@@ -18,19 +18,19 @@
 
 namespace shoal::ps {
 
-class ServerCore;
-
-// The connection to the backup's lane. A ServerConnection only so that whoever lets go of the
-// lane's lock has its in-process answers delivered.
+// The connection to a backup's lane. It is a ServerConnection so that releasing the lane's lock
+// delivers the entries that were queued (in-process connections deliver in FlushReplies).
 class ReplicaConnection final : public ServerConnection, public ConnectionHandler {
  public:
-  // `core` and `lane`: whose log it carries. `lost` is called once, without locks.
-  ReplicaConnection(std::weak_ptr<ServerCore> core, uint32_t lane,
-                    std::unique_ptr<Connection> connection, std::function<void()> lost)
-      : core_(std::move(core)),
-        lane_(lane),
-        connection_(std::move(connection)),
-        lost_(std::move(lost)) {}
+  // Called without locks, by the thread that receives.
+  struct Events {
+    // The backup has all entries up to `position`.
+    std::function<void(const ReplicaConnection* from, uint64_t position)> confirmed;
+    // Called once, last. It may drop the last reference to `from`.
+    std::function<void(const ReplicaConnection* from)> lost;
+  };
+  ReplicaConnection(std::unique_ptr<Connection> connection, Events events)
+      : connection_(std::move(connection)), events_(std::move(events)) {}
   // Closes. Not under the lane's lock: it waits for a handler that may want it.
   ~ReplicaConnection() override { connection_->Close(); }
 
@@ -40,17 +40,15 @@ class ReplicaConnection final : public ServerConnection, public ConnectionHandle
 
   // ServerConnection.
   void Reply(const FrameHeader&, std::string_view) override {}
-  void Shut(const Status&) override {}
+  void CloseAfterFlush(const Status&) override {}
   void FlushReplies() override { connection_->FlushReplies(); }
   // ConnectionHandler.
   void OnFrame(const FrameHeader& head, std::string_view body) override;
   void OnClosed(const Status& why) override;
 
  private:
-  const std::weak_ptr<ServerCore> core_;
-  const uint32_t lane_;
   const std::unique_ptr<Connection> connection_;
-  const std::function<void()> lost_;
+  const Events events_;
 };
 
 // An answer that waits.
@@ -63,33 +61,33 @@ struct HeldAnswer {
 
 class ReplicaLog {
  public:
-  // Beyond so many unconfirmed and held bytes nothing more is read from clients.
+  // With more unconfirmed and held bytes nothing more is read from clients.
   static constexpr size_t kMaxBytes = 32u << 20;
 
   // Whether entries are wanted at all.
   bool on() const { return on_; }
   bool paired() const { return paired_; }
-  bool down() const { return stream_ == nullptr; }
+  bool down() const { return connection_ == nullptr; }
   bool full() const { return bytes_ > kMaxBytes; }
   size_t bytes() const { return bytes_; }
   uint64_t end() const { return end_; }
   uint64_t confirmed() const { return confirmed_; }
-  const std::shared_ptr<ReplicaConnection>& stream() const { return stream_; }
+  const std::shared_ptr<ReplicaConnection>& connection() const { return connection_; }
 
   // Whether an answer given now must wait.
   bool holds() const {
-    return paired_ && (stream_ == nullptr || confirmed_ != end_ || !held_.empty());
+    return paired_ && (connection_ == nullptr || confirmed_ != end_ || !held_.empty());
   }
 
-  // A new backup that has nothing yet.
-  void Open(std::shared_ptr<ReplicaConnection> stream);
-  // The same one over a new connection; it has `confirmed`. What it lacks is sent again.
-  void Resume(std::shared_ptr<ReplicaConnection> stream, uint64_t confirmed);
-  // From now on answers wait.
+  // Starts a log for a new backup, which has nothing yet.
+  void Open(std::shared_ptr<ReplicaConnection> connection);
+  // The same backup over a new connection; sends the entries after `confirmed` again.
+  void Resume(std::shared_ptr<ReplicaConnection> connection, uint64_t confirmed);
+  // Replication is synchronous from now on: answers wait.
   void Pair() { paired_ = true; }
   // The connection is gone. Answers wait until Resume or Close.
-  void Detach(const ReplicaConnection* stream);
-  // There is no backup any more.
+  void Detach(const ReplicaConnection* connection);
+  // There is no backup any more: drops the log.
   void Close();
 
   void Append(std::string entry);
@@ -102,8 +100,8 @@ class ReplicaLog {
  private:
   bool on_ = false;
   bool paired_ = false;
-  std::shared_ptr<ReplicaConnection> stream_;  // null: down
-  uint64_t end_ = 0;                           // position of the last entry
+  std::shared_ptr<ReplicaConnection> connection_;  // null: down
+  uint64_t end_ = 0;                               // position of the last entry
   uint64_t confirmed_ = 0;
   std::deque<std::string> entries_;  // (confirmed_, end_]
   std::deque<HeldAnswer> held_;

@@ -1,4 +1,4 @@
-#include "ps/replication/replica_entry.h"
+#include "ps/lane/replica_entry.h"
 
 #include <fmt/format.h>
 

@@ -2,9 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/bytes.h"
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 
 namespace shoal::ps {
 namespace {
@@ -72,7 +73,7 @@ void Lane::Drop(uint32_t shard) {
   SetState(shard, ShardState::kElsewhere);
 }
 
-bool Lane::Adopt(const ShardMap& map) {
+bool Lane::ApplyShardMap(const ShardMap& map) {
   bool some = false;
   for (uint32_t shard = 0; shard < states_.size(); ++shard) {
     const ShardAssignment& place = map.At(shard);
@@ -95,7 +96,7 @@ bool Lane::Adopt(const ShardMap& map) {
     }
     arriving_.erase(shard);
     SetState(shard, ShardState::kHere);
-    // What its senders had pushed to it before their markers may come only now.
+    // Pushes that were sent to the shard before the markers may arrive only now.
     if (snapshot_.id >= 0 && !snapshot_.frozen) snapshot_.torn = true;
   }
   return some;
@@ -129,7 +130,7 @@ bool Lane::Freeze() {
   if (snapshot_.id >= 0 && !snapshot_.begun &&
       ++snapshot_.blocked_departures > kMaxBlockedDepartures) {
     no_cut_below_ = std::max(no_cut_below_, snapshot_.id + 1);
-    EndCheckpoint(-1, Aborted("it was not begun here"));
+    EndCheckpoint(-1, Aborted("the checkpoint was not begun here"));
   }
   if (snapshot_.id >= 0) return false;
   SetState(departure_->shard, ShardState::kLeaving);
@@ -147,7 +148,7 @@ void Lane::EndDeparture() {
   departure_.reset();
 }
 
-Status Lane::Expect(uint32_t shard, uint32_t epoch, uint64_t move) {
+Status Lane::PrepareArrival(uint32_t shard, uint32_t epoch, uint64_t move) {
   if (states_[shard] == ShardState::kHere || states_[shard] == ShardState::kLeaving) {
     return FailedPrecondition(fmt::format("shard {} is here already", shard));
   }
@@ -162,6 +163,36 @@ uint64_t Lane::ShardBytes(uint32_t shard) const {
   uint64_t bytes = 0;
   for (const auto& [id, table] : tables_) bytes += table->ShardBytes(shard);
   return bytes;
+}
+
+Status Lane::ApplyCopiedRows(std::string_view content, uint64_t move) {
+  uint32_t id = 0, floats = 0, count = 0, zero = 0;
+  ByteReader reader(content);
+  TRY(reader.Get(&id));
+  TRY(reader.Get(&floats));
+  TRY(reader.Get(&count));
+  TRY(reader.Get(&zero));
+  Table* table = FindTable(id);
+  if (table == nullptr || table->saved_floats() != floats ||
+      reader.remaining() != uint64_t{count} * (sizeof(Key) + uint64_t{floats} * sizeof(float))) {
+    return InvalidArgument("copied rows do not match their table");
+  }
+  std::vector<Key> keys(count);
+  std::vector<float> row(floats);
+  std::string_view bytes;
+  TRY(reader.GetRaw(count * sizeof(Key), &bytes));
+  std::memcpy(keys.data(), bytes.data(), bytes.size());
+  TRY(table->Check(keys));
+  for (const Key key : keys) {
+    const auto arrival = arriving_.find(partition_->ShardOf(table->spec().key_space, key));
+    if (move != 0 && (arrival == arriving_.end() || arrival->second.move != move)) {
+      return FailedPrecondition("copied rows of a shard that is not arriving from there");
+    }
+    TRY(reader.GetRaw(floats * sizeof(float), &bytes));
+    std::memcpy(row.data(), bytes.data(), bytes.size());
+    table->RestoreRow(key, row.data());
+  }
+  return Status::Ok();
 }
 
 }  // namespace shoal::ps

@@ -1,4 +1,4 @@
-#include "ps/server/lane.h"
+#include "ps/lane/lane.h"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<ServerConn
     if (current != current_.end() && current->second != hello.session) {
       Session& old = sessions_[current->second];
       if (auto old_peer = old.peer.lock()) {
-        old_peer->Shut(Aborted(fmt::format("worker {} joined anew", hello.client)));
+        old_peer->CloseAfterFlush(Aborted(fmt::format("worker {} joined anew", hello.client)));
         QueueFlush(std::move(old_peer));
       }
       if (replaced_.size() >= kReplacedRemembered) replaced_.erase(replaced_.begin());
@@ -63,10 +63,10 @@ Result<Session*> Lane::Join(const Hello& hello, const std::shared_ptr<ServerConn
     session.client = hello.client;
     session.last_seq = hello.first_seq - 1;
   } else if (auto old_peer = session.peer.lock(); old_peer != nullptr && old_peer != peer) {
-    old_peer->Shut(Aborted("the client connected again"));
+    old_peer->CloseAfterFlush(Aborted("the client connected again"));
     QueueFlush(std::move(old_peer));
   }
-  // What was answered will not come again; a backup knows only of what changes rows.
+  // Answered requests do not come again; a backup knows only of requests that change rows.
   session.last_seq = std::max(session.last_seq, hello.first_seq - 1);
   session.peer = peer;
   session.key_cache.Clear();
@@ -340,8 +340,8 @@ void Lane::OpenSnapshot(int64_t id) {
 void Lane::BeginCheckpoint(int64_t id, std::set<uint64_t> required, bool settles, Answer frozen) {
   if (id < snapshot_.id) return frozen(Aborted("a later checkpoint began"), {});
   if (id < no_cut_below_) {
-    return frozen(Aborted("its markers had come before, to a server that died or waited in vain"),
-                  {});
+    return frozen(
+        Aborted("its markers were sent to an earlier primary, or its beginning came too late"), {});
   }
   if (snapshot_.id != id) {
     EndCheckpoint(-1, Aborted("a later checkpoint began"));
@@ -384,8 +384,8 @@ void Lane::EndCheckpoint(int64_t id, const Status& why) {
   NextCutInterval();
 }
 
-// What came behind the cut is already marked with the next epoch. A byte holds so many of them that
-// to begin anew costs nothing worth saving: the next checkpoint is whole.
+// Pushes behind the cut are already marked with the next interval. When the byte of its number is
+// full, a new generation begins, and the next checkpoint is whole.
 void Lane::NextCutInterval() {
   if (cut_interval_.number == 0) return;
   const bool full = cut_interval_.number >= UINT8_MAX - 1;
@@ -407,8 +407,9 @@ void Lane::Respond(const std::shared_ptr<ServerConnection>& peer, const FrameHea
 void Lane::Log(std::string entry) {
   if (!log.on()) return;
   log.Append(std::move(entry));
-  if (log.stream() == nullptr) return;
-  if (to_flush_.empty() || to_flush_.back() != log.stream()) to_flush_.push_back(log.stream());
+  if (log.connection() == nullptr) return;
+  if (to_flush_.empty() || to_flush_.back() != log.connection())
+    to_flush_.push_back(log.connection());
 }
 
 Status Lane::LogRows(const Session& session, const FrameHeader& head, const RowSource& source,

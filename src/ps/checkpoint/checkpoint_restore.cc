@@ -1,5 +1,5 @@
-// How a server that starts reads the rows that are its own from the newest whole checkpoint,
-// whatever the number of servers was that wrote it (docs/design/checkpoint.md).
+// Restoring at the start: reads the rows that this server owns now from the newest intact
+// checkpoint, whatever the number of servers that wrote it (docs/design/checkpoint.md).
 #include <fmt/format.h>
 
 #include <new>
@@ -8,8 +8,10 @@
 
 #include "base/log.h"
 #include "ps/checkpoint/checkpoint_file.h"
+#include "ps/checkpoint/checkpoint_service.h"
 #include "ps/checkpoint/restore_point.h"
-#include "ps/server/server_core.h"
+#include "ps/server/shard_service.h"
+#include "ps/server/worker_service.h"
 #include "ps/wire/spec_codec.h"
 
 namespace shoal::ps {
@@ -22,12 +24,10 @@ constexpr Duration kLeaderWithin = std::chrono::minutes(10);
 class Restorer final : public CheckpointVisitor {
  public:
   struct Target {
-    const Partition* partition;
+    ServerContext* context;
     const ShardMap* map;
-    int server;
-    std::vector<std::unique_ptr<Lane>>* lanes;
     BlobStore* blobs;
-    std::map<int, std::string>* progress;
+    WorkerService* workers;
   };
   explicit Restorer(Target target) : to_(target) {}
 
@@ -36,21 +36,22 @@ class Restorer final : public CheckpointVisitor {
     return Status::Ok();
   }
   Status OnTable(const TableSpec& spec) override {
-    for (auto& lane : *to_.lanes) TRY(lane->CreateTable(spec));
+    for (auto& lane : to_.context->lanes) TRY(lane->CreateTable(spec));
     return Status::Ok();
   }
   Status OnRows(const TableSpec& spec, size_t floats, std::span<const Key> keys,
                 std::span<const float> rows) override {
     const uint32_t id = TableIdOf(spec.name);
     for (size_t i = 0; i < keys.size(); ++i) {
-      const Owner owner = to_.map->At(to_.partition->ShardOf(spec.key_space, keys[i])).owner;
-      if (owner.server != to_.server) continue;
-      (*to_.lanes)[owner.lane]->FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
+      const Owner owner =
+          to_.map->At(to_.context->partition.ShardOf(spec.key_space, keys[i])).owner;
+      if (owner.server != to_.context->options.index) continue;
+      to_.context->lane(owner.lane).FindTable(id)->RestoreRow(keys[i], rows.data() + i * floats);
     }
     return Status::Ok();
   }
   Status OnProgress(int worker, std::string_view bytes) override {
-    (*to_.progress)[worker] = bytes;
+    to_.workers->SetProgress(worker, bytes);
     return Status::Ok();
   }
   Status OnBlob(std::string_view name, uint64_t total, uint64_t offset,
@@ -59,7 +60,7 @@ class Restorer final : public CheckpointVisitor {
     if (offset != blob_.size()) return DataLoss("the pieces of a blob are out of order");
     blob_.append(bytes);
     if (blob_.size() < total) return Status::Ok();
-    if (to_.server == kLeader) to_.blobs->Set(name, std::move(blob_));
+    if (to_.context->options.index == kLeader) to_.blobs->Set(name, std::move(blob_));
     blob_.clear();
     chain_blobs_.emplace(name);
     return Status::Ok();
@@ -88,7 +89,8 @@ Result<std::optional<Manifest>> ChooseCheckpoint(const ServerOptions& options,
   auto newest = NewestIntact(root, damaged);
   const bool none = newest.status().code() == Code::kNotFound;
   if (!none) TRY(newest.status().With("no checkpoint can be restored"));
-  // With copies servers start one by one, as seats; without Members nobody can be asked.
+  // With replicas the servers start one by one, as replica groups; without Members none can be
+  // asked.
   if (options.index != kLeader && options.members != nullptr && options.replicas == 1) {
     TRY_ASSIGN(const RestorePoint leader, AskRestorePoint(options, kLeaderWithin));
     const auto follow = FollowRestorePoint(leader, none ? -1 : newest->checkpoint);
@@ -106,23 +108,40 @@ Result<std::optional<Manifest>> ChooseCheckpoint(const ServerOptions& options,
 
 }  // namespace
 
-Status ServerCore::Restore() {
-  const ShardMap map = shards();
-  // It came later, or has given all away.
-  if (!is_leader() && !OwnersOf(map).contains(options_.index)) return Status::Ok();
-  TRY_ASSIGN(const std::optional<Manifest> chosen, ChooseCheckpoint(options_, &damaged_));
+Status CheckpointService::Open() {
+  const ServerOptions& options = context_->options;
+  if (options.checkpoint_dir.empty()) return Status::Ok();
+  TRY(MakeDirectories(options.checkpoint_dir, 0700));
+  // With replicas the replica group decides later which process restores, and another server may
+  // have led before.
+  if (options.replicas > 1) return Status::Ok();
+  TRY(RestoreIfWanted());
+  return context_->is_leader() ? ids_.Guard() : Status::Ok();
+}
+
+Status CheckpointService::RestoreIfWanted() {
+  const ServerOptions& options = context_->options;
+  return options.checkpoint_dir.empty() || !options.restore ? Status::Ok() : Restore();
+}
+
+Status CheckpointService::Restore() {
+  const ServerOptions& options = context_->options;
+  const ShardMap map = shards_->Map();
+  // A server that owns no shard joined later, or has given all of them away.
+  if (!context_->is_leader() && !OwnersOf(map).contains(options.index)) return Status::Ok();
+  TRY_ASSIGN(const std::optional<Manifest> chosen, ChooseCheckpoint(options, &damaged_));
   if (!chosen.has_value()) return Status::Ok();
-  Restorer restorer({&partition_, &map, options_.index, &lanes_, &blobs_, &progress_});
-  const auto directory = CheckpointPath(options_.checkpoint_dir, chosen->checkpoint);
+  Restorer restorer({context_, &map, blobs_, workers_});
+  const auto directory = CheckpointPath(options.checkpoint_dir, chosen->checkpoint);
   try {
-    TRY(ReadAll(options_.checkpoint_dir, *chosen, &restorer));
+    TRY(ReadAll(options.checkpoint_dir, *chosen, &restorer));
   } catch (const std::bad_alloc&) {
     return ResourceExhausted(
         fmt::format("{}: not enough memory to restore it", directory.string()));
   }
-  checkpoint_metrics_.last = chosen->checkpoint;
+  metrics_.last = chosen->checkpoint;
   restored_ = chosen->checkpoint;
-  LogInfo("server {}: restored from {}", options_.index, directory.string());
+  LogInfo("server {}: restored from {}", options.index, directory.string());
   return Status::Ok();
 }
 

@@ -1,8 +1,6 @@
-#include "ps/replication/replica_log.h"
+#include "ps/lane/replica_log.h"
 
 #include <algorithm>
-
-#include "ps/server/server_core.h"
 
 namespace shoal::ps {
 
@@ -14,39 +12,34 @@ void ReplicaConnection::Send(uint64_t position, std::string_view entry) {
 }
 
 void ReplicaConnection::OnFrame(const FrameHeader& head, std::string_view) {
-  const auto core = core_.lock();
-  if (core != nullptr && head.type == FrameType::kReply)
-    core->OnReplicaConfirmed(lane_, this, head.id);
+  if (head.type == FrameType::kReply) events_.confirmed(this, head.id);
 }
 
 void ReplicaConnection::OnClosed(const Status&) {
-  // The log may be the last that holds this stream.
-  const auto core = core_.lock();
-  const auto lost = lost_;
-  if (core != nullptr) core->OnReplicaConnectionLost(lane_, this);
-  lost();
+  const auto lost = events_.lost;  // the call may destroy this object
+  lost(this);
 }
 
-void ReplicaLog::Open(std::shared_ptr<ReplicaConnection> stream) {
+void ReplicaLog::Open(std::shared_ptr<ReplicaConnection> connection) {
   Close();
   on_ = true;
-  stream_ = std::move(stream);
+  connection_ = std::move(connection);
   end_ = confirmed_ = 0;
 }
 
-void ReplicaLog::Resume(std::shared_ptr<ReplicaConnection> stream, uint64_t confirmed) {
+void ReplicaLog::Resume(std::shared_ptr<ReplicaConnection> connection, uint64_t confirmed) {
   Confirm(confirmed);
-  stream_ = std::move(stream);
-  for (size_t i = 0; i < entries_.size(); ++i) stream_->Send(confirmed_ + 1 + i, entries_[i]);
+  connection_ = std::move(connection);
+  for (size_t i = 0; i < entries_.size(); ++i) connection_->Send(confirmed_ + 1 + i, entries_[i]);
 }
 
-void ReplicaLog::Detach(const ReplicaConnection* stream) {
-  if (stream_.get() == stream) stream_ = nullptr;
+void ReplicaLog::Detach(const ReplicaConnection* connection) {
+  if (connection_.get() == connection) connection_ = nullptr;
 }
 
 void ReplicaLog::Close() {
   on_ = paired_ = false;
-  stream_ = nullptr;
+  connection_ = nullptr;
   for (const std::string& entry : entries_) bytes_ -= entry.size();
   entries_.clear();
   confirmed_ = end_;
@@ -56,7 +49,7 @@ void ReplicaLog::Append(std::string entry) {
   if (!on_) return;
   ++end_;
   bytes_ += entry.size();
-  if (stream_ != nullptr) stream_->Send(end_, entry);
+  if (connection_ != nullptr) connection_->Send(end_, entry);
   entries_.push_back(std::move(entry));
 }
 
@@ -76,7 +69,7 @@ void ReplicaLog::Confirm(uint64_t position) {
 
 std::vector<HeldAnswer> ReplicaLog::TakeReady() {
   std::vector<HeldAnswer> ready;
-  if (paired_ && stream_ == nullptr) return ready;
+  if (paired_ && connection_ == nullptr) return ready;
   while (!held_.empty() && held_.front().position <= confirmed_) {
     bytes_ -= held_.front().body.size();
     ready.push_back(std::move(held_.front()));

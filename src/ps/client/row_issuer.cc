@@ -1,5 +1,5 @@
-// Row operations of a client: each is split over the lanes that own its keys, and into parts that
-// fit the caches, which travel and are applied while the next ones are built.
+#include "ps/client/row_issuer.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ size_t PartRows(uint32_t dim) {
   return std::clamp<size_t>(kPartBytes / (dim * sizeof(float)), 1, kMaxPartRows);
 }
 
-FrameHeader HeadOf(const ClientCore::RowRequest& request, size_t rows) {
+FrameHeader HeadOf(const RowOperation& request, size_t rows) {
   FrameHeader head;
   head.type = request.type;
   head.table = request.table->id;
@@ -43,7 +43,7 @@ FrameHeader HeadOf(const ClientCore::RowRequest& request, size_t rows) {
 
 // The deltas of a part as they travel, in memory of this thread that the next call overwrites; and
 // what they came to be where the caller asked for it.
-void CodeDeltas(const ClientCore::RowRequest& request, const FrameHeader& head, RowChunk* part) {
+void CodeDeltas(const RowOperation& request, const FrameHeader& head, RowChunk* part) {
   if (ValueBytes(head) == 0 || head.values == ValueType::kF32) return;
   thread_local std::string coded;
   coded.resize(ValueBytes(head));
@@ -63,7 +63,7 @@ void CodeDeltas(const ClientCore::RowRequest& request, const FrameHeader& head, 
   part->coded = coded.data();
 }
 
-RowChunk MakeRowChunk(const ClientCore::RowRequest& request) {
+RowChunk MakeRowChunk(const RowOperation& request) {
   RowChunk part;
   part.keys = request.keys.data();
   part.dim = request.table->dim;
@@ -80,7 +80,7 @@ Status CheckWire(const Wire& wire) {
 
 }  // namespace
 
-Status ClientCore::CheckRequest(const RowRequest& request) const {
+Status RowIssuer::CheckRequest(const RowOperation& request) const {
   const TableRef& table = *request.table;
   if (table.dim == 0) return InvalidArgument("this table was not made by CreateTable");
   if (request.keys.empty()) return Status::Ok();
@@ -98,25 +98,25 @@ Status ClientCore::CheckRequest(const RowRequest& request) const {
       fmt::format("key {} is beyond a dense table of {} rows", highest, table.rows));
 }
 
-Result<Ticket> ClientCore::Issue(RowRequest request) {
+Result<Ticket> RowIssuer::Issue(RowOperation request) {
   TRY(CheckRequest(request));
-  const TimePoint deadline = RealClock::Get()->Now() + options_.reconnect_timeout;
-  const Ticket ticket = tickets_.Open(std::move(request.done));
+  const TimePoint deadline = RealClock::Get()->Now() + core_->options().reconnect_timeout;
+  const Ticket ticket = core_->tickets().Open(std::move(request.done));
   Status bad;
-  gate_.EnterIssue();
-  if (channels_.size() == 1) {
+  core_->gate().EnterIssue();
+  if (core_->channels().size() == 1) {
     IssueOverOne(request, ticket.slot, deadline, &bad);
   } else {
     IssueOverMany(request, ticket.slot, deadline, &bad);
   }
-  gate_.LeaveIssue();
+  core_->gate().LeaveIssue();
   // Parts that went out hold the caller's memory, so an error is told by Wait, when all is over.
-  tickets_.ChunkDone(ticket.slot, bad);
+  core_->tickets().ChunkDone(ticket.slot, bad);
   return ticket;
 }
 
-void ClientCore::IssueOverOne(const RowRequest& request, uint32_t ticket, TimePoint deadline,
-                              Status* bad) {
+void RowIssuer::IssueOverOne(const RowOperation& request, uint32_t ticket, TimePoint deadline,
+                             Status* bad) {
   const size_t step = PartRows(request.table->dim);
   RowChunk part = MakeRowChunk(request);
   for (size_t first = 0; first < request.keys.size() && bad->ok(); first += step) {
@@ -124,27 +124,25 @@ void ClientCore::IssueOverOne(const RowRequest& request, uint32_t ticket, TimePo
     part.n = std::min(step, request.keys.size() - first);
     const FrameHeader head = HeadOf(request, part.n);
     CodeDeltas(request, head, &part);
-    *bad = channels_[0]->SendChunk(head, part, ticket, deadline);
+    *bad = core_->channels()[0]->SendChunk(head, part, ticket, deadline);
   }
 }
 
-size_t ClientCore::ChannelOf(const TableRef& table, Key key) const {
-  return channel_of_shard_[partition_.ShardOf(table.key_space, key)];
-}
-
-void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimePoint deadline,
-                               Status* bad) {
+void RowIssuer::IssueOverMany(const RowOperation& request, uint32_t ticket, TimePoint deadline,
+                              Status* bad) {
   // A counting sort of positions by channel; the scratch keeps its memory from call to call.
+  const ShardRouter& router = core_->router();
   thread_local std::vector<uint32_t> order, start;
-  const size_t n = request.keys.size(), channels = channels_.size();
+  const size_t n = request.keys.size(), channels = core_->channels().size();
   start.assign(channels + 1, 0);
   order.resize(n);
-  for (const Key key : request.keys) ++start[ChannelOf(*request.table, key) + 1];
+  for (const Key key : request.keys) ++start[router.ChannelOf(request.table->key_space, key) + 1];
   for (size_t channel = 0; channel < channels; ++channel) {
     start[channel + 1] += start[channel];
   }
   for (size_t i = 0; i < n; ++i) {
-    order[start[ChannelOf(*request.table, request.keys[i])]++] = static_cast<uint32_t>(i);
+    order[start[router.ChannelOf(request.table->key_space, request.keys[i])]++] =
+        static_cast<uint32_t>(i);
   }
   // Now start[c] is where channel c ends. Parts go out to the servers in turn, so that all work.
   const size_t step = PartRows(request.table->dim);
@@ -159,42 +157,42 @@ void ClientCore::IssueOverMany(const RowRequest& request, uint32_t ticket, TimeP
       left += start[channel] - begin - part.n;
       const FrameHeader head = HeadOf(request, part.n);
       CodeDeltas(request, head, &part);
-      *bad = channels_[channel]->SendChunk(head, part, ticket, deadline);
+      *bad = core_->channels()[channel]->SendChunk(head, part, ticket, deadline);
     }
   }
 }
 
 // Handles answers in this thread until the ticket is done or nothing comes.
-void ClientCore::PollFor(Ticket ticket, TimePoint deadline) {
-  if (tickets_.Done(ticket)) return;
+void RowIssuer::PollFor(Ticket ticket, TimePoint deadline) {
+  if (core_->tickets().Done(ticket)) return;
   thread_local std::vector<std::shared_ptr<Connection>>
       connections;  // keeps its memory from call to call
-  for (const auto& channel : channels_) connections.push_back(channel->connection());
-  ConnectionPoller poller(options_.poll_for);
-  for (uint32_t turn = 1; poller.PollOnce(connections) && !tickets_.Done(ticket); ++turn) {
+  for (const auto& channel : core_->channels()) connections.push_back(channel->connection());
+  ConnectionPoller poller(core_->options().poll_for);
+  for (uint32_t turn = 1; poller.PollOnce(connections) && !core_->tickets().Done(ticket); ++turn) {
     if (turn % 64 == 0 && RealClock::Get()->Now() >= deadline) break;
   }
   connections.clear();
 }
 
-Status ClientCore::Wait(Ticket ticket, TimePoint deadline) {
+Status RowIssuer::Wait(Ticket ticket, TimePoint deadline) {
   bool timed_out = false;
   PollFor(ticket, deadline);
-  const Status status = tickets_.Wait(ticket, deadline, &timed_out);
+  const Status status = core_->tickets().Wait(ticket, deadline, &timed_out);
   if (!timed_out) return status;
-  std::string who;
-  for (const auto& channel : channels_) {
-    if (channel->HasUnanswered(ticket.slot)) who += (who.empty() ? "" : ", ") + channel->Name();
+  std::string late;
+  for (const auto& channel : core_->channels()) {
+    if (channel->HasUnanswered(ticket.slot)) late += (late.empty() ? "" : ", ") + channel->Name();
   }
-  return DeadlineExceeded("no answer in time from " + (who.empty() ? "the servers" : who));
+  return DeadlineExceeded("no answer in time from " + (late.empty() ? "the servers" : late));
 }
 
 // Returns when nothing more will be written to the request's memory: it is answered, or servers
 // that are there and do not answer are given up as those are that are away for so long.
-void ClientCore::Abandon(Ticket ticket) {
-  const Duration patience = options_.reconnect_timeout;
+void RowIssuer::Abandon(Ticket ticket) {
+  const Duration patience = core_->options().reconnect_timeout;
   if (Wait(ticket, RealClock::Get()->Now() + patience).code() != Code::kDeadlineExceeded) return;
-  for (const auto& channel : channels_) {
+  for (const auto& channel : core_->channels()) {
     if (!channel->HasUnanswered(ticket.slot)) continue;
     channel->Fail(Unavailable(fmt::format("{} has not answered a request for more than {}",
                                           channel->Name(), FormatDuration(patience))));
@@ -202,8 +200,8 @@ void ClientCore::Abandon(Ticket ticket) {
   const Status ended = Wait(ticket, TimePoint::max());
 }
 
-Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
-                             TimePoint deadline) {
+Status RowIssuer::PullRange(const TableRef& table, uint64_t first, uint64_t count, Rows out,
+                            TimePoint deadline) {
   if (table.key_space != KeySpace::kDense || count > table.rows || first > table.rows - count) {
     return OutOfRange(fmt::format("rows [{}, {}) of a table with {} rows", first, first + count,
                                   table.key_space == KeySpace::kDense ? table.rows : 0));
@@ -242,6 +240,17 @@ Status ClientCore::PullRange(const TableRef& table, uint64_t first, uint64_t cou
   }
   while (waited < issued) finish();
   return status;
+}
+
+Status RowIssuer::Flush(TimePoint deadline) {
+  for (uint64_t taken = 0;; taken = core_->redirector().received()) {
+    for (auto& channel : core_->channels()) TRY(channel->Flush(deadline));
+    if (!core_->redirector().AwaitAll(deadline)) {
+      return DeadlineExceeded("requests whose rows have moved were not answered in time");
+    }
+    // Redirected requests may be unanswered at their new server.
+    if (core_->redirector().received() == taken) return Status::Ok();
+  }
 }
 
 }  // namespace shoal::ps

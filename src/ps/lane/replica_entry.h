@@ -1,5 +1,5 @@
-// What a primary tells its backup: one entry for everything that changes a lane, and, for a new
-// backup, the lane as it is (docs/formats/ps-wire.md, "Replication").
+// The entries of a replication log: one for everything that changes a lane, and, for a new backup,
+// the present state of the lane (docs/formats/ps-wire.md, "Replication").
 //
 // Written under the primary's lane lock, read under the backup's. An entry names the client session
 // that caused it, so that the backup knows what each client has sent.
@@ -22,7 +22,7 @@ enum class EntryKind : uint32_t {
   kDead = 6,       // client: the worker counts no more
   kSession = 7,    // u64 last_seq, u8 left, u8 dead, u8 replaced
   kProgress = 8,   // client, bytes
-  kServer = 9,     // u64 instance, i64 restored, i64 last checkpoint, roll
+  kServer = 9,     // u64 instance, i64 restored, i64 last checkpoint, worker registry
   kBlob = 10,      // string name, u64 upload, u64 total, u64 offset, string bytes
   kCopyRows = 11,  // u32 table, u32 floats, u32 rows, u32 0, keys, values
   kPaired = 12,    // the lane is complete
@@ -30,7 +30,7 @@ enum class EntryKind : uint32_t {
   kMoved = 14,     // u64 seq: the request was refused, its rows had moved
   kShards = 15,    // a map of shards
   kArriving = 16,  // u32 shard, u32 epoch: rows of a shard that is not served here yet
-  kEmptied = 17,   // nothing is left here, and nothing will come: nobody is to take it over
+  kEmptied = 17,   // the primary has left and owns nothing: the backup does not take over
 };
 
 struct Entry {

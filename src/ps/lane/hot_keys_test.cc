@@ -1,5 +1,5 @@
 // The sampled summary finds what is frequent, whatever comes between.
-#include "ps/server/hot_keys.h"
+#include "ps/lane/hot_keys.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/server/hot_keys.h"
+#include "ps/lane/hot_keys.h"
 
 #include <algorithm>
 

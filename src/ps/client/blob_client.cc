@@ -1,11 +1,11 @@
-// Blobs of a client: pieces of bounded frames, a few under way at a time.
+#include "ps/client/blob_client.h"
+
 #include <fmt/format.h>
 
 #include <deque>
 
 #include "base/bytes.h"
 #include "base/id.h"
-#include "ps/client/client_core.h"
 #include "ps/storage/blob_store.h"
 
 namespace shoal::ps {
@@ -16,26 +16,25 @@ constexpr int kAttempts = 8;  // a server that restarts forgets half an upload
 
 }  // namespace
 
-Status ClientCore::PutBlob(std::string_view name, std::string_view bytes, TimePoint deadline) {
+Status BlobClient::Put(std::string_view name, std::string_view bytes, TimePoint deadline) {
   if (name.empty() || name.size() > kMaxNameBytes) {
     return InvalidArgument(
         fmt::format("blob name: got {} bytes, expected 1 to {}", name.size(), kMaxNameBytes));
   }
   Status status;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    status = PutBlobOnce(name, bytes, deadline);
+    status = PutOnce(name, bytes, deadline);
     if (status.code() != Code::kAborted) break;
   }
   return status.With(fmt::format("blob '{}'", name));
 }
 
-Status ClientCore::PutBlobOnce(std::string_view name, std::string_view bytes, TimePoint deadline) {
-  Channel& to = leader();
+Status BlobClient::PutOnce(std::string_view name, std::string_view bytes, TimePoint deadline) {
   const uint64_t upload = RandomSeed();
   std::deque<std::shared_ptr<Call>> under_way;
   Status status;
   const auto finish = [&] {
-    const auto reply = to.FinishCall(under_way.front(), deadline);
+    const auto reply = leader_->FinishCall(under_way.front(), deadline);
     under_way.pop_front();
     if (status.ok()) status = reply.status();
   };
@@ -51,7 +50,7 @@ Status ClientCore::PutBlobOnce(std::string_view name, std::string_view bytes, Ti
     writer.PutString(piece);
     FrameHeader head;
     head.type = FrameType::kPutBlob;
-    under_way.push_back(to.StartCall(head, std::move(body), false));
+    under_way.push_back(leader_->StartCall(head, std::move(body), false));
     offset += piece.size();
     if (under_way.size() >= kPiecesUnderWay) finish();
   } while (offset < bytes.size() && status.ok());
@@ -59,15 +58,14 @@ Status ClientCore::PutBlobOnce(std::string_view name, std::string_view bytes, Ti
   return status;
 }
 
-Result<std::string> ClientCore::GetBlob(std::string_view name, TimePoint deadline) {
+Result<std::string> BlobClient::Get(std::string_view name, TimePoint deadline) {
   for (int attempt = 0;; ++attempt) {
-    auto blob = GetBlobOnce(name, deadline);
+    auto blob = GetOnce(name, deadline);
     if (blob.ok() || blob.status().code() != Code::kAborted || attempt >= kAttempts) return blob;
   }
 }
 
-Result<std::string> ClientCore::GetBlobOnce(std::string_view name, TimePoint deadline) {
-  Channel& from = leader();
+Result<std::string> BlobClient::GetOnce(std::string_view name, TimePoint deadline) {
   const auto ask = [&](uint64_t offset) {
     std::string body;
     ByteWriter writer(&body);
@@ -75,14 +73,14 @@ Result<std::string> ClientCore::GetBlobOnce(std::string_view name, TimePoint dea
     writer.Put(offset);
     FrameHeader head;
     head.type = FrameType::kGetBlob;
-    return from.StartCall(head, std::move(body), false);
+    return leader_->StartCall(head, std::move(body), false);
   };
   std::deque<std::shared_ptr<Call>> under_way = {ask(0)};
   std::string content;
   uint64_t asked = kBlobPiece, first_version = 0;
   Status status;
   for (bool first = true; !under_way.empty(); first = false) {
-    auto reply = from.FinishCall(under_way.front(), deadline);
+    auto reply = leader_->FinishCall(under_way.front(), deadline);
     under_way.pop_front();
     if (status.ok()) status = reply.status();
     if (!status.ok()) continue;  // the others are still to be collected
