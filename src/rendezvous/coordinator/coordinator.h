@@ -26,7 +26,8 @@ struct CoordinatorOptions {
   // are ignored; SIGUSR1 suspends the job until its next allocation, SIGUSR2 until it is resumed.
   bool batch = false;
   // No-shared-filesystem mode: the controller does not see `job_dir`. It mirrors journal, logs and
-  // outputs, and is waited for before the job begins or ends (docs/formats/rendezvous.md, "No-shared-filesystem mode").
+  // outputs, and is waited for before the job begins or ends (docs/formats/rendezvous.md,
+  // "No-shared-filesystem mode").
   bool no_shared_filesystem = false;
   // In that mode: this is the job's first coordinator, so no journal exists and the job begins at
   // once (ADR 99).

@@ -1,6 +1,7 @@
 // The coordinator's side of forwarding outputs in no-shared-filesystem mode: sends complete outputs
 // of tasks on other hosts on to the controller, one attempt after the other, over a connection of
-// its own (hello kind "fetch_outputs"). Used by transfers.cc. docs/formats/rendezvous.md, "No-shared-filesystem mode".
+// its own (hello kind "fetch_outputs"). Used by transfers.cc. docs/formats/rendezvous.md,
+// "No-shared-filesystem mode".
 #pragma once
 
 #include <deque>
