@@ -123,8 +123,8 @@ Status PrintWhatIsSent(const Context& context, const LoadedJob& loaded, const st
                                      context.program, engine->SharesJobDirectory()};
   if (!places.shared) {
     places.bootstrap_files = {{job::JobDir::kId, id + "\n"},
-                   {job::JobDir::kToken, "***\n"},
-                   {job::JobDir::kJob, ToText(job::ToJson(job)) + "\n"}};
+                              {job::JobDir::kToken, "***\n"},
+                              {job::JobDir::kJob, ToText(job::ToJson(job)) + "\n"}};
   }
   TRY_ASSIGN(const engine::DesiredJob desired, controller::MakeDesiredJob(job, id, places, {}));
   TRY_ASSIGN(const std::string text, engine->Describe(desired));
